@@ -16,6 +16,7 @@ from container_update.model.requests import UpdateRequest
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategies.strategy import ChangeJob
 from container_update.package import csar, fetch
+from container_update.package.lint.finding import Severity
 from container_update.package.manifests import Known
 from container_update.planning.comparison import match, package_pair
 from container_update.planning.comparison.package_pair import Packages, Placing
@@ -110,18 +111,24 @@ def read_manifests(
     request: UpdateRequest | Placing,
     known: Known | None = None,
 ) -> dict[str, tuple[Manifest, ...]]:
-    """Return the manifests of def-files, by their paths.
+    """Return the manifests of def-files, by their paths; log what their authors may not mean.
 
     :param known: what was read before for the same request, as in
         :func:`~container_update.package.manifests.read`.
     """
-    return {
+    before = package.findings
+    by_path = {
         path: tuple(
             placed(manifest, request)
             for manifest in package.each_manifest(path, request.namespace, known)
         )
         for path in dict.fromkeys(paths)
     }
+    for finding in package.findings[len(before) :]:
+        if finding.severity is Severity.WARNING:
+            place = f"{finding.file}:{finding.line} in {package.source}"
+            LOG.warning("%s: %s: %s", place, finding.message, finding.advice)
+    return by_path
 
 
 def digests_of(package: csar.Csar, paths: Iterable[str]) -> frozenset[bytes]:

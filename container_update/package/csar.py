@@ -22,9 +22,10 @@ from container_update.model.objects import Manifest
 from container_update.model.options import DEFAULTS, Options
 from container_update.package import archive, csar_metadata, fetch, manifests, vnfd
 from container_update.package.csar_metadata import Artifact
+from container_update.package.lint.finding import Finding
 from container_update.package.manifests import Known
+from container_update.package.values.reading import Reading
 from container_update.package.vnfd import Definitions, Flavour, InterfaceScript
-from container_update.package.yaml11 import Usage
 
 _BLOCK = 64 * 1024
 """In bytes: of a file that is read in a stream."""
@@ -68,8 +69,8 @@ class Csar:
     """The path of the VNFD; '' if the package has none."""
     artifacts: tuple[Artifact, ...]
     """The files that the metadata lists, in order."""
-    usage: Usage
-    """How much the YAML files hold that were parsed so far."""
+    reading: Reading
+    """What the YAML files hold that were parsed so far."""
 
     def __init__(
         self, source: str, files: archive.Archive, options: Options, *, check_hashes: bool = True
@@ -77,13 +78,19 @@ class Csar:
         self.source = source
         self._check_hashes = check_hashes
         self.options = options
-        self.usage = Usage()
+        self.reading = Reading()
         self._files = files
         metadata = self._metadata()
         self.entry_definitions = metadata.entry_definitions
         self.artifacts = metadata.artifacts
+        self._findings = metadata.findings
         self._check_urls()
         self._listed = {artifact.file: artifact for artifact in self.artifacts}
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is unusual in the files that were read so far."""
+        return self._findings + self.reading.findings
 
     def names(self) -> Sequence[str]:
         """Return the paths of all files, sorted."""
@@ -179,12 +186,17 @@ class Csar:
         """
         if fetch.is_url(path):
             yield from manifests.parse(
-                self.read(path), path, default_namespace, options=self.options, usage=self.usage
+                self.read(path), path, default_namespace, options=self.options, reading=self.reading
             )
             return
         with self._open(path) as file:
             yield from manifests.read(
-                file, path, default_namespace, options=self.options, usage=self.usage, known=known
+                file,
+                path,
+                default_namespace,
+                options=self.options,
+                reading=self.reading,
+                known=known,
             )
 
     def part_digests(self, path: str) -> frozenset[bytes]:
@@ -224,7 +236,7 @@ class Csar:
     @cached_property
     def definitions(self) -> Definitions:
         """The files of the VNFD, which the package must have."""
-        return vnfd.load(self.entry_definitions, self.read, self.names, self.options, self.usage)
+        return vnfd.load(self.entry_definitions, self.read, self.names, self.options, self.reading)
 
     @property
     def vnfd_id(self) -> str:
@@ -303,8 +315,12 @@ class Csar:
             raise PackageError(
                 f"{csar_metadata.TOSCA_META} in {self.source} names {path}: no such file"
             )
-        artifacts = self._parsed(path).artifacts + metadata.artifacts
-        return replace(metadata, artifacts=csar_metadata.merged(artifacts))
+        manifest = self._parsed(path)
+        return replace(
+            metadata,
+            artifacts=csar_metadata.merged(manifest.artifacts + metadata.artifacts),
+            findings=metadata.findings + manifest.findings,
+        )
 
     def _root_manifest(self) -> csar_metadata.Metadata:
         """Read a package without TOSCA-Metadata: a VNFD and its manifest at the root (SOL004)."""

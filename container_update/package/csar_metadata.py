@@ -3,6 +3,8 @@
 TOSCA.meta and the manifest (``.mf``) are blocks of ``Key: value`` lines. A block about a file
 begins with ``Name`` in TOSCA.meta and with ``Source`` in a manifest; blank lines between blocks are
 usual but not required. A line that begins with a space and has no key continues the line before.
+Keys are read in any case: Tacker ignores the blocks of files without a hash, in which published
+packages spell them freely.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from container_update.model.errors import PackageError
+from container_update.model.objects import Source
 from container_update.package.fetch import is_url
+from container_update.package.lint.finding import Finding
 
 _MOST_ENTRIES = 20_000
 """Files that a package lists."""
@@ -53,6 +57,8 @@ class Metadata:
     entry_definitions: str = ""
     entry_manifest: str = ""
     artifacts: tuple[Artifact, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    """What is unusual in it."""
 
 
 def shortest(path: str) -> str:
@@ -65,12 +71,15 @@ def parse(text: bytes, path: str) -> Metadata:
 
     :param text: its content.
     :param path: its path, for messages.
-    :raises PackageError: not text, a misspelt key, an incomplete hash, an unknown algorithm, or too
-        many entries.
+    :raises PackageError: not text, an incomplete hash, an unknown algorithm, or too many entries.
     """
     headers: dict[str, str] = {}
     blocks: list[tuple[str, dict[str, str]]] = []
-    for key, value, line in _fields(text, path):
+    respelt: dict[str, Finding] = {}
+    for written, value, line in _fields(text, path):
+        key = _SPELLINGS.get(written.lower(), written)
+        if key != written:
+            respelt.setdefault(written, _respelt(Source(path, line), written, key))
         if key in ("Name", "Source"):
             if len(blocks) == _MOST_ENTRIES:
                 raise PackageError(
@@ -85,6 +94,15 @@ def parse(text: bytes, path: str) -> Metadata:
         headers.get("Entry-Definitions", ""),
         headers.get("ETSI-Entry-Manifest") or headers.get("Entry-Manifest", ""),
         merged(tuple(_artifact(location, block) for location, block in blocks)),
+        tuple(respelt.values()),
+    )
+
+
+def _respelt(source: Source, found: str, expected: str) -> Finding:
+    return Finding.note(
+        source,
+        f'the key "{found}" is read as "{expected}", as SOL004 spells it',
+        f'write "{expected}"',
     )
 
 
@@ -150,9 +168,6 @@ def _fields(text: bytes, path: str) -> Iterator[tuple[str, str, int]]:
             if key:
                 yield key, _unquoted("".join(value)), first_line
             key, value, first_line = match[1], [(match[2] or "").strip()], number
-            expected = _SPELLINGS.get(key.lower(), key)
-            if key != expected:  # it would be ignored
-                raise PackageError(f'{path}:{number}: expected "{expected}", found "{key}"')
         elif line[:1].isspace():
             value.append(line.strip())
     if key:

@@ -18,7 +18,8 @@ from container_update.model.objects import Json
 from container_update.model.options import DEFAULTS, Options
 from container_update.package.schema import LINE, MAPPING, TEXT, MapOf, Record
 from container_update.package.values.field_lines import FieldLines
-from container_update.package.yaml11 import Usage, mapping
+from container_update.package.values.reading import Reading
+from container_update.package.yaml11 import mapping
 
 SERVER, GROUP = "OS::Nova::Server", "OS::Heat::AutoScalingGroup"
 _RESOURCE = Record({"type": TEXT, "properties": MAPPING})
@@ -95,15 +96,17 @@ class Body:
         return parse(self.files[name], name)
 
 
-def parse(text: str, source: str, options: Options = DEFAULTS, usage: Usage | None = None) -> Json:
+def parse(
+    text: str, source: str, options: Options = DEFAULTS, reading: Reading | None = None
+) -> Json:
     """Parse a template; dates stay text.
 
     :param source: its path, for messages.
-    :param usage: as in :func:`~container_update.package.yaml11.documents`.
+    :param reading: as in :func:`~container_update.package.yaml11.documents`.
     :raises PackageError: it is not a template.
     """
     content = text.encode()
-    template = mapping(content, source, options, "a HEAT template", usage)
+    template = mapping(content, source, options, "a HEAT template", reading)
     for wrong in _TEMPLATE.violations(template):
         line = FieldLines(content).line(0, wrong.path)
         raise PackageError(

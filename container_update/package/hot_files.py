@@ -43,7 +43,7 @@ def templates_of(package: Csar, flavour_id: str) -> Templates:
     folder = _folder(package, flavour_id)
     texts = _texts(package, folder)
     templates = {
-        name: hot.parse(text, name, package.options, package.usage)
+        name: hot.parse(text, name, package.options, package.reading)
         for name, text in texts.items()
         if name.endswith(_ENDINGS) and "/" not in name[len(folder) :]
     }

@@ -20,9 +20,11 @@ from container_update.model.objects import FieldPath, Json, Manifest, ObjectKey,
 from container_update.model.options import DEFAULTS, Options
 from container_update.package import schema, yaml11
 from container_update.package.values.field_lines import FieldLines
+from container_update.package.values.json_text import without_surrogates
 from container_update.package.values.parts import parts
+from container_update.package.values.reading import Reading, Size
 from container_update.package.values.scalars import describe
-from container_update.package.yaml11 import Document, Parser, Size, Usage
+from container_update.package.yaml11 import Document, Parser
 from container_update.workloads.pod_template import pod_spec
 from container_update.workloads.registry import kind_of
 
@@ -33,19 +35,19 @@ def parse(
     default_namespace: str,
     *,
     options: Options = DEFAULTS,
-    usage: Usage | None = None,
+    reading: Reading | None = None,
 ) -> tuple[Manifest, ...]:
     """Return the objects of a def-file, in order.
 
     :param text: the content of the file: YAML or JSON.
     :param path: the def-file as the package names it, for messages and sources.
     :param default_namespace: the namespace of objects that name none.
-    :param usage: as in :func:`~container_update.package.yaml11.documents`.
+    :param reading: as in :func:`~container_update.package.yaml11.documents`.
     :raises PackageError: invalid YAML, a limit exceeded, an object without the fields that identify
         it, or a field of a wrong type; with file and line.
     """
     yaml11.check_size(len(text), path, options)
-    return tuple(read(io.BytesIO(text), path, default_namespace, options=options, usage=usage))
+    return tuple(read(io.BytesIO(text), path, default_namespace, options=options, reading=reading))
 
 
 _LARGE = 64 * 1024
@@ -91,7 +93,7 @@ def read(  # noqa: PLR0913
     default_namespace: str,
     *,
     options: Options = DEFAULTS,
-    usage: Usage | None = None,
+    reading: Reading | None = None,
     known: Known | None = None,
 ) -> Iterator[Manifest]:
     """Yield the objects of a def-file, in order, while it is read.
@@ -102,7 +104,7 @@ def read(  # noqa: PLR0913
 
     The other parameters and the errors are those of :func:`parse`.
     """
-    parser = Parser(path, options, usage or Usage())
+    parser = Parser(path, options, reading or Reading())
     for text, is_followed in parts(file):
         digest = _digest(text)
         part = known.parts.get(digest) if known else None
@@ -148,13 +150,14 @@ def _line_below(source: Source, lines: int, path: FieldPath) -> int:
 
 
 def _part(text: bytes, parser: Parser, default_namespace: str, *, is_followed: bool) -> _Part:
+    text = without_surrogates(text)
     before, values, characters = parser.lines_before, parser.nodes, parser.characters
     lines = FieldLines(text, before)
     documents = parser.documents(yaml11.ended(text), ends_before_another=is_followed)
     manifests = tuple(_manifests(documents, parser.path, default_namespace, lines))
     size = Size(parser.lines_before - before, parser.nodes - values, parser.characters - characters)
     if manifests and not text.endswith(b"\n"):
-        as_written = Parser(parser.path, parser.options, Usage()).documents(text)
+        as_written = Parser(parser.path, parser.options, Reading()).documents(text)
         *_, last = _manifests(as_written, parser.path, default_namespace, lines)
         if last.body != manifests[-1].body:
             manifests = (*manifests[:-1], replace(manifests[-1], without_line_end=last.body))

@@ -27,7 +27,8 @@ from container_update.package.schema import LINE, MAPPING, TEXT, ListOf, MapOf, 
 from container_update.package.tosca import process
 from container_update.package.tosca.process import Node, Topology
 from container_update.package.values.field_lines import FieldLines
-from container_update.package.yaml11 import Usage, mapping
+from container_update.package.values.reading import Reading
+from container_update.package.yaml11 import mapping
 
 _TYPE_SECTIONS = (
     "artifact_types", "capability_types", "data_types", "group_types", "interface_types",
@@ -143,14 +144,14 @@ def load(
     read: Callable[[str], bytes],
     names: Callable[[], Iterable[str]],
     options: Options = DEFAULTS,
-    usage: Usage | None = None,
+    reading: Reading | None = None,
 ) -> Definitions:
     """Read the entry file and everything that it imports, each file once.
 
     :param entry: the path of ``Entry-Definitions``.
     :param read: returns the content of a file of the package, or raises PackageError.
     :param names: returns the paths of the files of the package.
-    :param usage: as in :func:`~container_update.package.yaml11.documents`.
+    :param reading: as in :func:`~container_update.package.yaml11.documents`.
     :raises PackageError: a file is missing, or not in the package, or no definitions.
     """
     files: dict[str, Json] = {}
@@ -168,7 +169,7 @@ def load(
             raise PackageError(
                 f"{importer}: the VNFD cannot be read: it names {path}: {error}"
             ) from error
-        files[path] = mapping(text, path, options, "TOSCA definitions", usage)
+        files[path] = mapping(text, path, options, "TOSCA definitions", reading)
         lines[path] = FieldLines(text)
         for index, name in enumerate(_imported_names(path, files[path])):
             source = Source(path, lines[path].line(0, ("imports", index)))

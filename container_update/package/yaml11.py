@@ -10,9 +10,10 @@ There are two exceptions, for what Tacker too reads otherwise when it creates th
 ``n`` are text, and a key keeps its value where ``<<`` after it merges another one. (``yes``,
 ``no``, ``on`` and ``off`` are booleans to all of them.)
 
-Where ``kubectl`` guesses, this is stricter: a key that occurs twice, a key that is not text, number
-or boolean, and every tag except YAML's own scalar tags are errors. ``test_yaml.py`` compares it
-with ``kubectl``, and has the whole list of what is refused by only one of them.
+Of a key that is twice in one mapping the last one counts, and the reading has a warning. Where
+``kubectl`` guesses, this is stricter: a key that is not text, number or boolean, and every tag
+except YAML's own scalar tags are errors. ``test_yaml.py`` compares it with ``kubectl``, and has the
+whole list of what is refused by only one of them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ from typing import Any
 import yaml
 
 from container_update.model.errors import PackageError
+from container_update.model.objects import Source
 from container_update.model.options import Options
+from container_update.package.lint.finding import Finding
+from container_update.package.values.reading import Reading, Size
 from container_update.package.values.scalars import as_sent, describe, scalar
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -64,42 +68,18 @@ class Document:
         return self.lines.get(id(value), self.line)
 
 
-@dataclass(frozen=True)
-class Size:
-    """How much a part of a file holds."""
-
-    lines: int
-    values: int
-    characters: int
-
-
-class Usage:
-    """How much the YAML files of one package hold; a file that is read again counts once."""
-
-    def __init__(self) -> None:
-        self.values = self.characters = 0
-        self._files: dict[str, tuple[int, int]] = {}
-
-    def record(self, path: str, values: int = 0, characters: int = 0) -> None:
-        """Record what a file holds, instead of what was recorded for it before."""
-        before = self._files.get(path, (0, 0))
-        self._files[path] = values, characters
-        self.values += values - before[0]
-        self.characters += characters - before[1]
-
-
 def documents(
-    text: bytes, path: str, options: Options, *, usage: Usage | None = None
+    text: bytes, path: str, options: Options, *, reading: Reading | None = None
 ) -> Iterator[Document]:
     """Yield each document of a YAML text, empty ones too.
 
     :param path: the file, for messages.
-    :param usage: of the files that have the limits on size in common with this one.
+    :param reading: of the package, whose files have the limits on size in common.
     :raises PackageError: invalid YAML, a value that JSON does not have, or a limit exceeded; with
         path and line.
     """
     check_size(len(text), path, options)
-    parser = Parser(path, options, usage or Usage())
+    parser = Parser(path, options, reading or Reading())
     yield from parser.documents(ended(text))
 
 
@@ -123,16 +103,16 @@ def ended(text: bytes) -> bytes:
 
 
 def mapping(
-    text: bytes, path: str, options: Options, content: str, usage: Usage | None = None
+    text: bytes, path: str, options: Options, content: str, reading: Reading | None = None
 ) -> dict[str, Any]:
     """Return the mapping that is the only document of a YAML text.
 
     :param path: the file, for messages.
     :param content: what the mapping should be, for messages.
-    :param usage: as in :func:`documents`.
+    :param reading: as in :func:`documents`.
     :raises PackageError: it is something else, or as :func:`documents`.
     """
-    values = [document.value for document in documents(text, path, options, usage=usage)]
+    values = [document.value for document in documents(text, path, options, reading=reading)]
     if len(values) != 1 or not isinstance(values[0], dict):
         raise PackageError(f"{path}: expected one YAML document with {content}")
     return values[0]
@@ -175,18 +155,18 @@ class _Collection(_Value):
 class Parser:
     """Parses a file, as a whole or part by part: builds values out of events, without recursion."""
 
-    def __init__(self, path: str, options: Options, usage: Usage) -> None:
+    def __init__(self, path: str, options: Options, reading: Reading) -> None:
         self.path = path
         self.options = options
-        self.usage = usage
+        self.reading = reading
         self.nodes = self.characters = 0
         self.lines_before = 0
         """The number of lines before the text that is parsed next."""
         self.line = 1
         """Where the scalar or collection begins that is being added, for messages."""
-        usage.record(path)  # it may be read for the second time
-        self.most_values = options.yaml_values - usage.values
-        self.most_characters = options.yaml_characters - usage.characters
+        reading.record(path)  # it may be read for the second time
+        self.most_values = options.yaml_values - reading.values
+        self.most_characters = options.yaml_characters - reading.characters
         self._reset()
 
     def _reset(self) -> None:
@@ -212,7 +192,7 @@ class Parser:
                 "characters"
             ) from None
         finally:
-            self.usage.record(self.path, self.nodes, self.characters)
+            self.reading.record(self.path, self.nodes, self.characters)
 
     def take(self, size: Size) -> bool:
         """Count a part that need not be parsed; tell whether that keeps within the limits."""
@@ -221,7 +201,7 @@ class Parser:
             return False
         self.nodes, self.characters = values, characters
         self.lines_before += size.lines
-        self.usage.record(self.path, values, characters)
+        self.reading.record(self.path, values, characters)
         return True
 
     def _invalid(self, error: yaml.MarkedYAMLError) -> PackageError:
@@ -344,7 +324,13 @@ class Parser:
                 f"expected a key of at most {_LONGEST_KEY} characters without control characters"
             )
         if key in frame.value:
-            raise self._error(f'the key "{key}" is twice in one mapping: remove one of them')
+            self.reading.note(
+                Finding.warning(
+                    Source(self.path, self.line),
+                    f'the key "{key}" is twice in one mapping: the last one counts',
+                    "remove one of them",
+                )
+            )
         return key
 
     def _alias(self, name: str) -> _Value:

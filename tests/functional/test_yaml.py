@@ -37,8 +37,6 @@ REFUSED = "refused: "
 # --- what is read differently on purpose ----------------------------------------------------------
 
 STRICTER = {
-    "a key twice: kubectl takes the last one": ("x: {a: 1, a: 2}", "is twice in one mapping"),
-    "the same key as a number and as text": ("x: {1: a, '1': b}", "is twice in one mapping"),
     "a fraction as a key, which Go rounds": ("x: {1.5: a}", "a key must be text"),
     "a big number as a key": ("x: {1e16: a}", "a key must be text"),
     "infinity as a key": ("x: {.inf: a}", "JSON has no infinity"),
@@ -124,7 +122,8 @@ UNUSUAL = [
     "{<<: {a: 1}, a: 2}", "{<<: [{a: 1, b: 1}, {a: 2, c: 2}]}", "{<<: {a: 1}, <<: {a: 2, b: 2}}",
     "{<<: []}", "{<<: ~}", "{<<: 1}", "{<<: [1]}", "{!!merge <<: {a: 1}}", "{!!str <<: {a: 1}}",
     "{<<: {a: {b: 1}}, a: {c: 2}}", "[&x {a: 1}, &y {<<: *x, b: 2}, {<<: *y, c: 3}]",
-    "&x {a: 1, <<: *x}", "{a: <<}",
+    "&x {a: 1, <<: *x}", "{a: <<}", "{a: 1, b: 2, a: 3}", "{a: {b: 1, c: 2}, a: {b: 3}}",
+    "{a: [1], a: ~}",
 ]  # fmt: skip
 PLACES = (
     "x: {}\n", "x: {}", "x:\n  k: {}\n", "x:\n  k: {}\n  l: m\n", "x: [{}]\n", "x:\n- {}\n",
@@ -160,12 +159,22 @@ DOCUMENTS = (
     "x: &a x\n---\nHEADx: *a\n", "x: &a {b: *a}\n", "<<: {x: {a: b}}\n", "metadata: 1\n", "[]", "a",
     "x:\n  a: &a {q: '1'}\n  b: &b {q: '2', z: '3'}\n  c: {<<: [*a, *b]}\n  d: {<<: [*b, *a]}\n",
 )  # fmt: skip
+ESCAPES = (
+    r"\ud83d\ude00", r"\uD83D\uDE00\ud83d\ude01", r"\ud83d", r"\ude00\ud83d", r"\ud83dude00",
+    r"\\ud83d\ude00", r"\\\ud83d\ude00", r"\\\\ud83d\\ude00", r"\ud83d\u0041",
+    r"\ud83d\n", r"a\udbff\udfff",
+)  # fmt: skip
+"""Of JSON, which writes a character beyond U+FFFF as two of them."""
 WHOLE = (
     "# c\n---\nHEAD", "# c\nHEAD", "%YAML 1.1\n---\nHEAD", "\n\nHEAD", "\ufeffHEAD",
     "\ufeff---\nHEAD",
     "\ufeff# c\nHEAD", "---\nHEAD", "  ---\nHEAD", "\t\nHEAD", " \nHEAD", "", "\n", "---", "#", "~",
     "[]", "a", f"{{{JSON_HEAD}}}", f" {{{JSON_HEAD}}}\n", f"{{{JSON_HEAD}, }}",
     f"[{{{JSON_HEAD}}}]",
+    *(f'{{{JSON_HEAD}, "x": "{escapes}"}}' for escapes in ESCAPES),
+    f"{{{JSON_HEAD}, 'x': '{ESCAPES[0]}'}}",
+    f'---\n{{{JSON_HEAD}, "x": "{ESCAPES[0]}"}}',
+    f'{{{JSON_HEAD}, "x": {{"a": 1, "b": 2, "a": 3}}}}',
     f'{{{JSON_HEAD}, "x": [1.0, 1e3, "\\u00e9", 12345678901234567890123, null, true]}}',
 )  # fmt: skip
 

@@ -17,7 +17,7 @@ from container_update.cluster.client import KubernetesCluster, connect
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
 from container_update.package import samples, vnfd, yaml11
-from container_update.package.yaml11 import Usage
+from container_update.package.values.reading import Reading
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
 from tests.tacker.conftest import Kubectl
@@ -39,18 +39,18 @@ def parsed_once() -> Iterator[None]:
     Each use gets a copy of its own, counts as much against the limits of its package, and is
     parsed if it would exceed them.
     """
-    parsed: dict[tuple[Any, ...], tuple[bytes, Usage]] = {}
+    parsed: dict[tuple[Any, ...], tuple[bytes, Reading]] = {}
 
-    def mapping(text: bytes, path: str, options: Options, content: str, usage: Usage) -> Any:
+    def mapping(text: bytes, path: str, options: Options, content: str, reading: Reading) -> Any:
         key = text, path, options, content
         if key not in parsed:
-            own = Usage()
+            own = Reading()
             value = yaml11.mapping(text, path, options, content, own)
             parsed[key] = pickle.dumps(value), own
         copied, own = parsed[key]
-        usage.record(path, own.values, own.characters)
-        if usage.values > options.yaml_values or usage.characters > options.yaml_characters:
-            return yaml11.mapping(text, path, options, content, usage)
+        reading.record(path, own.values, own.characters)
+        if reading.values > options.yaml_values or reading.characters > options.yaml_characters:
+            return yaml11.mapping(text, path, options, content, reading)
         return pickle.loads(copied)
 
     with mock.patch.object(vnfd, "mapping", mapping):

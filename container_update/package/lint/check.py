@@ -43,4 +43,5 @@ def check(package_path: str, *, options: Options = DEFAULTS) -> tuple[Finding, .
     with csar.open_package(package_path, options=options, check_hashes=False) as package:
         subject = Subject(package)
         findings = {finding: None for rule in RULES for finding in rule(subject)}
+        findings |= dict.fromkeys(package.findings)
     return tuple(sorted(findings, key=lambda finding: finding.severity.value))

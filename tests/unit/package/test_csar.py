@@ -158,6 +158,7 @@ METADATA = {
         f"Source: a\nAlgorithm: SHA-256\nHash: {SHA}\n-----BEGIN CMS-----\nName: z\n"
     ),
     "listed twice": f"Name: a\n\nName: a\nAlgorithm: SHA-256\nHash: {SHA}\n\nName: a\n",
+    "keys in another case": f"source: a\nALGORITHM: SHA-256\nhash: {SHA}\nContent-type: x\n",
     "a byte order mark": f"\ufeffName: a\nAlgorithm: SHA-256\nHash: {SHA}\n",
 }
 
@@ -173,6 +174,12 @@ def test_metadata_names_the_vnfd_the_manifest_and_content_types():
     metadata = csar_metadata.parse(text.encode(), META)
     assert (metadata.entry_definitions, metadata.entry_manifest) == ("d.yaml", "m.mf")
     assert metadata.artifacts == (csar_metadata.Artifact("a", "t/x"),)
+
+
+def test_headers_of_metadata_are_read_in_any_case():
+    text = "entry-definitions: d.yaml\nEtsi-entry-manifest: m.mf\n"
+    metadata = csar_metadata.parse(text.encode(), META)
+    assert (metadata.entry_definitions, metadata.entry_manifest) == ("d.yaml", "m.mf")
 
 
 BAD_METADATA = {
@@ -194,7 +201,10 @@ BAD_METADATA = {
     ),
     "a hash alone": (f"Name: a\nHash: {SHA}\n", f"{META}:1: a has Hash without Algorithm: add it"),
     "no path": ("\nName:\n", f"{META}:2: expected the path of a file, found nothing"),
-    "a key in the wrong case": ("Name: a\nhash: x\n", f'{META}:2: expected "Hash", found "hash"'),
+    "a hash alone, its key in another case": (
+        "Name: a\nhash: x\n",
+        f"{META}:1: a has Hash without Algorithm: add it",
+    ),
     "two hashes for one file": (
         f"Name: a\nAlgorithm: SHA-256\nHash: {SHA}\nName: a\nAlgorithm: SHA-512\nHash: {SHA512}\n",
         "a is listed twice, with different hashes: list it once",

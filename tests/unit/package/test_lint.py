@@ -144,6 +144,16 @@ CASES: dict[str, tuple[Change, bool, str]] = {
         True,
         r"error: Files/kubernetes/broken.yaml:\d+: ",
     ),
+    "a key twice in one mapping": (
+        append(DEPLOYMENT, "  strategy: {}\n  strategy: {}\n"),
+        True,
+        rf'warning: {DEPLOYMENT}:\d+: the key "strategy" is twice in one mapping: the last one',
+    ),
+    "metadata with keys in another case": (
+        replace("TOSCA-Metadata/TOSCA.meta", "Content-Type: a", "Content-type: a"),
+        False,
+        r'note: TOSCA-Metadata/TOSCA.meta:\d+: the key "Content-type" is read as "Content-Type"',
+    ),
     "no metadata": (
         remove("TOSCA-Metadata/TOSCA.meta"),
         False,
@@ -254,7 +264,7 @@ def test_each_fault_is_found(case: tuple[Change, bool, str], package: Path) -> N
     change(package)
     if rebuild:
         write_metadata(package)
-    found = [str(finding) for finding in serious(package)]
+    found = [str(finding) for finding in check(str(package))]
     assert any(re.match(expected, text) for text in found), found
 
 

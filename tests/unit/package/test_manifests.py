@@ -14,6 +14,7 @@ from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
 from container_update.package import yaml11
 from container_update.package.manifests import parse
+from container_update.package.values.reading import Reading
 
 
 def read(text: str, **options: int):
@@ -216,6 +217,57 @@ def test_only_the_last_object_of_a_file_can_be_read_without_its_line_end():
     assert last.without_line_end["data"] == {"k": "a"}
 
 
+TWICE = {
+    "of a key that is there twice": ("a: x\nb: x\na: y\n", {"a": "y", "b": "x"}, ["a", 7]),
+    "of a key that is a number too": ("'1': x\n1: y\n", {"1": "y"}, ["1", 6]),
+    "of a key with values of two kinds": ("a: {b: x}\na: [y]\n", {"a": ["y"]}, ["a", 6]),
+    "of a key that is merged too": ("x: &x {a: x}\n<<: *x\na: y\na: z\n", {"a": "z"}, ["a", 8]),
+}
+
+
+@pytest.mark.parametrize(("data", "expected", "warned"), TWICE.values(), ids=TWICE)
+def test_the_last_value_counts(data, expected, warned):
+    reading = Reading()
+    (manifest,) = parse(config_map(data).encode(), "f.yaml", "vnf", reading=reading)
+    assert {key: manifest.body["data"][key] for key in expected} == expected
+    key, line = warned
+    assert [str(finding) for finding in reading.findings] == [
+        f'warning: f.yaml:{line}: the key "{key}" is twice in one mapping: the last one counts. '
+        "To do: remove one of them"
+    ]
+
+
+def test_what_a_stranger_may_write_twice_is_not_remembered_without_end():
+    reading = Reading()
+    parse(config_map("a: x\n" * 2_000).encode(), "f.yaml", "vnf", reading=reading)
+    assert len(reading.findings) == 1000
+
+
+JSON = {
+    "a pair of surrogates": (r"\ud83d\uDE00", "\U0001f600"),
+    "two pairs": (r"\ud83d\ude00\ud83d\ude01", "\U0001f600\U0001f601"),
+    "half a pair, which is no character": (r"a\ud83db\ude00", "a\ufffdb\ufffd"),
+    "a backslash before what looks like a pair": (r"\\ud83d\\ude00", r"\ud83d\ude00"),
+    "a backslash before a pair": (r"\\\ud83d\ude00", "\\\U0001f600"),
+    "other escapes": (r"\u00e9\"\\\n\t", '\u00e9"\\\n\t'),
+}
+
+
+@pytest.mark.parametrize(("written", "value"), JSON.values(), ids=JSON)
+def test_json_has_characters_beyond_the_first_plane_as_two_escapes(written, value):
+    text = (
+        '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"},\n"data": {"k": "%s"}}'
+    )
+    (manifest,) = read(text % written)
+    assert manifest.body["data"] == {"k": value}
+    assert manifest.source.of(("data", "k")).line == 2
+
+
+def test_yaml_has_no_pairs_of_escapes():
+    with pytest.raises(PackageError, match=r"^f\.yaml:5: invalid YAML: .*Unicode"):
+        read(config_map(r'a: "\ud83d\ude00"'))
+
+
 MERGES = {
     "explicit keys win, wherever they stand": (
         "a: &a {x: '1', y2: '2'}\nb: {x: '9', <<: *a}\nc: {<<: *a, x: '9'}\n",
@@ -316,14 +368,6 @@ REFUSED = {
         config_map("a: \x01\n"),
         "f.yaml: invalid YAML: the file must be text in UTF-8",
     ),
-    "a key twice": (
-        config_map("a: x\nb: x\na: y\n"),
-        'f.yaml:7: the key "a" is twice in one mapping',
-    ),
-    "a key twice, once as a number": (
-        config_map("'1': x\n1: y\n"),
-        'f.yaml:6: the key "1" is twice in one mapping',
-    ),
     "a key that is a list": (
         config_map("? [a]\n: b\n"),
         "f.yaml:5: a key must be text, found a list: quote it",
@@ -390,7 +434,6 @@ def test_bytes_that_are_no_text_are_refused():
 def test_the_values_of_a_secret_are_in_no_message():
     secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData:\n  a: hunter2\n"
     endings = [
-        "  a: hunter2\n",
         "  b: !!int hunter2\n",
         "  - hunter2\n",
         '  c: "hunter2\n',
@@ -400,6 +443,9 @@ def test_the_values_of_a_secret_are_in_no_message():
         with pytest.raises(PackageError) as caught:
             read(secret + ending)
         assert "hunter2" not in str(caught.value), ending
+    reading = Reading()
+    parse((secret + "  a: hunter2\n").encode(), "f.yaml", "vnf", reading=reading)
+    assert "hunter2" not in str(reading.findings)
 
 
 def laughs(levels: int) -> str:

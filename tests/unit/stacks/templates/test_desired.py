@@ -13,7 +13,7 @@ from container_update.model.errors import PackageError
 from container_update.model.options import Options
 from container_update.package import hot, hot_files
 from container_update.package.hot import Body, Place
-from container_update.package.yaml11 import Usage
+from container_update.package.values.reading import Reading
 from container_update.stacks.templates.desired import (
     Replacement,
     Software,
@@ -41,7 +41,7 @@ class Files:
 
     def __init__(self, files: dict[str, str]) -> None:
         self.files = files
-        self.usage = Usage()
+        self.reading = Reading()
 
     def names(self) -> list[str]:
         return list(self.files)
