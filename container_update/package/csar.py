@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -32,7 +32,11 @@ _BLOCK = 64 * 1024
 _SMALL = 64 * 1024
 """In bytes: a def-file that is not worth to be read twice for the memory that it takes."""
 _MANIFEST_ENDINGS = (".yaml", ".yml", ".json")
-_NO_MANIFESTS = ("Definitions/", "TOSCA-Metadata/", "BaseHOT/", "UserData/", "Scripts/")
+_TEMPLATES = "BaseHOT/"
+_NO_MANIFESTS = ("Definitions/", "TOSCA-Metadata/", _TEMPLATES, "UserData/", "Scripts/")
+"""Folders at the root."""
+_CHART = "Chart.yaml"
+"""In the folder of a Helm chart, whose files are no manifests before Helm has rendered them."""
 
 
 @contextmanager
@@ -161,13 +165,12 @@ class Csar:
     def manifest_files(self) -> Sequence[str]:
         """Return the listed files that may hold Kubernetes manifests, in listed order.
 
-        If the package lists no files: every YAML file below ``Files/``, sorted.
+        If the package lists no files: those below ``Files/``, sorted.
         """
+        listed: Iterable[str] = (artifact.path for artifact in self.artifacts)
         if not self.artifacts:
-            names = (name for name in self._files.names() if name.startswith("Files/"))
-            return tuple(name for name in names if name.endswith((".yaml", ".yml")))
-        listed = (artifact.path for artifact in self.artifacts)
-        return tuple(path for path in listed if self._may_hold_manifests(path))
+            listed = (name for name in self._files.names() if name.startswith("Files/"))
+        return tuple(path for path in listed if self.may_hold_manifests(path))
 
     def manifests(self, path: str, default_namespace: str) -> tuple[Manifest, ...]:
         """Return the objects of a def-file, in order.
@@ -262,14 +265,30 @@ class Csar:
             )
         return flavours
 
-    def _may_hold_manifests(self, path: str) -> bool:
+    def may_hold_manifests(self, path: str) -> bool:
+        """Tell by the path of a file, or by a URL, whether it may hold Kubernetes manifests."""
         if fetch.is_url(path):
             return path.partition("?")[0].endswith(_MANIFEST_ENDINGS)
         normal = csar_metadata.shortest(path)
         beside_vnfd = posixpath.dirname(normal) == posixpath.dirname(self.entry_definitions)
         if self.entry_definitions and beside_vnfd:
             return False
-        return normal.endswith(_MANIFEST_ENDINGS) and not normal.startswith(_NO_MANIFESTS)
+        is_elsewhere = not normal.startswith((*_NO_MANIFESTS, *self.charts))
+        return normal.endswith(_MANIFEST_ENDINGS) and is_elsewhere
+
+    @cached_property
+    def charts(self) -> tuple[str, ...]:
+        """The folders of Helm charts, each with / at its end; '' is the root."""
+        return tuple(
+            name.removesuffix(_CHART)
+            for name in self._files.names()
+            if posixpath.basename(name) == _CHART
+        )
+
+    @cached_property
+    def has_templates(self) -> bool:
+        """The package is for virtual machines: it has HEAT templates."""
+        return any(name.startswith(_TEMPLATES) for name in self._files.names())
 
     def _read_file(self, path: str) -> bytes:
         with self._open_file(path) as file:

@@ -1,7 +1,7 @@
 """A package's HEAT templates: which files belong to a flavour. Pure except for the package itself.
 
-Source: Tacker's user guide for VNF packages. They are in ``BaseHOT/<flavour>/``, at the package's
-root or in another folder: one top template, and its nested templates beside it or in ``nested/``.
+Source: Tacker's user guide for VNF packages. They are in ``BaseHOT/<flavour>/`` at the package's
+root: one top template, and its nested templates beside it or in ``nested/``.
 """
 
 from __future__ import annotations
@@ -83,18 +83,13 @@ def _text(package: Csar, name: str) -> str:
 
 
 def _folder(package: Csar, flavour_id: str) -> str:
-    ending = f"BaseHOT/{flavour_id}/"
-    folders = {
-        name[: name.index(ending) + len(ending)]
-        for name in package.names()
-        if name.startswith(ending) or f"/{ending}" in name
-    }
-    if len(folders) != 1:
+    folder = f"BaseHOT/{flavour_id}/"
+    if not any(name.startswith(folder) for name in package.names()):
         raise PackageError(
-            f"{package.source}: expected one folder {ending} with the flavour's HEAT templates, "
-            f"found {', '.join(sorted(folders)) or 'none'}"
+            f"{package.source}: expected a folder {folder} with the flavour's HEAT templates, "
+            "found none"
         )
-    return folders.pop()
+    return folder
 
 
 def _types(template: Mapping[str, object]) -> set[str]:

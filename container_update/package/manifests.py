@@ -2,7 +2,9 @@
 
 A def-file may hold several documents, empty ones, and lists (``kind: List``, or what
 ``kubectl get -o yaml`` writes); each object becomes a manifest that knows the line of each field.
-Objects of unknown kinds are kept.
+Objects of unknown kinds are kept. A document without ``apiVersion`` and ``kind`` is something else
+(a package may have events, measurements or playbooks beside its manifests), and what the API server
+answers but does not store is no part of a CNF: both are left out, with a note in the reading.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import FieldPath, Json, Manifest, ObjectKey, Source
 from container_update.model.options import DEFAULTS, Options
 from container_update.package import schema, yaml11
+from container_update.package.lint.finding import Finding
 from container_update.package.values.field_lines import FieldLines
 from container_update.package.values.json_text import without_surrogates
 from container_update.package.values.parts import parts
@@ -154,27 +157,41 @@ def _part(text: bytes, parser: Parser, default_namespace: str, *, is_followed: b
     before, values, characters = parser.lines_before, parser.nodes, parser.characters
     lines = FieldLines(text, before)
     documents = parser.documents(yaml11.ended(text), ends_before_another=is_followed)
-    manifests = tuple(_manifests(documents, parser.path, default_namespace, lines))
+    manifests = tuple(_manifests(documents, parser, default_namespace, lines))
     size = Size(parser.lines_before - before, parser.nodes - values, parser.characters - characters)
     if manifests and not text.endswith(b"\n"):
-        as_written = Parser(parser.path, parser.options, Reading()).documents(text)
-        *_, last = _manifests(as_written, parser.path, default_namespace, lines)
+        again = Parser(parser.path, parser.options, Reading())
+        *_, last = _manifests(again.documents(text), again, default_namespace, lines)
         if last.body != manifests[-1].body:
             manifests = (*manifests[:-1], replace(manifests[-1], without_line_end=last.body))
     return _Part(before, size, manifests)
 
 
 def _manifests(
-    documents: Iterable[Document], path: str, default_namespace: str, lines: FieldLines
+    documents: Iterable[Document], parser: Parser, default_namespace: str, lines: FieldLines
 ) -> Iterator[Manifest]:
     for number, document in enumerate(documents):
         if document.value is None:
             continue
-        root = _Item(document.value, Source(path, document.line), partial(lines.line, number))
+        source = Source(parser.path, document.line)
+        root = _Item(document.value, source, partial(lines.line, number))
+        if not _may_be_object(root):
+            parser.reading.note(Finding.note(source, _NO_MANIFEST, _AS_INTENDED))
+            continue
         for item in _objects(root, document.line_of):
+            if _is_answered(item.body):
+                parser.reading.note(Finding.note(item.source, _ANSWERED, _AS_INTENDED))
+                continue
             key = _identity(item, default_namespace)
             _check_schema(item, key)
             yield Manifest(key, item.body, replace(item.source, line_of=item.line_of))
+
+
+_NO_MANIFEST = "has neither apiVersion nor kind: it is no Kubernetes manifest and is left out"
+_ANSWERED = "the API server answers a request of this kind and stores nothing: it is left out"
+_AS_INTENDED = "nothing, if that is intended"
+_ANSWERED_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
+"""Of reviews, most of which have no name."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +212,25 @@ class _Item:
         """Return the error for a field, or for the whole item."""
         line = self.line_of(path) if path else self.source.line
         return PackageError(f"{self.source.path}:{line}: expected {expected}, found {found}")
+
+
+def _may_be_object(item: _Item) -> bool:
+    """Tell whether a document has a field that makes it an object.
+
+    :raises PackageError: it is a list of objects, which would be lost.
+    """
+    body = item.body
+    if isinstance(body, list):
+        if any(isinstance(each, dict) and {"apiVersion", "kind"} <= each.keys() for each in body):
+            expected = "a Kubernetes object, such as a List with these items"
+            raise item.error(expected, "a list of objects")
+        return False
+    return isinstance(body, dict) and ("apiVersion" in body or "kind" in body)
+
+
+def _is_answered(body: Json) -> bool:
+    version = body.get("apiVersion")
+    return isinstance(version, str) and version.partition("/")[0] in _ANSWERED_GROUPS
 
 
 def _objects(item: _Item, line_of: Callable[[object], int]) -> Iterator[_Item]:
@@ -239,7 +275,9 @@ def _identity(item: _Item, default_namespace: str) -> ObjectKey:
     name = metadata.get("name")
     if not isinstance(name, str) or not name:
         hint = (
-            " (a generateName names a new object each time)" if "generateName" in metadata else ""
+            " (a generateName names a new object each time: give it a name)"
+            if "generateName" in metadata
+            else ""
         )
         found = "none" if name in (None, "") else f"{describe(name)}: quote it"
         expected = f'text as "metadata.name" in the {kind}'

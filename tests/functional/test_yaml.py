@@ -61,6 +61,8 @@ LOOSER = {
     "an end alone": ("---\n...\n---\n" + HEAD, "did not find expected node content"),
     "JSON's escape of a slash": (r'x: "\/"', "found unknown escape character"),
     "a document on the separator's line": ("--- ~\n", "invalid Yaml document separator"),
+    "a document that is no object": ("---\nevent: {}\n", "Object 'Kind' is missing"),
+    "a document that is text or a list": ("---\n[]\n", "cannot unmarshal (array|string) into"),
     "YAML that begins like JSON": (f"{{{JSON_HEAD}, }}", "json: offset .* invalid character"),
 }
 """What ``kubectl`` refuses and we read, which does no harm: the text, and its message."""

@@ -54,9 +54,10 @@ def unreadable_manifests(subject: Subject) -> Iterator[Finding]:
 def unlisted_files(subject: Subject) -> Iterator[Finding]:
     """Check that the metadata lists every manifest: Tacker refuses other def-files."""
     listed = {posixpath.normpath(artifact.path) for artifact in subject.package.artifacts}
-    for name in sorted(subject.names):
-        is_manifest = name.startswith("Files/") and name.endswith((".yaml", ".yml", ".json"))
-        if listed and is_manifest and name not in listed:
+    unlisted = sorted(subject.names - listed) if listed else ()
+    for name in unlisted:
+        is_candidate = name.startswith("Files/") and subject.package.may_hold_manifests(name)
+        if is_candidate and subject.holds_manifests(name):
             yield Finding.error(
                 name,
                 "is not listed in the metadata: Tacker refuses it as a def-file",

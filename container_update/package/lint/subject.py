@@ -78,14 +78,16 @@ class Subject:
         """The manifests that run containers."""
         return tuple(manifest for manifest in self.manifests if is_workload(manifest.key))
 
+    def holds_manifests(self, path: str) -> bool:
+        """Tell whether a file that the metadata does not list has objects, or cannot be read."""
+        try:
+            return any(True for _ in self.package.each_manifest(path, NAMESPACE))
+        except PackageError:
+            return True
+
     def source(self, flavour: Flavour, *path: str | int) -> Source:
         """Return where a field of a flavour's file is written."""
         return self.package.definitions.source(flavour.path, path)
-
-    @property
-    def has_templates(self) -> bool:
-        """The package is for virtual machines: it has HEAT templates, not manifests."""
-        return any("BaseHOT" in name.split("/")[:-1] for name in self.names)
 
     def script_path(self, script: InterfaceScript) -> tuple[str, str] | None:
         """Return the API that a script is for ('v1' or 'v2'), and its path in the package.

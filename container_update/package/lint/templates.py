@@ -14,7 +14,7 @@ from container_update.package.vnfd import NODES, node_path
 
 def templates(subject: Subject) -> Iterator[Finding]:
     """Check that each flavour has a top template, and exactly one server for each VDU."""
-    if not subject.has_templates:
+    if not subject.package.has_templates:
         return
     for flavour in subject.flavours:
         try:

@@ -48,7 +48,7 @@ def imports_by_url(subject: Subject) -> Iterator[Finding]:
 
 def vdus(subject: Subject) -> Iterator[Finding]:
     """Check that each VDU has the name of exactly one workload, which is their only link."""
-    if subject.has_templates:
+    if subject.package.has_templates:
         return
     by_name: dict[str, list[Manifest]] = {}
     for manifest in subject.workloads:
@@ -85,7 +85,7 @@ def vdus(subject: Subject) -> Iterator[Finding]:
 def interfaces(subject: Subject) -> Iterator[Finding]:
     """Check the scripts that the VNFD maps to operations, and that their files exist."""
     operations = {script.operation for _, script in subject.scripts}
-    if subject.flavours and OPERATION not in operations and not subject.has_templates:
+    if subject.flavours and OPERATION not in operations and not subject.package.has_templates:
         flavour = subject.flavours[0]
         nodes = [node_path(script.node, *_VNFLCM) for script in flavour.scripts.values()]
         yield Finding.warning(

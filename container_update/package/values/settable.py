@@ -114,7 +114,7 @@ def settable(package: Csar) -> Iterator[Value]:
 
     :raises PackageError: the VNFD or the templates are wrong.
     """
-    if not any("BaseHOT" in name.split("/")[:-1] for name in package.names()):
+    if not package.has_templates:
         return
     for flavour in package.flavours:
         templates = templates_of(package, flavour.id)

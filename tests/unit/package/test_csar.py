@@ -118,6 +118,14 @@ MANIFEST_FILES = {
         ),
         [],
     ),
+    "folders of that name elsewhere": (
+        listing(dict.fromkeys(["Files/Scripts/s.yaml", "Files/BaseHOT/h.yaml"], "")),
+        ["Files/Scripts/s.yaml", "Files/BaseHOT/h.yaml"],
+    ),
+    "no file of a chart": (
+        listing(dict.fromkeys(["Files/c/Chart.yaml", "Files/c/t/a.yaml", "Files/cc/b.yaml"], "")),
+        ["Files/cc/b.yaml"],
+    ),
     "nothing beside the VNFD": (
         listing({"Defs/types.yaml": "", "Files/a.yaml": ""}, "Entry-Definitions: Defs/top.yaml\n"),
         ["Files/a.yaml"],
@@ -133,7 +141,8 @@ MANIFEST_FILES = {
 
 @pytest.mark.parametrize(("meta", "expected"), MANIFEST_FILES.values(), ids=MANIFEST_FILES)
 def test_manifest_files_are(pack, meta, expected):
-    files = {META: meta, "Files/b.yml": "", "Files/a.yaml": "", "Files/t.txt": "", "o.yaml": ""}
+    names = ("Files/b.yml", "Files/a.yaml", "Files/t.txt", "Files/c/Chart.yaml", "o.yaml")
+    files = {META: meta, **dict.fromkeys(names, "")}
     with csar.open_package(pack(files)) as package:
         assert list(package.manifest_files()) == expected
 

@@ -119,6 +119,7 @@ LEVELS = """
       properties: {levels: {one: {description: one of each}}}
 """
 SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
+REVIEW = "apiVersion: authorization.k8s.io/v1\nkind: SelfSubjectAccessReview\nspec: {}\n"
 JOB = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: once}\nspec: {}\n"
 TWIN = "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: deployment1}\nspec: {}\n"
 
@@ -138,6 +139,21 @@ CASES: dict[str, tuple[Change, bool, str]] = {
         write("Files/kubernetes/service.yaml", SERVICE),
         False,
         "error: Files/kubernetes/service.yaml: is not listed in the metadata",
+    ),
+    "a def-file that is not listed and cannot be read": (
+        write("Files/kubernetes/broken.yaml", "kind: Pod\nmetadata: {name\n"),
+        False,
+        "error: Files/kubernetes/broken.yaml: is not listed in the metadata",
+    ),
+    "YAML that is no manifest": (
+        write("Files/events.yaml", "# VES\nevent: {presence: required}\n"),
+        True,
+        "note: Files/events.yaml:2: has neither apiVersion nor kind",
+    ),
+    "a review": (
+        write("Files/review.yaml", REVIEW),
+        True,
+        "note: Files/review.yaml:1: the API server answers a request of this kind",
     ),
     "a manifest that is no YAML": (
         write("Files/kubernetes/broken.yaml", "kind: Pod\nmetadata: {name\n"),
@@ -266,6 +282,32 @@ def test_each_fault_is_found(case: tuple[Change, bool, str], package: Path) -> N
         write_metadata(package)
     found = [str(finding) for finding in check(str(package))]
     assert any(re.match(expected, text) for text in found), found
+
+
+CHART = {
+    "Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n",
+    "values.yaml": "replicas: 1\n",
+    "templates/web.yaml": "kind: {{ .Values.kind }}\n",
+    "charts/sub/Chart.yaml": "apiVersion: v2\nname: sub\n",
+    "crds/thing.yaml": JOB,
+}
+NO_MANIFESTS = {
+    "a chart": {f"Files/kubernetes/web/{name}": text for name, text in CHART.items()},
+    "events": {"Files/Events/ves.yaml": "event: {presence: required}\n"},
+}
+
+
+@pytest.mark.parametrize("files", NO_MANIFESTS.values(), ids=NO_MANIFESTS)
+@pytest.mark.parametrize("listed", [True, False], ids=["listed", "not listed"])
+def test_files_that_are_no_manifests_are_no_error(
+    files: dict[str, str], listed: bool, package: Path
+) -> None:
+    for path, text in files.items():
+        (package / path).parent.mkdir(parents=True, exist_ok=True)
+        (package / path).write_text(text)
+    if listed:
+        write_metadata(package)
+    assert serious(package) == []
 
 
 CONFIG_MAP = "Files/kubernetes/configmap_1.yaml"
@@ -419,6 +461,12 @@ def virtual_machines(tmp_path: Path) -> Path:
     return Path(shutil.copytree(STACK, tmp_path / "stack"))
 
 
+def test_templates_of_another_folder_are_no_templates(virtual_machines: Path) -> None:
+    shutil.copytree(virtual_machines / "BaseHOT", virtual_machines / "UserData" / "BaseHOT")
+    write_metadata(virtual_machines)
+    assert check(str(virtual_machines)) == ()
+
+
 def test_a_package_of_virtual_machines_needs_no_manifests(virtual_machines: Path) -> None:
     assert check(str(virtual_machines)) == ()
 
@@ -433,7 +481,7 @@ STACK_FLAWS = {
         "resources:\n",
         "resources:\n  VDU9: {type: OS::Nova::Server}\n",
     ),
-    "expected one folder BaseHOT/simple/ with the flavour's HEAT templates": (
+    "expected a folder BaseHOT/simple/ with the flavour's HEAT templates": (
         lambda folder: (folder / TEMPLATES).rename(folder / "BaseHOT" / "other")
     ),
     "expected heat_template_version and resources": replace(

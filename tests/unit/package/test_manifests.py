@@ -307,11 +307,47 @@ def test_every_body_can_be_sent_as_json():
     assert json.loads(json.dumps(manifest.body, allow_nan=False)) == manifest.body
 
 
-NO_OBJECT = "f.yaml:1: expected a Kubernetes object, which is a mapping, found "
+NO_MANIFEST = "has neither apiVersion nor kind: it is no Kubernetes manifest and is left out"
+ANSWERED = "the API server answers a request of this kind and stores nothing: it is left out"
+REVIEW = "apiVersion: authorization.k8s.io/v1\nkind: SelfSubjectAccessReview\nspec: {}\n"
+LEFT_OUT = {
+    "text": ("hello\n", 1, NO_MANIFEST),
+    "a number": ("12\n", 1, NO_MANIFEST),
+    "a list": ("# c\n- hosts: all\n- kind: b\n", 2, NO_MANIFEST),
+    "an event": ("event: {presence: required}\n", 1, NO_MANIFEST),
+    "the second document": (CONFIG_MAP + "---\npmMetaData: {}\n", 5, NO_MANIFEST),
+    "a review without a name": (REVIEW, 1, ANSWERED),
+    "a review with a name": (REVIEW + "metadata: {name: n, namespace: m}\n", 1, ANSWERED),
+    "a review of another group": (
+        "apiVersion: authentication.k8s.io/v1beta1\nkind: TokenReview\nspec: {token: t}\n",
+        1,
+        ANSWERED,
+    ),
+    "a review in a List": (
+        "apiVersion: v1\nkind: List\nitems:\n"
+        "- {apiVersion: authorization.k8s.io/v1, kind: LocalSubjectAccessReview}\n",
+        4,
+        ANSWERED,
+    ),
+    "the end without a line end": (CONFIG_MAP + "---\nevent: |\n  a", 5, NO_MANIFEST),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "message"), LEFT_OUT.values(), ids=LEFT_OUT)
+def test_what_is_no_manifest_is_left_out_with_a_note(text, line, message):
+    reading = Reading()
+    found = parse(text.encode(), "f.yaml", "vnf", reading=reading)
+    assert [str(each.key) for each in found] == ["ConfigMap vnf/c"] * text.count("ConfigMap")
+    note = f"note: f.yaml:{line}: {message}. To do: nothing, if that is intended"
+    assert list(map(str, reading.findings)) == [note]
+
+
 REFUSED = {
-    "text": ("hello\n", NO_OBJECT + "text"),
-    "a list": ("- a\n", NO_OBJECT + "a list"),
-    "a number": ("12\n", NO_OBJECT + "a number"),
+    "a list of objects": (
+        "- {apiVersion: v1, kind: Pod, metadata: {name: p}}\n",
+        "f.yaml:1: expected a Kubernetes object, such as a List with these items, found a list of "
+        "objects",
+    ),
     "no kind": (
         "apiVersion: v1\n",
         'f.yaml:1: expected a Kubernetes object with a "kind", found none',
@@ -339,7 +375,7 @@ REFUSED = {
     "a generated name": (
         "apiVersion: v1\nkind: Pod\nmetadata: {generateName: p-}\n",
         'f.yaml:3: expected text as "metadata.name" in the Pod, found none '
-        "(a generateName names a new object each time)",
+        "(a generateName names a new object each time: give it a name)",
     ),
     "a name that is a number": (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: 12}\n",
@@ -351,7 +387,7 @@ REFUSED = {
     ),
     "an item of a List": (
         "apiVersion: v1\nkind: List\nitems:\n- a\n",
-        NO_OBJECT + "text",
+        "f.yaml:1: expected a Kubernetes object, which is a mapping, found text",
     ),
     "an item of a List without a name": (
         "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata: {}\n",
