@@ -16,6 +16,8 @@ from container_update.cli.reports.header import Header
 from container_update.cli.terminal import output
 from container_update.model.errors import ClusterError
 
+PACKAGE = "a folder, a CSAR zip or a YAML file; - is standard input"
+"""What an argument for a package may be."""
 _COLLECTED_AFTER = (50_000, 20, 20)
 """Python's threshold of 700 new objects makes it look at all modules several times for each page of
 a list: half of the processor time for 20,000 pods."""
@@ -35,7 +37,7 @@ def add_package_arguments(command: argparse.ArgumentParser, *, saved: bool = Fal
     """
     add = command.add_argument
     or_plan = ", or a file of 'plan --out'" if saved else ""
-    add("old", metavar="OLD", help=f"the current package: a folder or a CSAR zip{or_plan}")
+    add("old", metavar="OLD", help=f"the current package: {PACKAGE}{or_plan}")
     add("new", metavar="NEW", nargs="?",
         help="the new package; without OLD the instance's record says what it runs "
         "from")  # fmt: skip

@@ -18,6 +18,7 @@ from container_update.cli.reports import json_report
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json
 from container_update.model.plan import Plan
+from container_update.model.requests import STANDARD_INPUT
 from container_update.planning.steps import object_steps
 
 KIND = "SavedPlan"
@@ -30,6 +31,15 @@ _NOT_CONTENT = ("managedFields", "resourceVersion", "generation")
 
 class StalePlanError(PlanError):
     """What a saved plan was made from is not what is there: nothing was written."""
+
+
+def refuse_standard_input(*packages: str | None) -> None:
+    """Raise UsageError for a package that nobody can read again when the plan is carried out."""
+    if STANDARD_INPUT in packages:
+        raise UsageError(
+            "--out: expected packages that can be read again later, found - (standard input): "
+            "write it to a file"
+        )
 
 
 def save(path: Path, plan: Plan, request: Mapping[str, Any], server: str) -> None:

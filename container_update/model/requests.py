@@ -20,6 +20,9 @@ UPGRADE_TYPE: Final = "upgrade_type"
 """The attribute that says how a package is changed; a modify request with it changes the package.
 """
 
+STANDARD_INPUT: Final = "-"
+"""The package that is one YAML file on standard input."""
+
 _HASH_DIGITS = 12
 """Of a hash, as people compare it."""
 
@@ -33,8 +36,9 @@ class UpdateRequest:
     """
 
     old: str
-    """The old package: a folder, a CSAR zip, or the path of a package that Tacker unpacked. Empty:
-    what the record of the instance in the cluster says."""
+    """The old package: a folder, a CSAR zip, a YAML file, or ``-`` for standard input, which is
+    read once. A folder may be a package, as Tacker unpacks it, or just have YAML files. Empty: what
+    the record of the instance in the cluster says."""
     new: str
     def_files: tuple[str, ...] = ()
     """The instance's def-files: paths in the package or URLs. Empty: every manifest it lists."""

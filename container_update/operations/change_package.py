@@ -55,7 +55,7 @@ def change_package(  # noqa: PLR0913
     :param cluster: where the VNF runs.
     :param cancel: cancels the change from another thread or a signal handler.
     :param progress: called with the plan, with each step that begins, and with each step's result.
-    :param old: the package that the VNF runs from: a folder or a CSAR zip.
+    :param old: the package that the VNF runs from, as ``UpdateRequest.old``.
     :param new: the package to move to.
     :param def_files: the instance's def-files; empty: every manifest that *old* lists.
     :param namespace: of the objects whose manifests name none.

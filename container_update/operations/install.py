@@ -57,7 +57,7 @@ def install(  # noqa: PLR0913
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     install("packages/v1", cluster, namespace="cnf", instance_id="vnf-1")
 
-    :param package: a folder, a CSAR zip, or an unpacked package.
+    :param package: a folder, a CSAR zip, a YAML file, or ``-`` for standard input.
     :param cluster: where to create them.
     :param def_files: paths in the package; empty: every manifest that it lists.
     :param namespace: of the objects whose manifests name none.
@@ -128,13 +128,13 @@ class Install(Goal):
     def _read(self) -> _Package:
         with csar.open_package(self._source, options=self._options) as opened:
             by_path = described_in(opened, self._placing)
-            vdus = dict(opened.vdus())
+            vdus, identity = dict(opened.vdus()), identity_of(opened)
         manifests = (manifest for file in by_path.values() for manifest in file)
         return _Package(
             tuple(_with_replicas(manifest, self._replicas) for manifest in manifests),
             tuple(by_path),
             vdus,
-            identity_of(self._source, self._options),
+            identity,
         )
 
     def refuse_taken(self, cluster: Cluster) -> None:

@@ -16,6 +16,7 @@ from container_update.model.requests import UpdateRequest
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategies.strategy import ChangeJob
 from container_update.package import csar, fetch
+from container_update.package.lint import no_manifests
 from container_update.package.lint.finding import Severity
 from container_update.package.manifests import Known
 from container_update.planning.comparison import match, package_pair
@@ -43,9 +44,11 @@ def read_packages(
         with csar.open_package(job.old, options=options) as before:
             files = placing.def_files or tuple(before.manifest_files())
             old, old_vdus = read_manifests(before, files, placing, known), dict(before.vdus())
+            refuse_none(old, before, placing.def_files)
     with csar.open_package(job.new, options=options) as after:
         new_files = request.def_files or _all_files(after, tuple(old))
         listed = read_manifests(after, new_files, placing, known)
+        refuse_none(listed, after, request.def_files)
         packages = package_pair.pair(
             old,
             listed,
@@ -66,10 +69,9 @@ def read_package(package: str, placing: Placing, options: Options) -> Packages:
     :raises PackageError: it is wrong.
     """
     with csar.open_package(package, options=options) as opened:
-        def_files = placing.def_files or tuple(opened.manifest_files())
-        objects = match.index(read_manifests(opened, def_files, placing))
-        vdus = dict(opened.vdus())
-        return Packages(objects, objects, vdus, vdus, opened.vnfd_id, def_files)
+        by_path = described_in(opened, placing)
+        objects, vdus = match.index(by_path), dict(opened.vdus())
+        return Packages(objects, objects, vdus, vdus, opened.vnfd_id, tuple(by_path))
 
 
 def described_in(package: csar.Csar, placing: Placing) -> dict[str, tuple[Manifest, ...]]:
@@ -79,6 +81,7 @@ def described_in(package: csar.Csar, placing: Placing) -> dict[str, tuple[Manife
     :raises PackageError: a manifest is wrong, or an object is there twice.
     """
     by_path = read_manifests(package, placing.def_files or package.manifest_files(), placing)
+    refuse_none(by_path, package, placing.def_files)
     match.index(by_path)
     return by_path
 
@@ -129,6 +132,15 @@ def read_manifests(
             place = f"{finding.file}:{finding.line} in {package.source}"
             LOG.warning("%s: %s: %s", place, finding.message, finding.advice)
     return by_path
+
+
+def refuse_none(found: match.ByPath, package: csar.Csar, def_files: Sequence[str] = ()) -> None:
+    """Raise PackageError where a package, or those of its files that are named, has no manifests.
+
+    :param found: what was read of it.
+    """
+    if not any(found.values()):
+        raise no_manifests.refusal(package, def_files)
 
 
 def digests_of(package: csar.Csar, paths: Iterable[str]) -> frozenset[bytes]:

@@ -25,7 +25,12 @@ from container_update.model.requests import UpdateRequest
 from container_update.operations.checks.namespaces import refuse_missing, without_objects
 from container_update.operations.goal import Goal, Observed, existing
 from container_update.operations.instances import record_of
-from container_update.operations.read_packages import digests_of, read_manifests, stored_images
+from container_update.operations.read_packages import (
+    digests_of,
+    read_manifests,
+    refuse_none,
+    stored_images,
+)
 from container_update.operations.run import preview, run
 from container_update.package import csar
 from container_update.package.identity import identities_of
@@ -187,6 +192,7 @@ def _match(
     in_both = () if whole else digests_of(new, dict.fromkeys((*request.config_paths, *def_files)))
     known = Known(in_both=frozenset(in_both))
     before = read_manifests(old, def_files, request, known)
+    refuse_none(before, old, request.def_files)
     matched = _matched(request, before, def_files, new, Known(known.parts))
     if all(map(_is_comparable, matched.pairs)):
         return matched
@@ -205,12 +211,15 @@ def _matched(
     :param before: the old objects by their def-files.
     """
     listed = read_manifests(new, request.config_paths, request, known)
+    if request.config_paths:
+        refuse_none(listed, new, request.config_paths)
     kept_paths = [path for path in def_files if path not in listed and new.has(path)]
     kept = read_manifests(new, kept_paths, request, known)
     others: match.ByPath = {}
     if match.unmatched(before, listed, kept):
         paths = [path for path in new.manifest_files() if path not in listed and path not in kept]
         others = read_manifests(new, paths, request, known)
+    refuse_none({**listed, **kept, **others}, new)
     return match.match(before, listed, kept, others)
 
 

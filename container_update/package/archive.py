@@ -1,4 +1,4 @@
-"""The files of a package: a folder, or a zip that is read without unpacking it.
+"""The files of a package: a folder, a zip that is read without unpacking it, or one YAML file.
 
 A path is relative to the package, with ``/``. A path that leads out of the package (by ``..``, from
 the root or through a link) is refused, and so is everything that is not a regular file.
@@ -15,13 +15,19 @@ import zipfile
 import zlib
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
+from container_update.model.requests import STANDARD_INPUT
+from container_update.package.values.streams import ZipFile, standard_input
+
+MANIFEST_ENDINGS = (".yaml", ".yml", ".json")
+"""Of files that may hold Kubernetes manifests."""
 
 _MIB = 1024**2
 _LONGEST_PATH = 1024
@@ -29,10 +35,6 @@ _LONGEST_NAME = 255
 """In bytes: what file systems take."""
 _LARGEST_FILE = 16 * 1024 * _MIB
 """In bytes: container images may be part of a package."""
-_SIGNATURE = b"PK\x01\x02"
-"""Of each entry in a zip's directory (APPNOTE.TXT, 4.3.12)."""
-_LARGEST_ENTRY = 2048
-"""In bytes, of all entries on average: 46 and a path, and what programs add."""
 _LARGEST_RATIO = 1000
 """Uncompressed size to compressed size, of files of at least 1 MiB in a zip."""
 
@@ -74,29 +76,45 @@ class Archive(ABC):
 
         :param algorithm: as ``hashlib`` names it.
         """
-        digest = hashlib.new(algorithm)
         with self.open(path) as file:
-            while chunk := file.read(_MIB):
-                digest.update(chunk)
-        return digest.hexdigest()
+            return _digest(file, algorithm)
+
+    def sha256(self) -> str:
+        """Return the hash of the package: of one file that of its bytes, else of all names and
+        hashes."""
+        lines = (f"{self.digest(name, 'sha256')}  {name}\n" for name in self.names())
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _digest(file: IO[bytes], algorithm: str) -> str:
+    digest = hashlib.new(algorithm)
+    while chunk := file.read(_MIB):
+        digest.update(chunk)
+    return digest.hexdigest()
 
 
 def open_archive(source: str, options: Options) -> Archive:
-    """Open a folder or a zip.
+    """Open a folder, a zip or a YAML file.
 
-    :param source: its path.
+    :param source: its path; ``-`` for standard input, which is read once.
     :raises PackageError: it does not exist, has unsafe entries or exceeds the limits.
     """
+    if source == STANDARD_INPUT:
+        return _standard_input(options)
     path = Path(source)
     try:
-        mode = path.stat().st_mode
+        status = path.stat()
     except (OSError, ValueError) as error:
         problem = getattr(error, "strerror", None) or error
         raise PackageError(f"the package {source} cannot be opened: {problem}") from error
-    if stat.S_ISDIR(mode):
+    if stat.S_ISDIR(status.st_mode):
         return _Folder(source, options)
-    if not stat.S_ISREG(mode):
-        raise PackageError(f"the package {source} is neither a folder nor a zip file")
+    if not stat.S_ISREG(status.st_mode):
+        raise PackageError(
+            f"the package {source} is neither a folder nor a file: - stands for standard input"
+        )
+    if source.endswith(MANIFEST_ENDINGS):
+        return _OneFile(source, path.name, status.st_size, partial(open, path, "rb"))
     return _Zip(source, options)
 
 
@@ -216,37 +234,52 @@ class _Folder(Archive):
         return file, status.st_size
 
 
-class _ZipFile(io.BufferedReader):
-    """The bytes of a zip; entries of its directory are counted before they become objects.
+class _OneFile(Archive):
+    """A YAML file that is the whole package."""
 
-    ``zipfile`` reads the directory with one call, and every entry has to have its signature.
-    """
-
-    def __init__(self, source: str, limit: int) -> None:
-        super().__init__(io.FileIO(source))
+    def __init__(
+        self, source: str, name: str, size: int, opened: Callable[[], AbstractContextManager[Any]]
+    ) -> None:
         self.source = source
-        self.limit: int | None = limit
-        """Of entries; None once the directory was read."""
+        self._name = inside(name)
+        self._size = size
+        self._opened = opened
 
-    def read(self, size: int | None = -1, /) -> bytes:
-        """Read the zip's end or directory, or the content of a file.
+    def names(self) -> Sequence[str]:
+        return [self._name]
 
-        :raises PackageError: the directory has too many entries.
-        """
-        if self.limit is None or size is None or size < 0:  # -1: the end, with its comment
-            return super().read(size)
-        if size > self.limit * _LARGEST_ENTRY:
-            raise self._too_many(f"a directory of {size} bytes")
-        content = super().read(size)
-        if (entries := content.count(_SIGNATURE)) > self.limit:
-            raise self._too_many(str(entries))
-        return content
+    def has(self, path: str) -> bool:
+        return inside(path) == self._name
 
-    def _too_many(self, found: str) -> PackageError:
-        return PackageError(
-            f"{self.source}: expected at most {self.limit} files and folders (option "
-            f"package_files), found {found}"
+    def size(self, path: str) -> int:
+        if not self.has(path):
+            raise PackageError(f"{path} in {self.source} cannot be read: no such file")
+        return self._size
+
+    @contextmanager
+    def open(self, path: str) -> Iterator[IO[bytes]]:
+        _check_file(self.source, path, is_regular=True, size=self.size(path))
+        with _readable(self.source, path), self._opened() as file:
+            yield file
+
+    def sha256(self) -> str:
+        return self.digest(self._name, "sha256")
+
+    def close(self) -> None:
+        """Do nothing: the file is closed by its ``with`` block."""
+
+
+def _standard_input(options: Options) -> Archive:
+    limit = options.def_file_bytes
+    with _readable(STANDARD_INPUT, "standard input"):
+        content = standard_input(limit)
+    if len(content) > limit:
+        raise PackageError(
+            f"standard input: expected at most {limit} bytes (option def_file_bytes), found more: "
+            "write it to several files of a folder"
         )
+    opened = lambda: nullcontext(io.BytesIO(content))  # noqa: E731
+    return _OneFile(STANDARD_INPUT, "stdin.yaml", len(content), opened)
 
 
 class _Zip(Archive):
@@ -254,11 +287,12 @@ class _Zip(Archive):
         self.source = source
         with ExitStack() as stack:
             try:
-                self.file = stack.enter_context(_ZipFile(source, options.package_files))
+                self.file = stack.enter_context(ZipFile(source, options.package_files))
                 self.zip = stack.enter_context(zipfile.ZipFile(self.file))
             except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:
                 raise PackageError(
-                    f"the package {source} is neither a folder nor a zip file: {error}"
+                    f"the package {source} is neither a folder nor a zip file: {error}; the "
+                    "name of a YAML file ends in .yaml, .yml or .json"
                 ) from error
             self.file.limit = None
             self.entries = self._checked(options)
@@ -278,6 +312,10 @@ class _Zip(Archive):
         entry = self._entry(path)
         with _readable(self.source, path), self.zip.open(entry) as file:
             yield file
+
+    def sha256(self) -> str:
+        with _readable(self.source, self.source), open(self.source, "rb") as file:
+            return _digest(file, "sha256")
 
     def close(self) -> None:
         self._opened.close()

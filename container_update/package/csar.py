@@ -1,5 +1,7 @@
 """A VNF package (CSAR, ETSI GS NFV-SOL 004): a folder, a zip, or what Tacker unpacked.
 
+A flat folder of YAML files, or one such file, is read as a package without VNFD and metadata.
+
 Tacker passes a package as a folder: its store of onboarded packages in the v1 API, a temporary copy
 in v2. The hash of a file is checked when the file is read, because gigabytes of container images
 may be beside the few kilobytes that an update reads. :meth:`Csar.verify` checks all hashes.
@@ -10,12 +12,13 @@ from __future__ import annotations
 import hashlib
 import io
 import posixpath
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Manifest
@@ -25,13 +28,14 @@ from container_update.package.csar_metadata import Artifact
 from container_update.package.lint.finding import Finding
 from container_update.package.manifests import Known
 from container_update.package.values.reading import Reading
+from container_update.package.values.streams import Hashed
 from container_update.package.vnfd import Definitions, Flavour, InterfaceScript
 
 _BLOCK = 64 * 1024
 """In bytes: of a file that is read in a stream."""
 _SMALL = 64 * 1024
 """In bytes: a def-file that is not worth to be read twice for the memory that it takes."""
-_MANIFEST_ENDINGS = (".yaml", ".yml", ".json")
+_LAYOUT = re.compile(r"((?:[^/]+/)*?)(?:TOSCA-Metadata|Files)/")
 _TEMPLATES = "BaseHOT/"
 _NO_MANIFESTS = ("Definitions/", "TOSCA-Metadata/", _TEMPLATES, "UserData/", "Scripts/")
 """Folders at the root."""
@@ -45,7 +49,7 @@ def open_package(
 ) -> Iterator[Csar]:
     """Open a package for a ``with`` block.
 
-    :param source: the path of a folder or of a zip file.
+    :param source: the path of a folder, of a zip or of a YAML file; ``-`` for standard input.
     :param check_hashes: refuse to read a file that has another hash than the package lists.
     :raises PackageError: it does not exist, is unsafe, exceeds the limits, or its metadata is
         invalid.
@@ -55,10 +59,10 @@ def open_package(
 
 
 def may_have_vnfd(source: str) -> bool:
-    """Tell, without opening a package, whether it may have a VNFD; a mere folder has none."""
+    """Tell, without opening a package, whether it may have a VNFD; mere manifests have none."""
     path = Path(source)
     return (
-        path.is_file()
+        (path.is_file() and not source.endswith(archive.MANIFEST_ENDINGS))
         or (path / csar_metadata.TOSCA_META).is_file()
         or next(path.glob("*.mf"), None) is not None
     )
@@ -98,6 +102,10 @@ class Csar:
 
     def names(self) -> Sequence[str]:
         """Return the paths of all files, sorted."""
+        return self._names
+
+    @cached_property
+    def _names(self) -> Sequence[str]:
         return self._files.names()
 
     def has(self, path: str) -> bool:
@@ -124,7 +132,7 @@ class Csar:
         artifact = self._with_hash(path)
         with self._open_file(path) as file:
             digest = hashlib.new(artifact.algorithm) if artifact else None
-            hashed = _Hashed(file, self.options.def_file_bytes, digest)
+            hashed = Hashed(file, self.options.def_file_bytes, digest)
             try:
                 yield io.BufferedReader(hashed, _BLOCK)
             finally:  # a file that was changed is that, whatever else is wrong with it
@@ -158,19 +166,37 @@ class Csar:
             digest = self._files.digest(artifact.path, algorithm)
         self._compare(artifact, digest)
 
-    def digest(self, path: str) -> str:
-        """Return the SHA-256 hash of a file of the package, in hexadecimal digits."""
-        return self._files.digest(path, "sha256")
+    def sha256(self) -> str:
+        """Return the hash of the package, in hexadecimal digits."""
+        return self._files.sha256()
 
     def manifest_files(self) -> Sequence[str]:
         """Return the listed files that may hold Kubernetes manifests, in listed order.
 
-        If the package lists no files: those below ``Files/``, sorted.
+        If the package lists no files: those below ``Files/``, sorted; all of a flat folder.
         """
         listed: Iterable[str] = (artifact.path for artifact in self.artifacts)
-        if not self.artifacts:
-            listed = (name for name in self._files.names() if name.startswith("Files/"))
+        if self.is_flat:
+            listed = (name for name in self._names if not _is_hidden(name))
+        elif not self.artifacts:
+            listed = (name for name in self._names if name.startswith("Files/"))
         return tuple(path for path in listed if self.may_hold_manifests(path))
+
+    @cached_property
+    def is_flat(self) -> bool:
+        """The package is a folder of manifests, or one file with them: nothing says more of it."""
+        return not (self.artifacts or self.entry_definitions or self.packages_inside)
+
+    @property
+    def is_folder(self) -> bool:
+        """The package is a folder, not a zip or another file."""
+        return Path(self.source).is_dir()
+
+    @cached_property
+    def packages_inside(self) -> tuple[str, ...]:
+        """The folders that are laid out as a package, each with / at its end; '' is the root."""
+        found = (_LAYOUT.match(name) for name in self._names)
+        return tuple(dict.fromkeys(match[1] for match in found if match))
 
     def manifests(self, path: str, default_namespace: str) -> tuple[Manifest, ...]:
         """Return the objects of a def-file, in order.
@@ -268,27 +294,25 @@ class Csar:
     def may_hold_manifests(self, path: str) -> bool:
         """Tell by the path of a file, or by a URL, whether it may hold Kubernetes manifests."""
         if fetch.is_url(path):
-            return path.partition("?")[0].endswith(_MANIFEST_ENDINGS)
+            return path.partition("?")[0].endswith(archive.MANIFEST_ENDINGS)
         normal = csar_metadata.shortest(path)
         beside_vnfd = posixpath.dirname(normal) == posixpath.dirname(self.entry_definitions)
         if self.entry_definitions and beside_vnfd:
             return False
         is_elsewhere = not normal.startswith((*_NO_MANIFESTS, *self.charts))
-        return normal.endswith(_MANIFEST_ENDINGS) and is_elsewhere
+        return normal.endswith(archive.MANIFEST_ENDINGS) and is_elsewhere
 
     @cached_property
     def charts(self) -> tuple[str, ...]:
         """The folders of Helm charts, each with / at its end; '' is the root."""
         return tuple(
-            name.removesuffix(_CHART)
-            for name in self._files.names()
-            if posixpath.basename(name) == _CHART
+            name.removesuffix(_CHART) for name in self._names if posixpath.basename(name) == _CHART
         )
 
     @cached_property
     def has_templates(self) -> bool:
         """The package is for virtual machines: it has HEAT templates."""
-        return any(name.startswith(_TEMPLATES) for name in self._files.names())
+        return any(name.startswith(_TEMPLATES) for name in self._names)
 
     def _read_file(self, path: str) -> bytes:
         with self._open_file(path) as file:
@@ -362,21 +386,5 @@ class Csar:
         return csar_metadata.parse(self._read_file(path), path)
 
 
-class _Hashed(io.RawIOBase):
-    """The first bytes of a file, hashed while they are read."""
-
-    def __init__(self, file: IO[bytes], limit: int, digest: Any) -> None:
-        self._file = file
-        self._left = limit
-        self._digest = digest
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        content = self._file.read(min(len(buffer), self._left))
-        self._left -= len(content)
-        if self._digest:
-            self._digest.update(content)
-        buffer[: len(content)] = content
-        return len(content)
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith(".") for part in path.split("/"))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from functools import partial
-from pathlib import Path
 from typing import Protocol
 
 from container_update.model import context_threads
@@ -13,23 +10,21 @@ from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.options import DEFAULTS, Options
 from container_update.model.requests import PackageIdentity
 from container_update.package import csar
+from container_update.package.csar import Csar
 
-_CHUNK = 1 << 20
 
+def identity_of(package: Csar) -> PackageIdentity:
+    """Return what identifies an opened package.
 
-def identity_of(source: str, options: Options = DEFAULTS) -> PackageIdentity:
-    """Return what identifies a package.
-
-    :param source: the path of a folder or of a zip file.
-    :raises PackageError: it does not exist, is unsafe, or exceeds the limits.
+    :raises PackageError: a file of it cannot be read.
     """
-    with csar.open_package(source, options=options) as package:
-        try:
-            product = next((dict(f.product) for f in package.flavours if f.product), {})
-        except PackageError:
-            product = {}  # an old package may be one that would not be accepted today
-        version = product.get("software_version") or product.get("descriptor_version", "")
-        return PackageIdentity(source, product.get("product_name", ""), version, _hash(package))
+    try:
+        product = next((dict(f.product) for f in package.flavours if f.product), {})
+    except PackageError:
+        product = {}  # an old package may be one that would not be accepted today
+    version = product.get("software_version") or product.get("descriptor_version", "")
+    name = product.get("product_name", "")
+    return PackageIdentity(package.source, name, version, package.sha256())
 
 
 class _Known(Protocol):
@@ -53,8 +48,8 @@ def identities_of(
     """
 
     def both() -> tuple[PackageIdentity, ...]:
-        before = identity_of(old, options) if isinstance(old, str) else old.package
-        return (before, identity_of(new, options)) if before else ()
+        before = _read(old, options) if isinstance(old, str) else old.package
+        return (before, _read(new, options)) if before else ()
 
     read = context_threads.in_background(both)
 
@@ -67,14 +62,6 @@ def identities_of(
     return result
 
 
-def _hash(package: csar.Csar) -> str:
-    path = Path(package.source)
-    digest = hashlib.sha256()
-    if path.is_file():
-        with path.open("rb") as file:
-            for chunk in iter(partial(file.read, _CHUNK), b""):
-                digest.update(chunk)
-    else:
-        for name in package.names():
-            digest.update(f"{package.digest(name)}  {name}\n".encode())
-    return digest.hexdigest()
+def _read(source: str, options: Options) -> PackageIdentity:
+    with csar.open_package(source, options=options) as package:
+        return identity_of(package)

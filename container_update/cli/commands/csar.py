@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
+from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
 from container_update.cli.reports import json_report
 from container_update.cli.terminal import output
@@ -21,7 +22,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     :param add: adds one, by its name, its function and its help.
     """
     command = add("check", _check, "report what would fail with a package in Tacker")
-    command.add_argument("package", metavar="PACKAGE", help="a folder or a CSAR zip")
+    command.add_argument("package", metavar="PACKAGE", help=connection.PACKAGE)
     command.add_argument("-o", "--output", choices=(output.TEXT, output.JSON), default=output.TEXT,
         help="the format of the output (default: %(default)s)")  # fmt: skip
     option_arguments.add_arguments(command, PACKAGE_OPTIONS)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     add = command.add_argument
-    add("old", metavar="OLD", nargs="?", help="the current package: a folder or a CSAR zip")
-    add("new", metavar="NEW", nargs="?", help="the new package: a folder or a CSAR zip")
+    add("old", metavar="OLD", nargs="?", help=f"the current package: {connection.PACKAGE}")
+    add("new", metavar="NEW", nargs="?", help="the new package, as OLD")
     add("--def-file", action="append", default=[], metavar="PATH",
         help="a def-file of the instance (repeatable; default: all of OLD)")  # fmt: skip
     add("--config-path", action="append", default=[], metavar="PATH",

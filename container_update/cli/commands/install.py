@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update.cli import operate
+from container_update.cli import connection, operate
 from container_update.cli.arguments import option_arguments
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def add_install_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``install``."""
     add = command.add_argument
-    add("package", metavar="PACKAGE", help="a folder, a CSAR zip, a YAML file, or - (stdin)")
+    add("package", metavar="PACKAGE", help=connection.PACKAGE)
     _add_common(command)
 
 

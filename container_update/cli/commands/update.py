@@ -48,6 +48,8 @@ def _add_common(command: argparse.ArgumentParser) -> None:
 def plan(parsed: argparse.Namespace, out: TextIO) -> int:
     """Show what an update would do; return the exit status."""
     connection.order_packages(parsed)
+    if parsed.out is not None:
+        saved_plan.refuse_standard_input(parsed.old, parsed.new)
     connection.expect_packages(parsed)
     return operate.show(parsed, out, partial(_update_goal, parsed), partial(_saved, parsed))
 

@@ -39,8 +39,7 @@ class ChangeJob:
 
     request: ChangeRequest
     old: str
-    """The package that the VNF runs from: a folder, or a CSAR zip. Empty, in a cluster: what the
-    record of the instance says."""
+    """The package that the VNF runs from, as ``UpdateRequest.old``."""
     new: str
     instance_id: str | None = None
     options: Options = field(default_factory=Options)

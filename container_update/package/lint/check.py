@@ -20,6 +20,7 @@ RULES: tuple[Callable[[Subject], Iterable[Finding]], ...] = (
     files.wrong_hashes,
     files.unreadable_manifests,
     files.unlisted_files,
+    files.without_manifests,
     vnfd.unreadable_vnfd,
     vnfd.imports_by_url,
     vnfd.vdus,
@@ -37,7 +38,7 @@ RULES: tuple[Callable[[Subject], Iterable[Finding]], ...] = (
 def check(package_path: str, *, options: Options = DEFAULTS) -> tuple[Finding, ...]:
     """Return everything that is wrong or unusual in a package, errors first.
 
-    :param package_path: a folder or a zip.
+    :param package_path: as ``UpdateRequest.old``.
     :raises PackageError: the package cannot be opened.
     """
     with csar.open_package(package_path, options=options, check_hashes=False) as package:

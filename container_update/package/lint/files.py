@@ -7,12 +7,23 @@ from collections.abc import Iterator
 
 from container_update.model.errors import PackageError
 from container_update.package import csar_metadata
+from container_update.package.lint import no_manifests
 from container_update.package.lint.finding import Finding
 from container_update.package.lint.subject import Subject, located
+
+_ROOT = "."
+"""The package as a whole."""
 
 
 def metadata(subject: Subject) -> Iterator[Finding]:
     """Check that TOSCA.meta names a VNFD in Definitions/, which Tacker's v2 API requires."""
+    if subject.package.is_flat:
+        yield Finding.note(
+            csar_metadata.TOSCA_META,
+            "missing: these are manifests without a package, which Tacker does not take",
+            "nothing, if Tacker is not to have them; else: container-update csar build",
+        )
+        return
     if csar_metadata.TOSCA_META not in subject.names:
         yield Finding.error(
             csar_metadata.TOSCA_META,
@@ -63,3 +74,16 @@ def unlisted_files(subject: Subject) -> Iterator[Finding]:
                 "is not listed in the metadata: Tacker refuses it as a def-file",
                 "build the package again: container-update csar build",
             )
+
+
+def without_manifests(subject: Subject) -> Iterator[Finding]:
+    """Check that there is something to install; a chart is installed by Tacker alone."""
+    package = subject.package
+    if subject.manifests or package.has_templates or not subject.is_complete:
+        return
+    found, advice = no_manifests.found(package)
+    if package.charts:
+        message = f"found {found} and no manifests: an update does not read charts"
+        yield Finding.note(_ROOT, message, advice)
+    else:
+        yield Finding.error(_ROOT, f"expected manifests, found {found}", advice)

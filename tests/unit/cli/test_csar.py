@@ -45,7 +45,9 @@ def test_a_package_with_an_error_does_not_pass(package: Path) -> None:
 
 
 def test_one_finding_is_counted_in_the_singular(package: Path) -> None:
-    (package / "Files/kubernetes/more.yaml").write_text("# nothing\n")
+    (package / "Files/kubernetes/more.yaml").write_text(
+        "{apiVersion: v1, kind: Pod, metadata: {name: p}}"
+    )
     assert csar("check", package)[1].splitlines()[-1].startswith("1 error, ")
 
 

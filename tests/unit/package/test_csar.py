@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import stat
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -137,6 +139,94 @@ MANIFEST_FILES = {
     ),
     "where nothing is listed, the YAML below Files": ("", ["Files/a.yaml", "Files/b.yml"]),
 }
+
+
+C_D = ["c/d.yaml"]
+FLAT = {
+    "YAML and JSON of all folders": (
+        ["b.yml", "a.json", "c/d.yaml"],
+        ["a.json", "b.yml", "c/d.yaml"],
+    ),
+    "nothing hidden": (["a.yaml", ".git/b.yaml", ".gitlab-ci.yml", "c/.d.yaml"], ["a.yaml"]),
+    "no other file": (["README.md", "a.yaml", "a.yaml.orig"], ["a.yaml"]),
+    "no file of a chart": (["Chart.yaml", "templates/a.yaml"], []),
+    "no definitions and no scripts": (
+        ["Definitions/v.yaml", "Scripts/s.yaml", "k/a.yaml"],
+        ["k/a.yaml"],
+    ),
+    "nothing of a package in a folder": (["p/TOSCA-Metadata/TOSCA.meta", "p/Files/a.yaml"], []),
+    "nothing beside a package": (["v1/Files/a.yaml", "v2/Files/a.yaml", "b.yaml"], []),
+    "nothing beside Files": (["Files/a.yaml", "b.yaml"], ["Files/a.yaml"]),
+}
+
+
+@pytest.mark.parametrize(("names", "expected"), FLAT.values(), ids=FLAT)
+def test_manifest_files_of_a_folder_without_metadata_are(pack, names, expected):
+    with csar.open_package(pack(dict.fromkeys(names, ""))) as package:
+        assert list(package.manifest_files()) == expected
+
+
+@pytest.mark.parametrize("name", ["web.yaml", "web.yml", "web.json"])
+def test_one_file_is_a_package(tmp_path, name):
+    (tmp_path / name).write_text(CONFIG_MAP)
+    with csar.open_package(str(tmp_path / name)) as package:
+        assert list(package.manifest_files()) == [name]
+        (manifest,) = package.manifests(name, "vnf")
+        assert str(manifest.source) == f"{name}:1"
+        assert (package.vdus(), package.vnfd_id) == ({}, "")
+        assert not package.has("other.yaml")
+        with pytest.raises(PackageError, match=r"other\.yaml in .* cannot be read: no such file"):
+            package.read("other.yaml")
+
+
+def test_one_file_keeps_the_limits(tmp_path):
+    (tmp_path / "a.yaml").write_text(CONFIG_MAP)
+    message = refusal(str(tmp_path / "a.yaml"), lambda p: p.read("a.yaml"), def_file_bytes=20)
+    assert "expected at most 20 bytes (option def_file_bytes), found 64" in message
+
+
+@pytest.fixture
+def standard_input(monkeypatch):
+    """Sets what comes on standard input."""
+
+    def become(content: bytes) -> None:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    return become
+
+
+def test_standard_input_is_a_package_that_can_be_opened_again(standard_input):
+    for text in (CONFIG_MAP, CONFIG_MAP + "---\n" + CONFIG_MAP.replace("name: c", "name: d")):
+        standard_input(text.encode())
+        for _ in range(2):
+            with csar.open_package("-") as package:
+                (path,) = package.manifest_files()
+                assert package.read(path) == text.encode()
+                assert str(package.manifests(path, "vnf")[-1].source).startswith("stdin.yaml:")
+
+
+def test_threads_open_standard_input_at_the_same_time(standard_input):
+    standard_input(CONFIG_MAP.encode())
+
+    def read(_: int) -> bytes:
+        with csar.open_package("-") as package:
+            return package.read("stdin.yaml")
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(read, range(32))) == {CONFIG_MAP.encode()}
+
+
+def test_standard_input_keeps_the_limit(standard_input):
+    standard_input(b"x" * 21)
+    assert refusal("-", def_file_bytes=20) == (
+        "standard input: expected at most 20 bytes (option def_file_bytes), found more: write it "
+        "to several files of a folder"
+    )
+
+
+def test_a_process_may_have_no_standard_input(monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    assert refusal("-") == "this process has no standard input: name a file, not -"
 
 
 @pytest.mark.parametrize(("meta", "expected"), MANIFEST_FILES.values(), ids=MANIFEST_FILES)
@@ -294,7 +384,9 @@ def test_a_file_that_is_no_zip(tmp_path):
 
 
 def test_a_device_is_no_package():
-    assert refusal("/dev/null") == "the package /dev/null is neither a folder nor a zip file"
+    assert refusal("/dev/null") == (
+        "the package /dev/null is neither a folder nor a file: - stands for standard input"
+    )
 
 
 def test_two_manifests_at_the_root_are_refused(pack):

@@ -9,10 +9,15 @@ from pathlib import Path
 import pytest
 
 from container_update.model.errors import PackageError
-from container_update.package import samples
-from container_update.package.identity import identity_of
+from container_update.model.requests import PackageIdentity
+from container_update.package import csar, identity, samples
 
 PACKAGE = samples.root() / samples.GUIDE / "v1" / "after"
+
+
+def identity_of(source: str) -> PackageIdentity:
+    with csar.open_package(source) as package:
+        return identity.identity_of(package)
 
 
 def test_a_package_is_identified_by_its_vnfd_and_its_bytes(tmp_path: Path) -> None:
@@ -40,8 +45,15 @@ def test_a_folder_has_another_hash_when_a_file_of_it_has_another_content_or_name
 def test_a_package_whose_vnfd_is_not_accepted_has_its_name_and_its_hash(tmp_path: Path) -> None:
     copy = Path(shutil.copytree(PACKAGE, tmp_path / "copy"))
     shutil.rmtree(copy / "TOSCA-Metadata")
-    identity = identity_of(str(copy))
-    assert str(identity) == f"copy (sha256 {identity.sha256[:12]})"
+    found = identity_of(str(copy))
+    assert str(found) == f"copy (sha256 {found.sha256[:12]})"
+
+
+def test_a_yaml_file_has_its_name_and_the_hash_of_its_bytes(tmp_path: Path) -> None:
+    (tmp_path / "web.yaml").write_text("kind: Pod\n")
+    found = identity_of(str(tmp_path / "web.yaml"))
+    assert found.sha256 == hashlib.sha256(b"kind: Pod\n").hexdigest()
+    assert str(found) == f"web.yaml (sha256 {found.sha256[:12]})"
 
 
 def test_there_has_to_be_a_package(tmp_path: Path) -> None:
