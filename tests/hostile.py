@@ -523,7 +523,7 @@ ZIPS: Mapping[str, Callable[[], bytes | bytearray]] = {
     "nothing": lambda: b"",
     "random bytes": lambda: random.Random(3).randbytes(100_000),
     "a beginning and an end": lambda: b"PK\x03\x04" + bytes(100) + b"PK\x05\x06" + b"\xff" * 18,
-    "no def-file": lambda: _zip({"other.yaml": _GOOD}),
+    "no def-file": lambda: _zip({"web/Files/other.yaml": _GOOD}),
     "an empty zip": lambda: _zip({}),
 }
 
