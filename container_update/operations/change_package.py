@@ -25,7 +25,6 @@ from container_update.operations.scripts.report import Listener, ScriptReport
 from container_update.operations.strategies import strategy
 from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategies.strategy import ChangeJob, Strategy, Target
-from container_update.package.identity import identities_of
 
 
 def change_package(  # noqa: PLR0913
@@ -176,8 +175,7 @@ def _strategy(
     job.request.check_vim(target.vim_type)
     chosen = strategy.find(target.vim_type, job.request.upgrade_type)(job, target, cancel, progress)
     chosen.run_script, chosen.script_roles = scripts.run_for, scripts.roles
-    identities = identities_of(chosen.previous, job.new, job.options)
-    chosen.noted = lambda plan: _with_notes(replace(plan, packages=identities()), chosen)
+    chosen.noted = lambda plan: _with_notes(plan, chosen)
     return chosen
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 
 from container_update.cluster.history.instance_record import InstanceRecord
@@ -16,6 +16,7 @@ from container_update.model.requests import UpdateRequest
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategies.strategy import ChangeJob
 from container_update.package import csar, fetch
+from container_update.package.identity import identities_of
 from container_update.package.lint import no_manifests
 from container_update.package.lint.finding import Severity
 from container_update.package.manifests import Known
@@ -31,36 +32,49 @@ LOG = logging.getLogger(__name__)
 def read_packages(
     job: ChangeJob, placing: Placing, record: InstanceRecord | None = None
 ) -> Packages:
-    """Read what a change needs of both packages.
+    """Read what a change needs of both packages; each is opened once.
 
     :param record: what the instance runs from, instead of the old package.
     :raises PackageError: a package or the request is wrong.
     """
     request, options = job.request, job.options
-    known = Known()
-    if record is not None:
-        old, old_vdus = record.by_path, record.vdus
-    else:
-        with csar.open_package(job.old, options=options) as before:
-            files = placing.def_files or tuple(before.manifest_files())
-            old, old_vdus = read_manifests(before, files, placing, known), dict(before.vdus())
-            refuse_none(old, before, placing.def_files)
-    with csar.open_package(job.new, options=options) as after:
-        new_files = request.def_files or _all_files(after, tuple(old))
-        listed = read_manifests(after, new_files, placing, known)
-        refuse_none(listed, after, request.def_files)
-        packages = package_pair.pair(
-            old,
-            listed,
-            _unlisted_files(after, old, listed, placing, known),
-            old_vdus=old_vdus,
-            new_vdus=dict(after.vdus()),
-            vnfd_id=request.vnfd_id,
-            chosen=frozenset(vdu.vdu_id for vdu in request.vdu_params) or None,
-        )
+    with ExitStack() as opened:
+        after = opened.enter_context(csar.open_package(job.new, options=options))
+        before: csar.Csar | InstanceRecord | None = record
+        if before is None:
+            before = opened.enter_context(csar.open_package(job.old, options=options))
+        packages = _paired(request, placing, before, after)
+        packages = replace(packages, identities=identities_of(before, after)())
         check_new_package(request, after)
     _refuse_unknown_vdus(request, packages)
     return packages
+
+
+def _paired(
+    request: ChangeRequest,
+    placing: Placing,
+    before: csar.Csar | InstanceRecord,
+    after: csar.Csar,
+) -> Packages:
+    known = Known()
+    if isinstance(before, InstanceRecord):
+        old, old_vdus = before.by_path, before.vdus
+    else:
+        files = placing.def_files or tuple(before.manifest_files())
+        old, old_vdus = read_manifests(before, files, placing, known), dict(before.vdus())
+        refuse_none(old, before, placing.def_files)
+    new_files = request.def_files or _all_files(after, tuple(old))
+    listed = read_manifests(after, new_files, placing, known)
+    refuse_none(listed, after, request.def_files)
+    return package_pair.pair(
+        old,
+        listed,
+        _unlisted_files(after, old, listed, placing, known),
+        old_vdus=old_vdus,
+        new_vdus=dict(after.vdus()),
+        vnfd_id=request.vnfd_id,
+        chosen=frozenset(vdu.vdu_id for vdu in request.vdu_params) or None,
+    )
 
 
 def read_package(package: str, placing: Placing, options: Options) -> Packages:

@@ -7,6 +7,7 @@ packages -> manifests -> matching -> live objects -> plan; carried out by
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cached_property
 
@@ -17,6 +18,7 @@ from container_update.cluster.scope import Scope
 from container_update.model import context_threads
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
+from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
@@ -26,6 +28,7 @@ from container_update.operations.checks.namespaces import refuse_missing, withou
 from container_update.operations.goal import Goal, Observed, existing
 from container_update.operations.instances import record_of
 from container_update.operations.read_packages import (
+    described_by,
     digests_of,
     read_manifests,
     refuse_none,
@@ -36,6 +39,7 @@ from container_update.package import csar
 from container_update.package.identity import identities_of
 from container_update.package.manifests import Known, is_whole
 from container_update.planning.comparison import match, renames
+from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.steps.stored_images import unexplained
 from container_update.planning.update import in_force, make_plan, unknown_workloads
 
@@ -79,9 +83,11 @@ def goal_of(request: UpdateRequest, cluster: Cluster, options: Options) -> Updat
     """
     if request.old:
         return Update(request, options)
-    with csar.open_package(request.new, options=options) as new:  # a wrong one is reported first
-        new.manifest_files()
-    record = record_of(cluster, request.namespace, request.instance_id, options)
+    try:
+        record = record_of(cluster, request.namespace, request.instance_id, options)
+    except ContainerUpdateError:
+        described_by(request.new, Placing(namespace=request.namespace), options)
+        raise  # where nothing is wrong with the new package itself
     return Update(request, options, record)
 
 
@@ -103,17 +109,28 @@ class Update(Goal):
         self.options = options
         self._record = record
         self.namespace, self.instance_id = request.namespace, request.instance_id
-        self._vdus = context_threads.in_background(lambda: _vdus_of(request.new, options))
-        self._identities = identities_of(record or request.old, request.new, options)
-        self._matched = context_threads.in_background(self._read)
+        self._read()
 
-    def _read(self) -> match.Matching:
-        request, options = self.request, self.options
-        with csar.open_package(request.new, options=options) as new:
-            if self._record is not None:
-                return _matched(request, self._record.by_path, self._record.def_files, new)
-            with csar.open_package(request.old, options=options) as old:
-                return _match(request, old, new)
+    def _read(self) -> None:
+        """Open each package once, and begin to read what is needed of it."""
+        request, packages = self.request, ExitStack()
+        with packages:  # closes them where one cannot be opened
+            new = packages.enter_context(csar.open_package(request.new, options=self.options))
+            old: csar.Csar | InstanceRecord = self._record or packages.enter_context(
+                csar.open_package(request.old, options=self.options)
+            )
+            packages = packages.pop_all()
+        self._vdus = context_threads.in_background(lambda: _vdus_of(new))
+        self._matched = context_threads.in_background(lambda: _match(request, old, new))
+        self._identities = identities_of(old, new, after=self._vdus)
+
+        def close() -> None:
+            for read in (self._vdus, self._matched, self._identities):
+                with suppress(ContainerUpdateError):  # raised where it is needed
+                    read()
+            packages.close()
+
+        context_threads.in_background(close)
 
     @cached_property
     def keys(self) -> list[ObjectKey]:
@@ -164,9 +181,8 @@ class Update(Goal):
         return self._vdus()
 
 
-def _vdus_of(package: str, options: Options) -> Mapping[str, str]:
-    with csar.open_package(package, options=options) as opened:
-        return dict(opened.vdus())
+def _vdus_of(package: csar.Csar) -> Mapping[str, str]:
+    return dict(package.vdus())
 
 
 def _with_live_names(matched: match.Matching, informer: Informer) -> match.Matching:
@@ -182,12 +198,18 @@ def _with_live_names(matched: match.Matching, informer: Informer) -> match.Match
 
 
 def _match(
-    request: UpdateRequest, old: csar.Csar, new: csar.Csar, *, whole: bool = False
+    request: UpdateRequest,
+    old: csar.Csar | InstanceRecord,
+    new: csar.Csar,
+    *,
+    whole: bool = False,
 ) -> match.Matching:
     """Read the manifests of both packages and find each old object's new one.
 
     :param whole: keep all of a large manifest, though it may be the same in both packages.
     """
+    if isinstance(old, InstanceRecord):
+        return _matched(request, old.by_path, old.def_files, new)
     def_files = request.def_files or tuple(old.manifest_files())
     in_both = () if whole else digests_of(new, dict.fromkeys((*request.config_paths, *def_files)))
     known = Known(in_both=frozenset(in_both))

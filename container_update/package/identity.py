@@ -7,9 +7,7 @@ from typing import Protocol
 
 from container_update.model import context_threads
 from container_update.model.errors import ContainerUpdateError, PackageError
-from container_update.model.options import DEFAULTS, Options
 from container_update.model.requests import PackageIdentity
-from container_update.package import csar
 from container_update.package.csar import Csar
 
 
@@ -27,7 +25,7 @@ def identity_of(package: Csar) -> PackageIdentity:
     return PackageIdentity(package.source, name, version, package.sha256())
 
 
-class _Known(Protocol):
+class Known(Protocol):
     """What runs from a package that was read before."""
 
     @property
@@ -36,32 +34,29 @@ class _Known(Protocol):
 
 
 def identities_of(
-    old: str | _Known, new: str, options: Options = DEFAULTS
+    old: Csar | Known, new: Csar, after: Callable[[], object] = lambda: None
 ) -> Callable[[], tuple[PackageIdentity, ...]]:
-    """Begin to read what identifies two packages; return what waits for it.
+    """Begin to read what identifies two opened packages; return what waits for it.
 
     It is read beside everything else: most of the time a process parses the VNFD.
 
-    :param old: the path of the old package, or what says which it was.
+    :param old: the old package, or what says which it was.
+    :param after: waits until somebody else has read the VNFD of the new one.
     :returns: a function that returns both; () where one of them cannot be read, which the operation
         says in its own words.
     """
 
-    def both() -> tuple[PackageIdentity, ...]:
-        before = _read(old, options) if isinstance(old, str) else old.package
-        return (before, _read(new, options)) if before else ()
+    def read() -> tuple[PackageIdentity, ...]:
+        before = identity_of(old) if isinstance(old, Csar) else old.package
+        after()
+        return (before, identity_of(new)) if before else ()
 
-    read = context_threads.in_background(both)
+    reading = context_threads.in_background(read)
 
     def result() -> tuple[PackageIdentity, ...]:
         try:
-            return read()
+            return reading()
         except (ContainerUpdateError, OSError):
             return ()
 
     return result
-
-
-def _read(source: str, options: Options) -> PackageIdentity:
-    with csar.open_package(source, options=options) as package:
-        return identity_of(package)

@@ -14,11 +14,14 @@ from container_update.cluster import informer
 from container_update.cluster.client import connect
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ClusterError, PackageError, UpdateInterruptedError
+from container_update.model.options import Options
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.operations import update as updating
+from container_update.operations.change_package import change_package
 from container_update.operations.install import install
 from container_update.operations.resume import resume, rollback
 from container_update.operations.update import plan_update, update
+from container_update.package import archive
 from container_update.vnfm.lcm.live.pods import vdus_of
 from tests.functional.cnf import IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import until
@@ -216,3 +219,26 @@ def test_who_ends_an_interrupted_update_does_not_keep_objects_of_others(
 def _interrupt(cancel: CancelToken, event: object) -> None:
     if isinstance(event, StepResult):
         cancel.request("by a test", keep_journal=True)
+
+
+@pytest.mark.parametrize("verb", ["update", "Blue-Green", "RollingUpdate"])
+def test_each_package_is_opened_once(cnf: Cnf, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
+    cnf.instantiate(cm=config_map(setting="old"), w=workload("Deployment", container=ENV))
+    request = cnf.request(
+        {"cm": config_map(setting="new"), "w": workload("Deployment", container=ENV)}
+    )
+    opened: list[str] = []
+    whole = archive.open_archive
+
+    def counted(source: str, options: Options) -> archive.Archive:
+        opened.append(source)
+        return whole(source, options)
+
+    monkeypatch.setattr(archive, "open_archive", counted)
+    if verb == "update":
+        update(request, cnf.cluster, cnf.options)
+    else:
+        change = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": verb}}
+        packages = {"old": request.old, "new": request.new}
+        change_package(change, cnf.admin, cnf.options, **packages, **cnf.where)
+    assert sorted(opened) == sorted((request.old, request.new))

@@ -110,11 +110,6 @@ class KubernetesStrategy(Strategy):
             return None
         return record_of(target.cluster, target.namespace, job.instance_id, job.options)
 
-    @property
-    def previous(self) -> str | InstanceRecord:
-        """See Strategy."""
-        return self._record or self.job.old
-
     def planned(self, observed: Observed) -> Plan:
         """Compare both packages with what is live."""
         self._observed = observed
@@ -129,7 +124,7 @@ class KubernetesStrategy(Strategy):
         )
         stored = stored_images(observed.cluster, unexplained(pairs, live))
         planner = self.planner(packages, live, self.target.namespace, self.job.instance_id, stored)
-        self._plan = plan = planner.plan()
+        self._plan = plan = replace(planner.plan(), packages=packages.identities)
         observed.informer.include(step.key for step in object_steps(plan))  # some get other names
         if not plan.is_empty:
             names = self.successors(planner)

@@ -20,6 +20,7 @@ from container_update.model.errors import UpdateFailedError
 from container_update.model.objects import Json
 from container_update.model.outcome import Event, Outcome, Progress, StepResult
 from container_update.model.plan import Action, Plan
+from container_update.model.requests import PackageIdentity
 from container_update.operations.progress import log_remarks
 from container_update.operations.read_packages import check_new_package
 from container_update.operations.records import stack_records
@@ -37,6 +38,7 @@ from container_update.operations.strategies.strategy import (
     VduChange,
 )
 from container_update.package import csar
+from container_update.package.identity import identities_of
 from container_update.stacks import live
 from container_update.stacks.client import Heat, reference
 from container_update.stacks.execution.execution import Execution
@@ -141,7 +143,17 @@ class OpenStackStrategy(Strategy):
             self._plan = replace(self._running.record.plan, steps=())
         else:
             self._plan = make_plan(self.packages, self.target.service)
-        return self.noted(self._plan.without_scripts())
+        plan = replace(self._plan.without_scripts(), packages=self._identities)
+        return self.noted(plan)
+
+    @cached_property
+    def _identities(self) -> tuple[PackageIdentity, ...]:
+        job = self.job
+        with (
+            csar.open_package(job.old, options=job.options) as old,
+            csar.open_package(job.new, options=job.options) as new,
+        ):
+            return identities_of(old, new)()
 
     @contextmanager
     def _begun(self) -> Iterator[None]:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn, Protocol
 
-from container_update.cluster.history.instance_record import InstanceRecord
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
@@ -108,12 +107,7 @@ class Strategy(ABC):
         self.cancel = cancel
         self.progress = reporter(progress)
         self.noted: Callable[[Plan], Plan] = lambda plan: plan
-        """Returns a plan with its packages, and what is to be known about the scripts."""
-
-    @property
-    def previous(self) -> str | InstanceRecord:
-        """What the VNF runs from: the old package, or the record of the instance."""
-        return self.job.old
+        """Returns a plan with what is to be known about the scripts."""
 
     @property
     def scripts_used(self) -> frozenset[str]:

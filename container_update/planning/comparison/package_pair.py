@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from container_update.model.objects import Manifest, ObjectKey
+from container_update.model.requests import PackageIdentity
 from container_update.planning import vdu_scope
 from container_update.planning.comparison.match import ByPath, index
 from container_update.workloads.registry import is_workload
@@ -39,6 +40,8 @@ class Packages:
     """The new manifests of old objects that stay as they are."""
     out_of_scope: Objects = field(default_factory=dict)
     """Listed objects that are not applied: they are of VDUs that do not change."""
+    identities: tuple[PackageIdentity, ...] = ()
+    """The old package and the new one; empty where they are not known."""
 
     @property
     def keys(self) -> tuple[ObjectKey, ...]:
