@@ -1,4 +1,4 @@
-"""The API server: plain dicts in and out. The only module that imports ``kubernetes``.
+"""The API server: plain dicts in and out.
 
 The client is used for what clusters differ in, configuration, credentials and TLS; the requests
 go through its connection pool as JSON, never through its models, so that no field is lost that
@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from urllib.parse import urlencode
 
 from container_update.cluster import kubeconfig as kubeconfigs
 from container_update.cluster.credentials import basic, checked_url, header_value, pem, private_file
+from container_update.cluster.login import configuration as configurations
+from container_update.cluster.login.renewal import Login, Logins
 from container_update.cluster.oidc import OidcToken
 from container_update.cluster.responses import cause, events, is_tls, refuse
 from container_update.model.cluster import ClusterContext, Keep, Listing, Right, WatchEvent
@@ -55,37 +57,23 @@ def connect(
         cluster it is, and which namespace is the default.
     :raises ClusterError: there is no usable configuration.
     """
-    from kubernetes import client, config  # noqa: PLC0415
-
-    loader: Any = config
-    configuration = client.Configuration()
     files = kubeconfigs.files(kubeconfig)
-    try:
-        if files:
-            found = kubeconfigs.read(files).context(context)
-            paths = os.pathsep.join(map(str, files))
-            loader.load_kube_config(paths, found.name, configuration, persist_config=False)
-        elif context:
-            raise ClusterError(f"there is no kubeconfig, and so no context {context}: name a file")
-        else:
-            loader.load_incluster_config(client_configuration=configuration)
-            found = ClusterContext("", namespace=kubeconfigs.namespace_of_pod() or "default")
-    except (config.ConfigException, ValueError) as error:
-        where = f"in {kubeconfigs.named(files)}" if files else kubeconfigs.NOWHERE
-        cause_text = str(error).partition("{")[0]  # then may come an entry, with its credentials
-        raise ClusterError(
-            f"no usable configuration {where}: {cause_text}: expected a kubeconfig file"
-        ) from None
-    except OSError as error:
-        raise ClusterError(f"cannot read the kubeconfig: {error}") from error
-    configuration.host = checked_url(configuration.host, "the server of the kubeconfig")
-    if options.insecure_skip_tls_verify:
-        configuration.verify_ssl = False
-    access = {"kubeconfig": paths} if files else {}
+    configuration, found = configurations.read(files, context, options)
+    access = {"kubeconfig": os.pathsep.join(map(str, files))} if files else {}
     if context or len(files) > 1:  # other programs may choose another of several files
         access["context"] = str(found.name)
-    found = replace(found, server=configuration.host)
-    return KubernetesCluster(configuration, options, access=access, context=found)
+
+    def renew() -> Any:
+        again, _ = configurations.read(files, found.name, options)
+        if again.host != configuration.host:
+            raise ClusterError(
+                f"context {found.name}: expected the server {configuration.host} as before, found "
+                f"{again.host}: begin anew with the other cluster"
+            )
+        return again
+
+    its = replace(found, server=configuration.host)
+    return KubernetesCluster(configuration, options, renew=renew, access=access, context=its)
 
 
 def connect_vim(  # noqa: PLR0913
@@ -113,10 +101,16 @@ def connect_vim(  # noqa: PLR0913
     configuration: Any = client.Configuration()
     configuration.host = checked_url(endpoint, "the endpoint of the VIM").rstrip("/")
     configuration.verify_ssl = not options.insecure_skip_tls_verify
+    renew = None
     if oidc:
         token = OidcToken(oidc, configuration, options.request_timeout)
         configuration.api_key["authorization"] = ""  # set by the hook before every request
         configuration.refresh_api_key_hook = token.refresh
+
+        def renew() -> Any:
+            token.forget()
+            return configuration
+
     elif bearer_token:
         configuration.api_key["authorization"] = f"Bearer {header_value(bearer_token)}"
     elif username:
@@ -129,7 +123,7 @@ def connect_vim(  # noqa: PLR0913
     ca_file = private_file(pem(ca_text)) if ca_text and configuration.verify_ssl else None
     if ca_file is not None:
         configuration.ssl_ca_cert = str(ca_file)
-    return KubernetesCluster(configuration, options, ca_file=ca_file)
+    return KubernetesCluster(configuration, options, renew=renew, ca_file=ca_file)
 
 
 class KubernetesCluster:
@@ -138,28 +132,26 @@ class KubernetesCluster:
     Thread-safe. Made by :func:`connect` and :func:`connect_vim`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         configuration: Any,
         options: Options,
         *,
+        renew: Callable[[], Any] | None = None,
         ca_file: Path | None = None,
         access: Mapping[str, str] | None = None,
         context: ClusterContext | None = None,
     ) -> None:
-        from kubernetes.client import rest  # noqa: PLC0415
-
-        configuration.connection_pool_maxsize = _CONNECTIONS
         if not configuration.verify_ssl:
             LOG.warning(
                 "the certificate of %s is not verified, as the options or the kubeconfig say: "
                 "whoever sits between can read and change everything",
                 configuration.host,
             )
-        self._configuration = configuration
+        self._host = configuration.host
         self._ca_file = ca_file
         self._options = options
-        self._pool = rest.RESTClientObject(configuration).pool_manager
+        self._logins = Logins(_login(configuration), (lambda: _login(renew())) if renew else None)
         self._lock = threading.Lock()
         self._resources = Resources(lambda path, what: self._call("GET", path, what))
         self._watches: set[Any] = set()
@@ -176,7 +168,7 @@ class KubernetesCluster:
             if hasattr(response, "shutdown"):
                 with contextlib.suppress(ValueError, OSError):  # it has just ended by itself
                     response.shutdown()
-        self._pool.clear()
+        self._logins.current.pool.clear()
         if self._ca_file is not None:
             self._ca_file.unlink(missing_ok=True)
 
@@ -360,7 +352,7 @@ class KubernetesCluster:
             parsed: Json = json.loads(response.data)
         except ValueError as error:
             raise ClusterError(
-                f"{what}: expected JSON from {self._configuration.host}, found something else: is "
+                f"{what}: expected JSON from {self._host}, found something else: is "
                 "this the API server's URL?",
                 status=response.status,
             ) from error
@@ -376,36 +368,45 @@ class KubernetesCluster:
         *,
         stream_seconds: float | None = None,
     ) -> Any:
-        import urllib3  # noqa: PLC0415
-
-        with self._lock:
-            self.requests += 1
-        url = f"{self._configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
-        limit = self._options.request_timeout
-        timeout = urllib3.Timeout(connect=limit, read=stream_seconds or limit)
-        try:
-            return self._pool.request(
+        def send(login: Login) -> Any:
+            with self._lock:
+                self.requests += 1
+            return login.pool.request(
                 method,
-                url,
+                f"{self._host}{path}" + (f"?{urlencode(query)}" if query else ""),
                 body=None if body is None else json.dumps(body).encode(),
-                headers=self._headers(body is not None),
-                timeout=timeout,
+                headers=_headers(login.configuration, body is not None),
+                timeout=urllib3.Timeout(connect=limit, read=stream_seconds or limit),
                 retries=False,
                 redirect=False,
                 preload_content=stream_seconds is None,
             )
+
+        import urllib3  # noqa: PLC0415
+
+        limit = self._options.request_timeout
+        try:
+            return self._logins.send(what, send)
         except urllib3.exceptions.HTTPError as error:
             raise ClusterError(
-                f"{what}: cannot reach {self._configuration.host}: {cause(error)}: check the "
-                "address, the network and the CA certificate",
+                f"{what}: cannot reach {self._host}: {cause(error)}: check the address, the "
+                "network and the CA certificate",
                 transient=not is_tls(error),
             ) from error
 
-    def _headers(self, has_body: bool) -> dict[str, str]:
-        headers = {"Accept": "application/json", "User-Agent": "container-update"}
-        if has_body:
-            headers["Content-Type"] = "application/json"
-        for setting in self._configuration.auth_settings().values():
-            if setting["value"]:
-                headers[setting["key"]] = header_value(setting["value"])
-        return headers
+
+def _login(configuration: Any) -> Login:
+    from kubernetes.client import rest  # noqa: PLC0415
+
+    configuration.connection_pool_maxsize = _CONNECTIONS
+    return Login(configuration, rest.RESTClientObject(configuration).pool_manager)
+
+
+def _headers(configuration: Any, has_body: bool) -> dict[str, str]:
+    headers = {"Accept": "application/json", "User-Agent": "container-update"}
+    if has_body:
+        headers["Content-Type"] = "application/json"
+    for setting in configuration.auth_settings().values():
+        if setting["value"]:
+            headers[setting["key"]] = header_value(setting["value"])
+    return headers

@@ -31,6 +31,8 @@ _TEXTS = frozenset(
     | {"client-certificate-data", "client-key", "client-key-data", "cluster", "user", "namespace"}
 )
 _OBJECTS = frozenset({"exec", "auth-provider"})
+_PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+"""Fields that name a file."""
 
 
 def files(named_file: str | None) -> tuple[Path, ...]:
@@ -75,6 +77,13 @@ class Entry:
     def text(self, name: str) -> str:
         """Return a field's text, '' where there is none."""
         return str(self.body.get(name) or "")
+
+    def absolute(self) -> dict[str, Any]:
+        """Return its content, with paths that are no longer relative to the kubeconfig."""
+        paths = {
+            name: str(self.file.parent / self.text(name)) for name in _PATHS if self.text(name)
+        }
+        return {**self.body, **paths}
 
     def check(self) -> None:
         """Raise ClusterError for a field whose value is of the wrong type."""
@@ -181,7 +190,7 @@ def _entries(path: Path, document: Mapping[str, Any], section: str) -> Iterable[
         if not isinstance(name, str) or not name:
             raise _unexpected(f"{where}[{number}]", "an object with a name", item)
         body = item.get(field)
-        if body is not None and not isinstance(body, Mapping):
+        if field not in item or (body is not None and not isinstance(body, Mapping)):
             raise _unexpected(f"{where}[{name}].{field}", "an object", body)
         yield name, Entry(body or {}, path, f"{where}[{name}].{field}")
 

@@ -69,6 +69,10 @@ class OidcToken:
         """
         configuration.api_key["authorization"] = f"Bearer {self._usable().text}"
 
+    def forget(self) -> None:
+        """Ask for another token before the next request: the server does not accept this one."""
+        self._token = _Token("", -math.inf)
+
     def _usable(self) -> _Token:
         """Return the token; one thread renews it, the others wait only if it has expired."""
         token = self._token

@@ -22,6 +22,8 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
     "runs a program": (
         r"subprocess\.|os\.(system|exec|spawn|popen|fork)|\bpty\.",
         {
+            "container_update/cluster/login/exec_plugin.py": "the plugin that a kubeconfig names, "
+            "without a shell",
             "container_update/operations/scripts/process.py": "coordination scripts and Mgmt "
             "Drivers, each in a process of its own, without a shell",
             "container_update/operations/scripts/supervisor.py": "the program that its parent "
@@ -54,6 +56,8 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
         r"|disable_warnings|InsecureRequestWarning",
         {
             "container_update/cluster/client.py": "where insecure_skip_tls_verify says so",
+            "container_update/cluster/login/configuration.py": "where "
+            "insecure_skip_tls_verify says so",
             "container_update/cluster/oidc.py": "where insecure_skip_tls_verify says so",
             "container_update/stacks/client.py": "where the option or clouds.yaml says so",
         },

@@ -8,6 +8,7 @@ import os
 import stat
 import tempfile
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -65,9 +66,14 @@ class Pool:
 def cluster_of(*answers: Answer | Exception, **vim: Any) -> tuple[KubernetesCluster, Pool]:
     vim = vim or {"bearer_token": "t0ken"}
     cluster = connect_vim("https://vim:6443/", options=Options(page_size=2), **vim)
+    return cluster, through(cluster, *answers)
+
+
+def through(cluster: KubernetesCluster, *answers: Answer | Exception) -> Pool:
+    """Let the requests of a cluster go through a prepared pool."""
     pool = Pool(*answers)
-    cluster._pool = pool
-    return cluster, pool
+    cluster._logins.current = replace(cluster._logins.current, pool=pool)
+    return pool
 
 
 def status(code: int, reason: str, message: str = "", **more: Any) -> dict[str, Any]:
@@ -389,8 +395,8 @@ def test_tls_is_verified_unless_the_options_say_otherwise(
     careless = connect_vim(
         "https://vim:6443", bearer_token="t", options=Options(insecure_skip_tls_verify=True)
     )
-    assert verified._pool.connection_pool_kw["cert_reqs"].name == "CERT_REQUIRED"
-    assert careless._pool.connection_pool_kw["cert_reqs"].name == "CERT_NONE"
+    assert verified._logins.current.pool.connection_pool_kw["cert_reqs"].name == "CERT_REQUIRED"
+    assert careless._logins.current.pool.connection_pool_kw["cert_reqs"].name == "CERT_NONE"
     assert "the certificate of https://vim:6443 is not verified" in caplog.text
 
 
@@ -433,8 +439,7 @@ def test_a_kubeconfig_names_server_and_token(tmp_path: Path) -> None:
     file = tmp_path / "config"
     file.write_text(KUBECONFIG)
     cluster = connect(str(file))
-    pool = Pool(Answer(404, {}))
-    cluster._pool = pool
+    pool = through(cluster, Answer(404, {}))
     cluster.get(POD)
     _, url, _, headers = pool.sent[0]
     assert url.startswith("https://k8s:6443/")
@@ -458,10 +463,19 @@ def test_a_script_reaches_a_cluster_by_the_same_kubeconfig(
     assert connect(context=context).access == {"kubeconfig": str(file), **expected}
 
 
-def test_a_credential_of_a_kubeconfig_that_the_client_refuses_is_not_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ('"token": {"token": "kt"}', r"users\[u\].user: expected an object, found nothing"),
+        ('"user": {"client-certificate": "no", "x": "kt"}', "no usable configuration"),
+    ],
+)
+def test_a_credential_of_a_kubeconfig_that_is_refused_is_not_told(
+    wrong: str, told: str, tmp_path: Path
+) -> None:
     file = tmp_path / "config"
-    file.write_text(KUBECONFIG.replace('"user": {"token"', '"token": {"token"'))
-    with pytest.raises(ClusterError, match="no usable configuration") as raised:
+    file.write_text(KUBECONFIG.replace('"user": {"token": "kt"}', wrong))
+    with pytest.raises(ClusterError, match=told) as raised:
         connect(str(file))
     assert '"kt"' in file.read_text()
     assert "kt'" not in "".join(traceback.format_exception(raised.value))
@@ -501,8 +515,7 @@ def test_inside_a_cluster_the_service_account_is_used(
     monkeypatch.setattr(kubeconfig, "SERVICE_ACCOUNT", tmp_path)
     cluster = connect()
     assert cluster.context == ClusterContext("https://10.96.0.1:443", namespace="cnf")
-    pool = Pool(Answer(404, {}))
-    cluster._pool = pool
+    pool = through(cluster, Answer(404, {}))
     cluster.get(POD)
     _, url, _, headers = pool.sent[0]
     assert url.startswith("https://10.96.0.1:443/")

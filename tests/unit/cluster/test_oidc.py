@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 import pytest
 import trustme
 
-from container_update.cluster.client import KubernetesCluster, connect_vim
+from container_update.cluster.client import KubernetesCluster, _headers, connect_vim
 from container_update.model.errors import ClusterError, NextStep
 from container_update.model.options import Options
 
@@ -127,7 +127,8 @@ def vim(provider: Provider, ca_text: str | None = None, **oidc: str) -> Iterator
         options=Options(request_timeout=1),
     )
     with cluster, ThreadPoolExecutor() as pool, provider:
-        yield lambda: pool.submit(cluster._headers, False).result(PATIENCE)["authorization"]
+        configuration = cluster._logins.current.configuration
+        yield lambda: pool.submit(_headers, configuration, False).result(PATIENCE)["authorization"]
 
 
 @pytest.fixture

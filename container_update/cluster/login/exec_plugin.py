@@ -1,0 +1,218 @@
+"""Exec credential plugins: programs that a kubeconfig names, which fetch a login.
+
+As kubectl runs them, but within limits of time and size: a plugin without a terminal that asks
+nobody would otherwise be waited for without an end. No message quotes what one has printed to
+standard output, which is a credential.
+
+Source: Kubernetes documentation, "Authenticating", "client-go credential plugins", and the API
+reference of client.authentication.k8s.io/v1.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import math
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from container_update.cluster.kubeconfig import Entry
+from container_update.model.errors import ClusterError
+from container_update.model.objects import Json
+
+MAX_BYTES = 256 * 1024
+"""Of what a plugin may print."""
+
+_EXTENSION = "client.authentication.k8s.io/exec"
+_SHOWN = 300
+_CLUSTER = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url")
+
+
+def fetch(user: Entry, cluster: Entry, seconds: float) -> dict[str, str]:
+    """Run the plugin of a user; return the fields that the user would have without one.
+
+    :param cluster: for which it is asked.
+    :param seconds: how long it may take, unless it can ask somebody on a terminal.
+    :raises ClusterError: it gave no login.
+    """
+    wanted, place = user.body["exec"], f"{user.place}.exec"
+    _check(wanted, place)
+    mode, terminal = wanted.get("interactiveMode"), os.isatty(0)
+    if mode == "Always" and not terminal:
+        raise ClusterError(f"{place}: {wanted['command']} asks on a terminal, and there is none")
+    asks = terminal and mode != "Never"
+    spec: Json = {"interactive": asks}
+    if wanted.get("provideClusterInfo"):
+        spec["cluster"] = _cluster_info(cluster)
+    info = {"apiVersion": wanted["apiVersion"], "kind": "ExecCredential", "spec": spec}
+    variables = {item["name"]: item["value"] for item in wanted.get("env") or ()}
+    try:
+        output = _run(
+            [_program(wanted["command"], user.file.parent), *(wanted.get("args") or ())],
+            {**os.environ, **variables, "KUBERNETES_EXEC_INFO": json.dumps(info)},
+            None if asks else seconds,
+        )
+        return _login(output, wanted["apiVersion"])
+    except OSError as error:
+        hint = str(wanted.get("installHint") or "install it, or correct the file").strip()
+        reason = f"{wanted['command']} cannot be started: {error.strerror}: {hint}"
+        raise ClusterError(f"{place}: {reason}") from error
+    except ValueError as error:
+        raise ClusterError(
+            f"{place}: expected a login from {wanted['command']}: {error}: run it by hand to see "
+            "what is missing"
+        ) from None
+
+
+def _check(wanted: Mapping[str, Any], place: str) -> None:
+    args, env = wanted.get("args") or [], wanted.get("env") or []
+    pairs = [(e.get("name"), e.get("value")) if isinstance(e, Mapping) else (e,) for e in env]
+    are_right = {
+        "apiVersion: expected client.authentication.k8s.io/v1": _are_texts(
+            [wanted.get("apiVersion")]
+        ),
+        "command: expected a program": _are_texts([wanted.get("command")]),
+        "args: expected a list of texts": _are_texts(args, empty=True),
+        "env: expected a list of names and values": isinstance(env, list)
+        and all(len(pair) == 2 and _are_texts(pair, empty=True) for pair in pairs),
+    }
+    for text, is_right in are_right.items():
+        if not is_right:
+            raise ClusterError(f"{place}.{text}, found something else: correct the file")
+
+
+def _are_texts(values: Any, *, empty: bool = False) -> bool:
+    return isinstance(values, list | tuple) and all(
+        isinstance(value, str) and (empty or value) for value in values
+    )
+
+
+def _program(command: str, folder: Path) -> str:
+    """Return what to start: a path is relative to the kubeconfig, a name is looked up in PATH."""
+    return str(folder / command) if os.sep in command else command
+
+
+def _cluster_info(cluster: Entry) -> Json:
+    body = cluster.absolute()
+    info: Json = {name: body[name] for name in _CLUSTER if name in body}
+    authority = body.get("certificate-authority-data")
+    if not authority and "certificate-authority" in body:
+        authority = _base64(Path(body["certificate-authority"]).read_bytes())
+    if authority:
+        info["certificate-authority-data"] = authority
+    for item in body.get("extensions") or ():
+        if isinstance(item, Mapping) and item.get("name") == _EXTENSION:
+            info["config"] = item.get("extension")
+    return info
+
+
+def _run(command: list[str], variables: Mapping[str, str], seconds: float | None) -> bytes:
+    """Return what a program prints.
+
+    :param seconds: None: it may ask on the terminal, and take its time.
+    :raises ValueError: it failed, did not end in time, or prints too much.
+    """
+    kept = subprocess.PIPE if seconds else None
+    with subprocess.Popen(  # noqa: S603, what the kubeconfig names
+        command,
+        stdin=subprocess.DEVNULL if seconds else None,
+        stdout=subprocess.PIPE,
+        stderr=kept,
+        env=variables,
+        start_new_session=bool(seconds),
+    ) as process:
+        end = time.monotonic() + (seconds or math.inf)
+        try:
+            output, errors = _read((process.stdout, process.stderr), end)
+            status = process.wait(None if seconds is None else max(0.0, end - time.monotonic()))
+        except (TimeoutError, subprocess.TimeoutExpired):
+            _kill(process, group=bool(seconds))
+            raise ValueError(
+                f"it did not end within {seconds:g} seconds (option request_timeout)"
+            ) from None
+        except BaseException:
+            _kill(process, group=bool(seconds))
+            raise
+    if status:
+        raise ValueError(": ".join([f"it ended with status {status}", *_last_line(errors)]))
+    return output
+
+
+def _read(streams: Sequence[IO[bytes] | None], end: float) -> tuple[bytes, ...]:
+    """Return all of each stream, of None nothing.
+
+    :raises TimeoutError: that is not at its end in time.
+    :raises ValueError: it is too much.
+    """
+    read = [bytearray() for _ in streams]
+    with selectors.DefaultSelector() as selector:
+        for stream, content in zip(streams, read, strict=True):
+            if stream:
+                selector.register(stream, selectors.EVENT_READ, content)
+        while selector.get_map():
+            left = None if end == math.inf else end - time.monotonic()
+            ready = selector.select(left) if left is None or left > 0 else []
+            if not ready:
+                raise TimeoutError
+            for key, _ in ready:
+                if chunk := os.read(key.fd, 65536):
+                    key.data.extend(chunk)
+                else:
+                    selector.unregister(key.fileobj)
+            if max(map(len, read)) > MAX_BYTES:
+                raise ValueError(f"expected at most {MAX_BYTES} bytes")
+    return tuple(map(bytes, read))
+
+
+def _kill(process: subprocess.Popen[bytes], *, group: bool) -> None:
+    with contextlib.suppress(ProcessLookupError):  # it has just ended
+        if group:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+
+
+def _last_line(errors: bytes) -> list[str]:
+    """Return the last line of standard error, where a plugin says why it failed; [] without one."""
+    lines = errors.decode("utf-8", "replace").strip().splitlines()
+    shown = "".join(c if c.isprintable() else "\ufffd" for c in lines[-1]) if lines else ""
+    return [shown[:_SHOWN]] if shown else []
+
+
+def _login(output: bytes, version: str) -> dict[str, str]:
+    """Return the login of an ExecCredential.
+
+    :raises ValueError: there is none; nothing is quoted.
+    """
+    try:
+        answer = json.loads(output)
+    except (ValueError, RecursionError):
+        raise ValueError("it prints no JSON") from None
+    if not isinstance(answer, Mapping) or answer.get("apiVersion") != version:
+        raise ValueError(f"it prints no ExecCredential of {version}")
+    status = answer.get("status")
+    status = status if isinstance(status, Mapping) else {}
+    names = ("token", "clientCertificateData", "clientKeyData")
+    token, certificate, key = (_text(status.get(name)) for name in names)
+    if bool(certificate) != bool(key) or not (token or certificate):
+        raise ValueError("status has neither a token nor a client certificate with its key")
+    login = {"token": token} if token else {}
+    if certificate:
+        login["client-certificate-data"] = _base64(certificate.encode())
+        login["client-key-data"] = _base64(key.encode())
+    return login
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode()

@@ -1,0 +1,97 @@
+"""Gets the login of a connection again where the server does not accept it any more.
+
+Tokens and certificates live for minutes or hours, an update of many pods may take longer. A 401 is
+the one sign that holds for every kind of login: nothing here looks at the time when one expires.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from container_update.model.errors import ClusterError
+
+LOG = logging.getLogger(__name__)
+
+_PAUSE = 10.0
+"""After how many seconds a login is got again that was of no use when it was got the last time, so
+that of an account that was locked not every request starts a plugin."""
+
+
+@dataclass(frozen=True, eq=False)
+class Login:
+    """What the server knows us by."""
+
+    configuration: Any
+    """The client's: with it come the headers."""
+    pool: Any
+    """The connections: a client certificate belongs to a connection."""
+
+
+class Logins:
+    """The login that is in use, and how to get another; thread-safe.
+
+    Where many requests are refused at the same time, one of them gets the new login for all.
+
+    :param first: the login to begin with.
+    :param renew: gets another; None: there is only this one.
+    """
+
+    def __init__(
+        self,
+        first: Login,
+        renew: Callable[[], Login] | None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.current = first
+        self._renew = renew
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._accepted: Login | None = None
+        """The last one that the server has accepted."""
+        self._asked = -math.inf
+        """When another was asked for."""
+
+    def send(self, what: str, request: Callable[[Login], Any]) -> Any:
+        """Send a request; once more, with another login, where the answer is 401.
+
+        A request that is answered so has changed nothing, whatever its method is.
+
+        :param what: the request, for messages.
+        :raises ClusterError: it could not be sent, or no other login be got.
+        """
+        used = self.current
+        response = request(used)
+        if response.status == 401 and (other := self._other(used, what)) is not used:
+            response.close()
+            used, response = other, request(other)
+        if response.status != 401:
+            self._accepted = used
+        return response
+
+    def _other(self, refused: Login, what: str) -> Login:
+        """Return another login; the refused one where there is none."""
+        with self._lock:
+            if self.current is refused and self._renew and self._may_help(refused):
+                LOG.info("%s: the API server answered 401: the credentials are got again", what)
+                self._asked, self._accepted = self._clock(), None
+                try:
+                    self.current = self._renew()
+                except ClusterError as error:
+                    status = None if error.transient else 401
+                    raise ClusterError(
+                        f"{what}: the API server answered 401, and the credentials could not be "
+                        f"got again: {error}",
+                        status=status,
+                        transient=error.transient,
+                    ) from error
+            return self.current
+
+    def _may_help(self, refused: Login) -> bool:
+        return self._accepted is refused or self._clock() - self._asked >= _PAUSE
