@@ -2,7 +2,7 @@
 
 The client is used for what clusters differ in, configuration, credentials and TLS; the requests
 go through its connection pool as JSON, never through its models, so that no field is lost that
-this client's version does not know. ``kubernetes`` is imported when it is first needed.
+this client's version does not know.
 """
 
 from __future__ import annotations
@@ -23,7 +23,16 @@ from container_update.cluster.credentials import basic, checked_url, header_valu
 from container_update.cluster.login import configuration as configurations
 from container_update.cluster.login.renewal import Login, Logins
 from container_update.cluster.oidc import OidcToken
-from container_update.cluster.responses import cause, events, is_tls, refuse
+from container_update.cluster.responses import (
+    AnswerTooLargeError,
+    cause,
+    events,
+    is_tls,
+    objects,
+    parsed,
+    read,
+    refuse,
+)
 from container_update.model.cluster import ClusterContext, Keep, Listing, Right, WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
@@ -35,7 +44,6 @@ LOG = logging.getLogger(__name__)
 
 _REVIEWS = "authorization.k8s.io/v1"
 _DRY_RUN = {"dryRun": "All"}
-_CONNECTIONS = 32  # that are kept: for the concurrent requests of an operation, and its watches
 
 Query = Mapping[str, str] | None
 
@@ -63,14 +71,14 @@ def connect(
     if context or len(files) > 1:  # other programs may choose another of several files
         access["context"] = str(found.name)
 
-    def renew() -> Any:
+    def renew() -> Login:
         again, _ = configurations.read(files, found.name, options)
         if again.host != configuration.host:
             raise ClusterError(
                 f"context {found.name}: expected the server {configuration.host} as before, found "
                 f"{again.host}: begin anew with the other cluster"
             )
-        return again
+        return configurations.login(again)
 
     its = replace(found, server=configuration.host)
     return KubernetesCluster(configuration, options, renew=renew, access=access, context=its)
@@ -96,9 +104,7 @@ def connect_vim(  # noqa: PLR0913
     :param ca_text: the CA's certificate as PEM, its line breaks perhaps turned into spaces.
     :raises ClusterError: no credentials, or something that is no URL, token or certificate.
     """
-    from kubernetes import client  # noqa: PLC0415
-
-    configuration: Any = client.Configuration()
+    configuration = configurations.new()
     configuration.host = checked_url(endpoint, "the endpoint of the VIM").rstrip("/")
     configuration.verify_ssl = not options.insecure_skip_tls_verify
     renew = None
@@ -107,9 +113,9 @@ def connect_vim(  # noqa: PLR0913
         configuration.api_key["authorization"] = ""  # set by the hook before every request
         configuration.refresh_api_key_hook = token.refresh
 
-        def renew() -> Any:
+        def renew() -> Login:
             token.forget()
-            return configuration
+            return configurations.login(configuration)
 
     elif bearer_token:
         configuration.api_key["authorization"] = f"Bearer {header_value(bearer_token)}"
@@ -137,7 +143,7 @@ class KubernetesCluster:
         configuration: Any,
         options: Options,
         *,
-        renew: Callable[[], Any] | None = None,
+        renew: Callable[[], Login] | None = None,
         ca_file: Path | None = None,
         access: Mapping[str, str] | None = None,
         context: ClusterContext | None = None,
@@ -151,7 +157,7 @@ class KubernetesCluster:
         self._host = configuration.host
         self._ca_file = ca_file
         self._options = options
-        self._logins = Logins(_login(configuration), (lambda: _login(renew())) if renew else None)
+        self._logins = Logins(configurations.login(configuration), renew)
         self._lock = threading.Lock()
         self._resources = Resources(lambda path, what: self._call("GET", path, what))
         self._watches: set[Any] = set()
@@ -182,27 +188,29 @@ class KubernetesCluster:
 
     def list(self, collection: Collection, keep: Keep | None = None) -> Listing:
         """Return the objects of the collection, read in pages; see Cluster."""
-        path = self._resources.collection_path(collection)
+        path, what = self._resources.collection_path(collection), f"list {collection}"
         version, _ = self._resources.names(collection.group, collection.kind)
         items: list[Json] = []
         query = {"limit": str(self._options.page_size), **collection.selectors}
         while True:
             try:
-                page = self._call("GET", path, f"list {collection}", query=query)
+                page = self._call("GET", path, what, query=query)
             except ClusterError as error:
                 if error.status == 410 and "continue" in query:
                     items = []
                     del query["continue"]
-                    continue
-                raise
-            for item in page.get("items") or ():
+                elif isinstance(error, AnswerTooLargeError) and query["limit"] != "1":
+                    query["limit"] = str(max(1, int(query["limit"]) // 8))
+                else:
+                    raise
+                continue
+            bodies, resource_version, query["continue"] = objects(what, page)
+            for item in bodies:
                 item.update(apiVersion=version, kind=collection.kind)
                 if (kept := keep(item) if keep else item) is not None:
                     items.append(kept)
-            metadata = page["metadata"]
-            if not metadata.get("continue"):
-                return Listing(tuple(items), str(metadata["resourceVersion"]))
-            query["continue"] = metadata["continue"]
+            if not query["continue"]:
+                return Listing(tuple(items), resource_version)
 
     def get(self, key: ObjectKey) -> Json | None:
         """Return the object, or None where there is none, or the server does not serve its kind."""
@@ -233,7 +241,7 @@ class KubernetesCluster:
             self._watches.add(response)
         try:
             if response.status != 200:
-                refuse(what, response.status, response.data, response.headers)
+                refuse(what, read(what, response, self._options.request_timeout))
             for event in events(what, response):
                 event.object.update(apiVersion=version, kind=collection.kind)
                 yield event
@@ -249,7 +257,7 @@ class KubernetesCluster:
         what = f"read the log of {pod}, container {container}"
         response = self._send("GET", f"{self._resources.object_path(pod)}/log", what, query=query)
         if response.status != 200:
-            refuse(what, response.status, response.data, response.headers)
+            refuse(what, response)
         return str(response.data[:limit], "utf-8", "replace")
 
     def version(self) -> str:
@@ -345,18 +353,10 @@ class KubernetesCluster:
     def _call(
         self, method: str, path: str, what: str, body: Json | None = None, query: Query = None
     ) -> Json:
-        response = self._send(method, path, what, body, query)
-        if not 200 <= response.status < 300:
-            refuse(what, response.status, response.data, response.headers)
-        try:
-            parsed: Json = json.loads(response.data)
-        except ValueError as error:
-            raise ClusterError(
-                f"{what}: expected JSON from {self._host}, found something else: is "
-                "this the API server's URL?",
-                status=response.status,
-            ) from error
-        return parsed
+        answer = self._send(method, path, what, body, query)
+        if not 200 <= answer.status < 300:
+            refuse(what, answer)
+        return parsed(what, answer)
 
     def _send(  # noqa: PLR0913
         self,
@@ -375,38 +375,22 @@ class KubernetesCluster:
                 method,
                 f"{self._host}{path}" + (f"?{urlencode(query)}" if query else ""),
                 body=None if body is None else json.dumps(body).encode(),
-                headers=_headers(login.configuration, body is not None),
+                headers=login.headers(has_body=body is not None),
                 timeout=urllib3.Timeout(connect=limit, read=stream_seconds or limit),
                 retries=False,
                 redirect=False,
-                preload_content=stream_seconds is None,
+                preload_content=False,
             )
 
         import urllib3  # noqa: PLC0415
 
         limit = self._options.request_timeout
         try:
-            return self._logins.send(what, send)
+            response = self._logins.send(what, send)
+            return response if stream_seconds else read(what, response, limit)
         except urllib3.exceptions.HTTPError as error:
             raise ClusterError(
                 f"{what}: cannot reach {self._host}: {cause(error)}: check the address, the "
                 "network and the CA certificate",
                 transient=not is_tls(error),
             ) from error
-
-
-def _login(configuration: Any) -> Login:
-    from kubernetes.client import rest  # noqa: PLC0415
-
-    configuration.connection_pool_maxsize = _CONNECTIONS
-    return Login(configuration, rest.RESTClientObject(configuration).pool_manager)
-
-
-def _headers(configuration: Any, has_body: bool) -> dict[str, str]:
-    headers = {"Accept": "application/json", "User-Agent": "container-update"}
-    if has_body:
-        headers["Content-Type"] = "application/json"
-    for setting in configuration.auth_settings().values():
-        if setting["value"]:
-            headers[setting["key"]] = header_value(setting["value"])
-    return headers

@@ -1,7 +1,9 @@
-"""What the API server sends: errors as ClusterError, and the events of a watch. Pure.
+"""What the API server sends: its answers, errors as ClusterError, and the events of a watch.
 
-Never a Secret's value: of a refused Secret only the fields are named. Source: Kubernetes API
-concepts, "Efficient detection of changes".
+It may be somebody who sits in between and sends without an end: nothing is kept that is larger than
+:data:`MAX_BYTES`, and no answer is read for longer than a request may take. Never a Secret's value:
+of a refused Secret only the fields are named. Source: Kubernetes API concepts, "Efficient detection
+of changes".
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from container_update.model.cluster import WatchEvent
@@ -28,6 +32,58 @@ _ADVICE = {
 }
 _QUOTA_ADVICE = "make room in the namespace, or have its ResourceQuota raised"
 _MESSAGE_LIMIT = 1000
+
+MAX_BYTES = 16 * 1024 * 1024
+"""Of an answer, or of an event of a watch. The database of a cluster keeps no object of 2 MiB; a
+page of a list that is larger is read as several."""
+_CHUNK = 65536
+
+
+class AnswerTooLargeError(ClusterError):
+    """An answer is larger than :data:`MAX_BYTES`."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what}: expected an answer of at most {MAX_BYTES} bytes, found more: is this the API "
+            "server's URL?"
+        )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer that was read to its end."""
+
+    status: int
+    data: bytes
+    headers: Mapping[str, str]
+
+
+def read(what: str, response: Any, seconds: float) -> Answer:
+    """Read an answer to its end.
+
+    :param what: the request, for messages.
+    :param response: urllib3's, not read yet.
+    :param seconds: how long that may take.
+    :raises AnswerTooLargeError: it is too large.
+    :raises urllib3.exceptions.HTTPError: the connection broke, or it took too long.
+    """
+    import urllib3  # noqa: PLC0415
+
+    end, data = time.monotonic() + seconds, bytearray()
+    # what has come; before urllib3 2.1 there is only what waits until so much has come
+    read_some = getattr(response, "read1", response.read)
+    try:
+        while chunk := read_some(_CHUNK, decode_content=False):
+            data += chunk
+            if len(data) > MAX_BYTES:
+                raise AnswerTooLargeError(what)
+            if time.monotonic() > end:
+                raise urllib3.exceptions.HTTPError(f"no complete answer within {seconds:g} seconds")
+    except BaseException:
+        response.close()
+        raise
+    return Answer(response.status, bytes(data), response.headers)
+
 
 _COUNTS = r"[\w./-]+=\w+(?:,[\w./-]+=\w+)*"
 _QUOTA = re.compile(
@@ -54,18 +110,58 @@ def is_tls(error: BaseException) -> bool:
     )
 
 
-def refuse(what: str, status: int, data: bytes, headers: Mapping[str, str]) -> NoReturn:
-    """Raise the ClusterError for a response that is no success.
+def objects(what: str, page: Json) -> tuple[list[Json], str, str]:
+    """Return the objects of a page of a list, its version, and where the next one begins.
+
+    :raises ClusterError: it is no list.
+    """
+    items, metadata = page.get("items") or [], page.get("metadata")
+    if not (
+        isinstance(metadata, dict)
+        and isinstance(metadata.get("resourceVersion"), str)
+        and isinstance(items, list)
+        and all(map(_is_object, items))
+    ):
+        raise _unexpected(what, "a list of objects")
+    return items, metadata["resourceVersion"], metadata.get("continue") or ""
+
+
+def _is_object(body: object) -> bool:
+    metadata = body.get("metadata") if isinstance(body, dict) else None
+    return isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
+
+
+def parsed(what: str, answer: Answer) -> Json:
+    """Return the JSON object of a successful answer.
+
+    :raises ClusterError: it is something else.
+    """
+    with contextlib.suppress(ValueError, RecursionError):
+        body = json.loads(answer.data)
+        if isinstance(body, dict):
+            return body
+    raise _unexpected(what, "a JSON object", answer.status)
+
+
+def _unexpected(what: str, expected: str, status: int | None = None) -> ClusterError:
+    return ClusterError(
+        f"{what}: expected {expected} from the API server, found something else: is its URL right?",
+        status=status,
+    )
+
+
+def refuse(what: str, answer: Answer) -> NoReturn:
+    """Raise the ClusterError for an answer that is no success.
 
     :param what: the request, as the message begins: 'replace Deployment ns/web'.
-    :param data: the response's body, which should be a Status object.
+    :param answer: its body should be a Status object.
     """
+    status, headers = answer.status, answer.headers
     body: Json = {}
-    with contextlib.suppress(ValueError):
-        parsed = json.loads(data)
-        body = parsed if isinstance(parsed, dict) else {}
+    with contextlib.suppress(ClusterError):
+        body = parsed(what, answer)
     reason, message = str(body.get("reason", "")), str(body.get("message", ""))
-    causes = (body.get("details") or {}).get("causes") or ()
+    causes = _causes(body)
     too_large = status == 413 or "request is too large" in message  # etcd's words, with status 500
     budget = any(cause.get("reason") == "DisruptionBudget" for cause in causes)
     quota = _QUOTA.search(message)
@@ -88,6 +184,12 @@ def refuse(what: str, status: int, data: bytes, headers: Mapping[str, str]) -> N
     )
 
 
+def _causes(body: Json) -> list[Json]:
+    details = body.get("details")
+    causes = details.get("causes") if isinstance(details, dict) else None
+    return [cause for cause in causes or () if isinstance(cause, dict)]
+
+
 def events(what: str, response: Any) -> Iterator[WatchEvent]:
     """Yield every event until the response ends.
 
@@ -97,19 +199,27 @@ def events(what: str, response: Any) -> Iterator[WatchEvent]:
         sent an ERROR: 410 means that the watch has to begin anew from a list.
     """
     for line in _lines(what, response):
-        try:
-            event = json.loads(line)
-            body = event["object"]
-        except (ValueError, KeyError) as error:
-            text = f"{what}: the connection broke within an event"
-            raise ClusterError(text, transient=True) from error
-        if event["type"] == "ERROR":
+        event = _event(line)
+        if event is None:
+            raise ClusterError(f"{what}: the connection broke within an event", transient=True)
+        if event.type == "ERROR":
             raise ClusterError(
-                f"{what}: {body.get('message', '')}",
-                status=body.get("code"),
-                reason=str(body.get("reason", "")),
+                f"{what}: {event.object.get('message', '')}",
+                status=event.object.get("code"),
+                reason=str(event.object.get("reason", "")),
             )
-        yield WatchEvent(event["type"], body)
+        yield event
+
+
+def _event(line: bytes) -> WatchEvent | None:
+    with contextlib.suppress(ValueError, RecursionError):
+        event = json.loads(line)
+        body = event.get("object") if isinstance(event, dict) else None
+        if isinstance(body, dict) and (
+            event.get("type") in ("ERROR", "BOOKMARK") or _is_object(body)
+        ):
+            return WatchEvent(str(event.get("type")), body)
+    return None
 
 
 def _lines(what: str, response: Any) -> Iterator[bytes]:
@@ -120,6 +230,8 @@ def _lines(what: str, response: Any) -> Iterator[bytes]:
         for chunk in response.stream(amt=65536, decode_content=True):
             *lines, rest = (rest + chunk).split(b"\n")
             yield from filter(None, lines)
+            if len(rest) > MAX_BYTES:
+                raise AnswerTooLargeError(what)
     except (urllib3.exceptions.HTTPError, OSError) as error:
         text = f"{what}: the connection broke: {cause(error)}"
         raise ClusterError(text, transient=True) from error

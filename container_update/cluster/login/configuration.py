@@ -12,6 +12,7 @@ from typing import Any
 from container_update.cluster import kubeconfig as kubeconfigs
 from container_update.cluster.credentials import checked_url
 from container_update.cluster.login import exec_plugin
+from container_update.cluster.login.renewal import Login
 from container_update.model.cluster import ClusterContext
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
@@ -21,16 +22,35 @@ _OWN_LOGIN = ("auth-provider", "token", "tokenFile")
 """A user that has one of these needs no plugin."""
 
 
+_CONNECTIONS = 32
+"""That are kept: for the concurrent requests of an operation, and its watches."""
+
+
+def new() -> Any:
+    """Return a configuration of the client that says nothing yet."""
+    from kubernetes import client  # noqa: PLC0415, heavy
+
+    return client.Configuration()
+
+
+def login(configuration: Any) -> Login:
+    """Return the login of a configuration, with connections of its own."""
+    from kubernetes.client import rest  # noqa: PLC0415
+
+    configuration.connection_pool_maxsize = _CONNECTIONS
+    return Login(configuration, rest.RESTClientObject(configuration).pool_manager)
+
+
 def read(files: Sequence[Path], name: str | None, options: Options) -> tuple[Any, ClusterContext]:
     """Read kubeconfig files, or what a pod has; return the client's configuration and the context.
 
     :param name: of the context; None: the current one.
     :raises ClusterError: there is no usable configuration.
     """
-    from kubernetes import client, config  # noqa: PLC0415
+    from kubernetes import config  # noqa: PLC0415
 
     loader: Any = config
-    configuration = client.Configuration()
+    configuration = new()
     try:
         if files:
             kubeconfig = kubeconfigs.read(files)
@@ -62,15 +82,15 @@ def _document(kubeconfig: kubeconfigs.Kubeconfig, name: str | None, options: Opt
     """Return the kubeconfig of one context, with a login in place of the plugin that fetches it."""
     context = kubeconfig.chosen(name)
     cluster, user = kubeconfig.cluster_of(context), kubeconfig.user_of(context)
-    login = user.absolute() if user else {}
-    if login.get("tokenFile"):
-        login.pop("token", None)  # as for kubectl, the file decides
-    if user and login.get("exec") and not any(login.get(each) for each in _OWN_LOGIN):
-        login |= exec_plugin.fetch(user, cluster, options.request_timeout)
-    login.pop("exec", None)
+    its = user.absolute() if user else {}
+    if its.get("tokenFile"):
+        its.pop("token", None)  # as for kubectl, the file decides
+    if user and its.get("exec") and not any(its.get(each) for each in _OWN_LOGIN):
+        its |= exec_plugin.fetch(user, cluster, options.request_timeout)
+    its.pop("exec", None)
     return {
         "current-context": name,
         "contexts": [{"name": name, "context": {"cluster": "its", "user": "its"}}],
         "clusters": [{"name": "its", "cluster": cluster.absolute()}],
-        "users": [{"name": "its", "user": login}],
+        "users": [{"name": "its", "user": its}],
     }

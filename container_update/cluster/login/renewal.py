@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from container_update.cluster.credentials import header_value
 from container_update.model.errors import ClusterError
 
 LOG = logging.getLogger(__name__)
@@ -28,9 +29,19 @@ class Login:
     """What the server knows us by."""
 
     configuration: Any
-    """The client's: with it come the headers."""
+    """The client's."""
     pool: Any
     """The connections: a client certificate belongs to a connection."""
+
+    def headers(self, *, has_body: bool) -> dict[str, str]:
+        """Return the headers of a request."""
+        headers = {"Accept": "application/json", "User-Agent": "container-update"}
+        if has_body:
+            headers["Content-Type"] = "application/json"
+        for setting in self.configuration.auth_settings().values():
+            if setting["value"]:
+                headers[setting["key"]] = header_value(setting["value"])
+        return headers
 
 
 class Logins:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import os
 import stat
@@ -36,6 +37,10 @@ class Answer:
         self.status = status
         self.data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.headers = headers or {}
+        self._rest = io.BytesIO(self.data)
+
+    def read(self, amt: int, decode_content: bool) -> bytes:
+        return self._rest.read(amt)
 
     def stream(self, amt: int, decode_content: bool) -> Any:
         yield from (self.data[i : i + 7] for i in range(0, len(self.data), 7))
@@ -76,20 +81,30 @@ def through(cluster: KubernetesCluster, *answers: Answer | Exception) -> Pool:
     return pool
 
 
+def named(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name}}
+
+
 def status(code: int, reason: str, message: str = "", **more: Any) -> dict[str, Any]:
     return {"kind": "Status", "code": code, "reason": reason, "message": message, **more}
 
 
 def test_a_list_goes_through_its_pages_and_its_items_say_what_they_are() -> None:
     cluster, pool = cluster_of(
-        Answer(200, {"metadata": {"resourceVersion": "7", "continue": "c1"}, "items": [{"a": 1}]}),
-        Answer(200, {"metadata": {"resourceVersion": "7"}, "items": [{"a": 2}]}),
+        Answer(
+            200,
+            {
+                "metadata": {"resourceVersion": "7", "continue": "c1"},
+                "items": [named("1")],
+            },
+        ),
+        Answer(200, {"metadata": {"resourceVersion": "7"}, "items": [named("2")]}),
     )
     listing = cluster.list(DEPLOYMENTS)
     assert listing.resource_version == "7"
     assert listing.items == (
-        {"a": 1, "apiVersion": "apps/v1", "kind": "Deployment"},
-        {"a": 2, "apiVersion": "apps/v1", "kind": "Deployment"},
+        {"metadata": {"name": "1"}, "apiVersion": "apps/v1", "kind": "Deployment"},
+        {"metadata": {"name": "2"}, "apiVersion": "apps/v1", "kind": "Deployment"},
     )
     urls = [urlsplit(url) for _, url, _, _ in pool.sent]
     assert {url.path for url in urls} == {"/apis/apps/v1/namespaces/ns/deployments"}
@@ -102,12 +117,18 @@ def test_a_list_goes_through_its_pages_and_its_items_say_what_they_are() -> None
 
 def test_a_list_whose_pages_expired_begins_again() -> None:
     cluster, _ = cluster_of(
-        Answer(200, {"metadata": {"resourceVersion": "7", "continue": "c1"}, "items": [{"a": 1}]}),
+        Answer(
+            200,
+            {
+                "metadata": {"resourceVersion": "7", "continue": "c1"},
+                "items": [named("1")],
+            },
+        ),
         Answer(410, status(410, "Expired")),
-        Answer(200, {"metadata": {"resourceVersion": "9"}, "items": [{"a": 3}]}),
+        Answer(200, {"metadata": {"resourceVersion": "9"}, "items": [named("3")]}),
     )
     listing = cluster.list(DEPLOYMENTS)
-    assert [item["a"] for item in listing.items] == [3]
+    assert [item["metadata"]["name"] for item in listing.items] == ["3"]
 
 
 def test_an_object_that_is_not_there_is_none() -> None:
@@ -174,7 +195,7 @@ def test_a_watch_that_is_too_old_raises_410_whether_by_status_or_by_event() -> N
             id="a conflict",
         ),
         pytest.param(Answer(502, b"<html>"), "answered 502", 502, id="a proxy's page"),
-        pytest.param(Answer(200, b"<html>"), "expected JSON", 200, id="another server"),
+        pytest.param(Answer(200, b"<html>"), "expected a JSON object", 200, id="another server"),
         pytest.param(
             urllib3.exceptions.MaxRetryError(
                 None, "/", urllib3.exceptions.NewConnectionError(None, "Connection refused")

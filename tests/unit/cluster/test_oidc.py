@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 import pytest
 import trustme
 
-from container_update.cluster.client import KubernetesCluster, _headers, connect_vim
+from container_update.cluster.client import KubernetesCluster, connect_vim
 from container_update.model.errors import ClusterError, NextStep
 from container_update.model.options import Options
 
@@ -127,8 +127,11 @@ def vim(provider: Provider, ca_text: str | None = None, **oidc: str) -> Iterator
         options=Options(request_timeout=1),
     )
     with cluster, ThreadPoolExecutor() as pool, provider:
-        configuration = cluster._logins.current.configuration
-        yield lambda: pool.submit(_headers, configuration, False).result(PATIENCE)["authorization"]
+
+        def header() -> str:
+            return cluster._logins.current.headers(has_body=False)["authorization"]
+
+        yield lambda: pool.submit(header).result(PATIENCE)
 
 
 @pytest.fixture

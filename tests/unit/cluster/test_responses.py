@@ -1,0 +1,207 @@
+"""An API server that sends too much, too slowly, or what no API server sends."""
+
+from __future__ import annotations
+
+import json
+import threading
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from container_update.cluster.client import KubernetesCluster, connect_vim
+from container_update.cluster.responses import MAX_BYTES
+from container_update.model.errors import ClusterError
+from container_update.model.objects import Collection, ObjectKey
+from container_update.model.options import Options
+
+POD = ObjectKey("", "Pod", "ns", "p")
+PODS = Collection("", "Pod", "ns")
+
+Behaviour = Callable[[BaseHTTPRequestHandler], None]
+
+
+@contextmanager
+def server(behaviour: Behaviour, seconds: float = 10.0) -> Iterator[KubernetesCluster]:
+    """Yield the client of a server that behaves so."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            try:
+                behaviour(self)
+            except OSError:  # the client has gone
+                self.close_connection = True
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    listening.daemon_threads = True
+    threading.Thread(target=listening.serve_forever, args=[0.01], daemon=True).start()
+    url, options = f"http://127.0.0.1:{listening.server_port}", Options(request_timeout=seconds)
+    try:
+        with connect_vim(url, bearer_token="t", options=options) as cluster:
+            yield cluster
+    finally:
+        listening.shutdown()
+        listening.server_close()
+
+
+def answer(body: Any, status: int = 200) -> Behaviour:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+
+    def behaviour(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        handler.send_header("Content-Length", str(len(data)))
+        handler.end_headers()
+        handler.wfile.write(data)
+
+    return behaviour
+
+
+def flood(status: int = 200) -> Behaviour:
+    def behaviour(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        handler.send_header("Connection", "close")
+        handler.end_headers()
+        while True:
+            handler.wfile.write(b" " * 65536)
+
+    return behaviour
+
+
+REQUESTS: dict[str, Callable[[KubernetesCluster], object]] = {
+    "list": lambda cluster: cluster.list(PODS),
+    "get": lambda cluster: cluster.get(POD),
+    "watch": lambda cluster: list(cluster.watch(PODS, "7", 60)),
+    "log": lambda cluster: cluster.log(POD, "main", previous=False, lines=1, limit=9),
+    "version": lambda cluster: cluster.version(),
+}
+
+
+@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS)
+def test_an_answer_without_an_end_is_not_kept(
+    request_: Callable[[KubernetesCluster], object], status: int
+) -> None:
+    with server(flood(status)) as cluster:
+        tracemalloc.start()
+        try:
+            with pytest.raises(ClusterError, match=f"at most {MAX_BYTES} bytes, found more"):
+                request_(cluster)
+            assert tracemalloc.get_traced_memory()[1] < 4 * MAX_BYTES
+        finally:
+            tracemalloc.stop()
+
+
+def test_an_answer_that_never_comes_to_its_end_is_not_waited_for() -> None:
+    done = threading.Event()
+
+    def behaviour(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Connection", "close")
+        handler.end_headers()
+        while not done.wait(0.05):
+            handler.wfile.write(b" ")
+
+    with server(behaviour, seconds=1.0) as cluster:
+        with pytest.raises(ClusterError, match="no complete answer within 1 seconds") as raised:
+            cluster.get(POD)
+        assert raised.value.transient
+        done.set()
+
+
+def test_an_answer_that_is_cut_off_is_asked_for_again() -> None:
+    def behaviour(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", "100")
+        handler.end_headers()
+        handler.wfile.write(b"{}")
+        handler.close_connection = True
+
+    with server(behaviour) as cluster:
+        with pytest.raises(ClusterError, match="cannot reach") as raised:
+            cluster.get(POD)
+        assert raised.value.transient
+
+
+STRANGE = [[], 5, None, {}, {"items": []}, {"kind": "List", "items": []}, b"[" * 100_000, b"<html>"]
+STRANGE += [{"metadata": []}, {"metadata": {"resourceVersion": 5}}, b"\xff\xfe"]
+STRANGE += [
+    {"metadata": {"resourceVersion": "7"}, "items": items}
+    for items in ("x", {"a": 1}, [5], [{}], [{"metadata": 5}], [{"metadata": {"name": 5}}])
+]
+
+
+@pytest.mark.parametrize("body", STRANGE, ids=lambda body: repr(body)[:60])
+def test_a_list_that_is_none_is_an_error_of_the_cluster(body: Any) -> None:
+    with server(answer(body)) as cluster, pytest.raises(ClusterError, match="expected a"):
+        cluster.list(PODS)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [[], 5, None, b"[" * 100_000, {"details": []}, {"details": {"causes": [5]}}],
+    ids=lambda body: repr(body)[:60],
+)
+def test_a_strange_refusal_is_an_error_of_the_cluster(body: Any) -> None:
+    with server(answer(body, 422)) as cluster, pytest.raises(ClusterError, match="answered 422"):
+        cluster.list(PODS)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"5",
+        b"[]",
+        b"{}",
+        b"[" * 100_000,
+        b'{"type": "ADDED", "object": 5}',
+        b'{"type": "ADDED", "object": {"metadata": 5}}',
+        b'{"type": "ERROR", "object": []}',
+    ],
+    ids=lambda line: repr(line)[:60],
+)
+def test_a_strange_event_ends_a_watch_that_can_begin_again(line: bytes) -> None:
+    with server(answer(line + b"\n")) as cluster:
+        with pytest.raises(ClusterError, match="the connection broke within an event") as raised:
+            list(cluster.watch(PODS, "7", 60))
+        assert raised.value.transient
+
+
+def test_a_page_that_is_too_large_is_read_as_several() -> None:
+    objects = [{"metadata": {"name": str(n)}, "data": "x" * 1_000_000} for n in range(40)]
+    limits = []
+
+    def behaviour(handler: BaseHTTPRequestHandler) -> None:
+        query = parse_qs(urlsplit(handler.path).query)
+        limit, start = int(query["limit"][0]), int(query.get("continue", ["0"])[0])
+        limits.append(limit)
+        end = start + limit
+        rest = {"continue": str(end)} if end < len(objects) else {}
+        page = {"metadata": {"resourceVersion": "7", **rest}, "items": objects[start:end]}
+        answer(page)(handler)
+
+    with server(behaviour) as cluster:
+        names = [body["metadata"]["name"] for body in cluster.list(PODS).items]
+    assert names == [body["metadata"]["name"] for body in objects]
+    assert limits == [500, 62, *[7] * 6]
+
+
+def test_requests_one_after_another_go_through_one_connection() -> None:
+    clients = set()
+
+    def behaviour(handler: BaseHTTPRequestHandler) -> None:
+        clients.add(handler.client_address)
+        answer({"metadata": {"name": "p"}})(handler)
+
+    with server(behaviour) as cluster:
+        for _ in range(5):
+            cluster.get(POD)
+    assert len(clients) == 1
