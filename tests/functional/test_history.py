@@ -15,6 +15,7 @@ from container_update.cli.reports.history_report import diff_of_revision
 from container_update.cli.reports.lines import text_of
 from container_update.cluster.execution.journalled_run import JournalledRun
 from container_update.cluster.history.revision import Result
+from container_update.cluster.history.store import History
 from container_update.drivers.v2_records import read_options
 from container_update.model.errors import PlanError, UpdateFailedError
 from container_update.model.objects import Collection, Json
@@ -169,6 +170,39 @@ def test_the_oldest_revisions_are_deleted(cnf: Cnf) -> None:
         cnf.update(files, options)
     assert [revision.number for revision in cnf.history()] == [3, 2]
     assert len(kept(cnf)) == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda body: body["metadata"].pop("labels"), id="no labels"),
+        pytest.param(lambda body: body["metadata"].update(labels={}), id="other labels"),
+        pytest.param(lambda body: body.pop("data"), id="no data"),
+        pytest.param(lambda body: body["data"].update(summary="W10="), id="another summary"),
+        pytest.param(lambda body: body["data"].update(content="W10="), id="another content"),
+    ],
+)
+def test_a_revision_that_somebody_has_changed_fails_no_update(
+    cnf: Cnf, change: Callable[[Json], object]
+) -> None:
+    cnf.instantiate(**OLD)
+    cnf.update(NEW)
+    (body,) = kept(cnf)
+    change(body)
+    cnf.admin.replace(body)
+    assert cnf.update(NEWER).revision == 2
+    assert cnf.resume() is None, "there is no journal"
+    assert cnf.history()[0].number == 2
+
+
+def test_a_history_that_cannot_be_kept_fails_no_update(
+    cnf: Cnf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cnf.instantiate(**OLD)
+    monkeypatch.setattr(History, "_keep", lambda *_: {}["labels"])
+    outcome = cnf.update(NEW)
+    assert (outcome.revision, setting(cnf)) == (None, "new")
+    assert cnf.resume() is None, "there is no journal"
 
 
 def test_no_history_is_written_where_none_is_wanted(cnf: Cnf) -> None:

@@ -74,7 +74,9 @@ class History:
             return self._keep(revision, limit)
         except ClusterError as error:
             LOG.warning("the history of the VNF instance could not be written: %s", error)
-            return None
+        except Exception:  # anybody may have changed what is there, and the operation has succeeded
+            LOG.exception("the history of the VNF instance could not be written")
+        return None
 
     def clear(self) -> None:
         """Delete all revisions, as far as the account may: the VNF instance is no more."""
@@ -88,9 +90,8 @@ class History:
         for attempt in range(1, _ATTEMPTS + 1):
             bodies = list(self._bodies())
             for body in bodies[:1]:
-                if body["metadata"]["labels"].get("container-update/operation") == (
-                    revision.operation
-                ):
+                labels = body["metadata"].get("labels") or {}
+                if labels.get("container-update/operation") == revision.operation:
                     return self._number(body)
             number = self._number(bodies[0]) + 1 if bodies else 1
             try:
