@@ -24,9 +24,15 @@ from typing import Any
 from container_update.cluster.retry import RetryingCluster
 from container_update.model import context_threads
 from container_update.model.cancellation import CancelToken
-from container_update.model.errors import ClusterError, LeaseLostError, UpdateInProgressError
+from container_update.model.errors import (
+    ClusterError,
+    LeaseLostError,
+    PlanError,
+    UpdateInProgressError,
+)
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.operation import name_of
+from container_update.model.options import LONGEST_LEASE
 from container_update.model.process_identity import ProcessIdentity
 
 LOG = logging.getLogger(__name__)
@@ -57,6 +63,7 @@ class LeaseLock:
     :param now: the time of this host, for people.
     :param clock: seconds that only grow.
     :raises UpdateInProgressError: on entering, another holds it.
+    :raises PlanError: on entering, another holds it for longer than any run of ours would.
     """
 
     cluster: RetryingCluster
@@ -139,6 +146,7 @@ class LeaseLock:
         holder = Holder.of(lease)
         if holder.is_gone():
             return True
+        refuse_too_long(str(self.key), holder.seconds)
         if holder.seems_alive(self.now()):
             raise UpdateInProgressError(holder.sentence(self.now()))
         duration = holder.seconds or self.seconds
@@ -324,6 +332,19 @@ class Holder:
         """Return who holds it, and when its last heartbeat was."""
         silence = (now - (self.renewed or now)).total_seconds()
         return held(self.run, silence, self.seconds, f" since {self.since}")
+
+
+def refuse_too_long(place: str, seconds: float) -> None:
+    """Raise PlanError where a holder wants to be waited for longer than any run of ours does.
+
+    :param place: what says so.
+    :param seconds: after how many without a heartbeat the instance is free.
+    """
+    if not seconds <= LONGEST_LEASE:  # also what is no number
+        raise PlanError(
+            f"{place}: expected a lease of at most {LONGEST_LEASE:.0f} s, found {seconds:.0f} s: "
+            "it is by no run of this program: see who wrote it, and delete it"
+        )
 
 
 def held(operation: str, silence: float, seconds: float, since: str = "") -> str:

@@ -29,13 +29,20 @@ PACKAGE_OPTIONS = (
 )
 """The options that limit how a package is read."""
 
+LONGEST_LEASE = 3600.0
+"""In seconds. Who may write into the VNF's namespace can write a lease: it keeps nobody waiting for
+longer, and one that says so is refused."""
+
 _MIB = 1024 * 1024
 
 
 def _option(
-    default: float | int | bool | tuple[str, ...], text: str, minimum: float | None = None
+    default: float | int | bool | tuple[str, ...],
+    text: str,
+    minimum: float | None = None,
+    maximum: float | None = None,
 ) -> Any:
-    return field(default=default, metadata={"help": text, "min": minimum})
+    return field(default=default, metadata={"help": text, "min": minimum, "max": maximum})
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,7 @@ class Options:
         60.0,
         "Time in seconds without a heartbeat after which another host may take over an update.",
         3,
+        LONGEST_LEASE,
     )
     history: int = _option(
         10,
@@ -144,10 +152,15 @@ class Options:
 
     def __post_init__(self) -> None:
         for option in fields(self):
-            minimum, value = option.metadata["min"], getattr(self, option.name)
+            value = getattr(self, option.name)
+            minimum, maximum = option.metadata["min"], option.metadata["max"]
             if minimum is not None and value < minimum:
                 raise ValueError(
                     f"[{GROUP}] {option.name}: expected at least {minimum}, found {value}"
+                )
+            if maximum is not None and value > maximum:
+                raise ValueError(
+                    f"[{GROUP}] {option.name}: expected at most {maximum:g}, found {value}"
                 )
 
     def for_vnfm(self) -> Options:

@@ -7,12 +7,13 @@ hosts may differ by any amount. Heat allows 80 letters for one tag.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from container_update.cluster.lease import held, utc_now
+from container_update.cluster.lease import held, refuse_too_long, utc_now
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import UpdateInProgressError
 from container_update.model.objects import Json
@@ -53,7 +54,7 @@ class Holder:
         return cls(
             tags.get("holder", ""),
             None if renewed == _NEVER else datetime.fromisoformat(renewed.replace("Z", "+00:00")),
-            float(tags.get("seconds", 0)),
+            _seconds(tags.get("seconds", "0")),
             ProcessIdentity.parse(f"{tags.get('boot')} {tags.get('process')}"),
         )
 
@@ -76,11 +77,20 @@ class Holder:
         return held(self.operation, self.silence(now), self.seconds)
 
 
+def _seconds(text: str) -> float:
+    """Return the number; without an end where it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.inf
+
+
 def is_free(read: Callable[[], Json | None], clock: Clock, cancel: CancelToken) -> bool:
     """Return whether another run may take over, if need be after the holder's lease.
 
     :param read: returns the stack that is held, None where it is gone; then this returns False.
     :raises UpdateInProgressError: the holder lives, or the wait for that was cancelled.
+    :raises PlanError: it wants to be waited for longer than any run of ours does.
     """
     stack = read()
     if stack is None:
@@ -88,6 +98,7 @@ def is_free(read: Callable[[], Json | None], clock: Clock, cancel: CancelToken) 
     holder = Holder.of(stack)
     if holder.is_gone:
         return True
+    refuse_too_long(f"stack {stack['stack_name']}, tag seconds", holder.seconds)
     if holder.is_fresh(clock.now()):
         raise UpdateInProgressError(holder.sentence(clock.now()))
     LOG.warning("waiting for %.0f s whether %s lives", holder.seconds, holder.operation)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import operator
 from collections.abc import Callable, Collection
 from dataclasses import Field, fields
 from typing import Any
@@ -56,8 +57,11 @@ def _kind(option: Field[Any]) -> tuple[Callable[[str], Any], str, str]:
 
 
 def _checked(option: Field[Any], convert: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return what reads a setting and compares it with its minimum."""
-    minimum = option.metadata["min"]
+    """Return what reads a setting and compares it with its bounds."""
+    bounds = (
+        ("at least", option.metadata["min"], operator.lt),
+        ("at most", option.metadata["max"], operator.gt),
+    )
 
     def read_value(text: str) -> Any:
         try:
@@ -65,10 +69,11 @@ def _checked(option: Field[Any], convert: Callable[[str], Any]) -> Callable[[str
         except ValueError as error:
             message = f'expected a number, found "{text}"' if convert is int else str(error)
             raise argparse.ArgumentTypeError(message) from None
-        if minimum is not None and value < minimum:
-            is_time = convert is values.seconds_of
-            least = values.duration_text(minimum) if is_time else f"{minimum:g}"
-            raise argparse.ArgumentTypeError(f"expected at least {least}, found {text}")
+        for words, bound, is_beyond in bounds:
+            if bound is not None and is_beyond(value, bound):
+                is_time = convert is values.seconds_of
+                shown = values.duration_text(bound) if is_time else f"{bound:g}"
+                raise argparse.ArgumentTypeError(f"expected {words} {shown}, found {text}")
         return value
 
     return read_value

@@ -14,13 +14,19 @@ from typing import Any
 import pytest
 
 from container_update.emulator.heat import CloudFaults
-from container_update.model.errors import ClusterError, LeaseLostError, UpdateInProgressError
+from container_update.model.cancellation import CancelToken
+from container_update.model.errors import (
+    ClusterError,
+    LeaseLostError,
+    PlanError,
+    UpdateInProgressError,
+)
 from container_update.model.objects import Json
 from container_update.model.operation import begun
 from container_update.model.options import Options
 from container_update.model.process_identity import ProcessIdentity
 from container_update.stacks.client import Heat
-from container_update.stacks.hold import Holder, tags_of
+from container_update.stacks.hold import Holder, is_free, tags_of
 from container_update.stacks.journal import Journal
 from container_update.stacks.operation import StackInstance
 from container_update.stacks.plan import ScriptStep, StackPlan
@@ -317,6 +323,14 @@ def test_the_holder_is_read_from_tags_that_heat_accepts() -> None:
         tags = tags_of("0" * 36, now, 60.0).split(",")
     assert max(map(len, tags)) <= 80
     assert Holder.of({"tags": tags}) == Holder("0" * 36, now, 60.0, longest)
+
+
+@pytest.mark.parametrize("seconds", ["3601", "1e9", "inf", "nan", "x"])
+def test_a_holder_that_wants_to_be_waited_for_without_an_end_is_refused(seconds: str) -> None:
+    tags = [f"seconds={seconds}", "holder=x", "renewed=2020-01-01T00:00:00Z"]
+    stack = {"stack_name": "s", "tags": tags}
+    with pytest.raises(PlanError, match="stack s, tag seconds: expected a lease of at most 3600"):
+        is_free(lambda: stack, World().clock(), CancelToken())
 
 
 # --- a change ------------------------------------------------------------------------------------

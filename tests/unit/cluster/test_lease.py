@@ -15,7 +15,12 @@ import pytest
 from container_update.cluster.lease import PROCESS_ANNOTATION, Holder, LeaseLock
 from container_update.cluster.retry import RetryingCluster
 from container_update.model.cancellation import CancelToken
-from container_update.model.errors import ClusterError, LeaseLostError, UpdateInProgressError
+from container_update.model.errors import (
+    ClusterError,
+    LeaseLostError,
+    PlanError,
+    UpdateInProgressError,
+)
 from container_update.model.objects import ObjectKey
 from container_update.model.process_identity import ProcessIdentity
 from tests.unit.fakes import FakeCluster
@@ -126,6 +131,18 @@ def test_it_is_observed_for_the_duration_that_it_names(theirs: float, ours: floa
     lock(cluster, "op-2", seconds=ours, now=lambda: later)._acquire()
     assert taken[0] - began >= 1.0
     assert 3 <= cluster.calls.count(f"get {KEY}") <= 20, "it is looked at a few times meanwhile"
+
+
+@pytest.mark.parametrize("seconds", [3601, 1_000_000_000])
+@pytest.mark.parametrize("later", [timedelta(0), timedelta(hours=2)], ids=["fresh", "old"])
+def test_one_that_wants_to_be_waited_for_without_an_end_is_refused(
+    seconds: float, later: timedelta
+) -> None:
+    cluster = FakeCluster()
+    left_behind(cluster, seconds=seconds)
+    with pytest.raises(PlanError, match=f"{KEY}: expected a lease of at most 3600 s, found"):
+        lock(cluster, "op-2", now=lambda: START + later)._acquire()
+    assert holder_of(cluster) == "host.1/op-0"
 
 
 def test_the_time_for_which_another_was_observed_is_not_taken_from_ours() -> None:

@@ -48,6 +48,11 @@ WRONG = {
     "an option that is shortened": ((*PLAN, "--namespac", "x"), "plan: ", "mean --namespace?"),
     "a choice": ((*PLAN, "-o", "jsn"), "-o/--output: expected one of text, json", "mean json?"),
     "a duration": ((*PLAN, "--timeout", "5x"), '--timeout: expected a duration', 'found "5x"'),
+    "a maximum": (
+        ("apply", "--lease-seconds", "2h"),
+        "--lease-seconds: expected at most 1h, found 2h",
+        "",
+    ),
     "a minimum": ((*PLAN, "--timeout", "-1"), "--timeout: expected at least 1s, found -1", ""),
     "a number": ((*PLAN, "--workers", "x"), '--workers: expected a number, found "x"', ""),
     "a size": ((*PLAN, "--url-bytes", "x"), "--url-bytes: expected a size such as 8MiB", ""),
