@@ -34,6 +34,7 @@ from container_update.cli.commands import (
 )
 from container_update.cli.terminal import advice, output
 from container_update.model.errors import ContainerUpdateError
+from container_update.planning.comparison.content_diff import printable_lines
 
 Run = Callable[[argparse.Namespace, TextIO], int]
 """Runs a command with its arguments, writes the results, returns the exit status."""
@@ -52,7 +53,9 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     parsed = root.parse_args(words)
     results = output.results(out or sys.stdout)
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    terminal = logging.StreamHandler()
+    terminal.setFormatter(_LogFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=level, handlers=[terminal])  # no effect where the host has its own
     if not verbose:
         for handler in logging.getLogger().handlers:
             handler.addFilter(lambda record: not getattr(record, "reported", False))
@@ -159,6 +162,14 @@ def _add_verbose(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-v", "--verbose", action="count", default=0, help="log each action (-vv: with details)"
     )
+
+
+class _LogFormatter(logging.Formatter):
+    """Writes what would control the terminal as escape sequences of Python."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See the class."""
+        return printable_lines(super().format(record))
 
 
 class _Version(argparse.Action):

@@ -26,6 +26,7 @@ from container_update.cli.terminal.screen import ENCODING_ERRORS, Screen
 from container_update.model.errors import ContainerUpdateError, UpdateFailedError, with_advice
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
+from container_update.planning.comparison.content_diff import printable_lines
 
 DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
 """Exit statuses; each class of error has its own."""
@@ -90,12 +91,41 @@ class _Results(io.TextIOBase):
         complain(f"the results cannot be written ({why}); the command goes on without them")
 
 
+class _Printable(io.TextIOBase):
+    """Results in which what would control a terminal is an escape sequence of Python.
+
+    :param styled: the stream for who may control the terminal.
+    """
+
+    def __init__(self, styled: _Results) -> None:
+        self.styled = styled
+
+    def write(self, text: str) -> int:
+        self.styled.write(printable_lines(text))
+        return len(text)
+
+    def flush(self) -> None:
+        self.styled.flush()
+
+    def close(self) -> None:
+        """Leave the stream open: others write to it too."""
+
+    def isatty(self) -> bool:
+        return self.styled.isatty()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self.styled.encoding
+
+
 def results(stream: TextIO | None) -> TextIO:
     """Return a stream for the results of a command that never raises an error.
 
+    Nothing that comes from a cluster or a package controls the terminal through it.
+
     :param stream: where they go; None: there is no such stream, nobody wants them.
     """
-    return cast(TextIO, _Results(stream))
+    return cast(TextIO, _Printable(_Results(stream)))
 
 
 def complain(sentence: str) -> None:

@@ -1,5 +1,8 @@
 """Shows the lines of a report: styled and wrapped on a terminal, unchanged everywhere else.
 
+What would control the terminal is shown as an escape sequence of Python: a journal, a lease or the
+message of a server may say anything.
+
 ``NO_COLOR`` and ``FORCE_COLOR`` are honoured (https://no-color.org, https://force-color.org).
 """
 
@@ -8,10 +11,12 @@ from __future__ import annotations
 import codecs
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli.reports.lines import Line
+from container_update.planning.comparison.content_diff import printable_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,7 +55,7 @@ class Screen:
 
     def show(self, lines: Iterable[Line]) -> None:
         """Write these lines."""
-        for line in lines:
+        for line in map(_harmless, lines):
             if self._is_styled:
                 self._show_styled(line)
             else:
@@ -64,7 +69,7 @@ class Screen:
         """Return lines as one text, each cut at the edge of the terminal."""
         from rich.text import Text  # noqa: PLC0415, slow to load
 
-        texts = [Text.assemble(*line.pieces) for line in lines]
+        texts = [Text.assemble(*_harmless(line).pieces) for line in lines]
         for text in texts:
             text.truncate(self.console.width - 1, overflow="ellipsis")
         return Text("\n", no_wrap=True).join(texts)
@@ -75,7 +80,8 @@ class Screen:
         from rich.console import Console  # noqa: PLC0415, slow to load
         from rich.theme import Theme  # noqa: PLC0415
 
-        return Console(file=self._out, theme=Theme(dict(STYLES), inherit=False), highlight=False)
+        out = getattr(self._out, "styled", self._out)
+        return Console(file=out, theme=Theme(dict(STYLES), inherit=False), highlight=False)
 
     def _show_styled(self, line: Line) -> None:
         from rich.text import Text  # noqa: PLC0415, slow to load
@@ -94,6 +100,12 @@ class Screen:
         for part in text[indent:].wrap(self.console, width):
             part.rstrip()
             yield text[:indent] + part if indent else part
+
+
+def _harmless(line: Line) -> Line:
+    return replace(
+        line, pieces=tuple((printable_lines(text), style) for text, style in line.pieces)
+    )
 
 
 def _spell(error: UnicodeError) -> tuple[str, int]:

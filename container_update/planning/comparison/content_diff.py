@@ -89,6 +89,11 @@ def printable(text: str) -> str:
     )
 
 
+def printable_lines(text: str) -> str:
+    """Return a text of several lines, each as :func:`printable` returns it."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def _sizes(old: bytes | None, new: bytes | None) -> str:
     return f"{_size(old)} -> {_size(new)}"
 

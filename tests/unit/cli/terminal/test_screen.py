@@ -82,3 +82,25 @@ def test_what_an_encoding_lacks_is_spelled(encoding: str, expected: str) -> None
     out.write("↻ ± ⇄ ü 漢")
     out.flush()
     assert raw.getvalue().decode(encoding) == expected
+
+
+ORDERS = "\x1b]0;title\x07\x1b[2J\x9b2J\r\u202e"
+SHOWN = r"\x1b]0;title\x07\x1b[2J\x9b2J\r\u202e"
+
+
+@pytest.mark.parametrize("out", [io.StringIO, Terminal])
+def test_a_line_cannot_control_the_terminal(
+    out: type[io.StringIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert shown(out(), Line.of("a\n", f"b {ORDERS}")) == f"a\nb {SHOWN}\n"
+    assert Screen(Terminal()).block([Line.of(ORDERS)]).plain == SHOWN
+
+
+def test_nor_can_a_result_and_the_styles_of_a_screen_stay() -> None:
+    terminal = Terminal()
+    results = output.results(terminal)
+    results.write(f"status of {ORDERS}\n")
+    assert terminal.getvalue() == f"status of {SHOWN}\n"
+    Screen(results).show([Line.of(("bad", "bad"))])
+    assert "\x1b[1;31mbad" in terminal.getvalue()
