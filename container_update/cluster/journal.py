@@ -15,11 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from container_update.cluster.journal_secret import (
+    MAX_PARTS,
     as_owner,
     digest,
     is_complete,
     owners,
+    part_numbers,
     secret,
+    split,
     text,
     with_value,
     without_owners,
@@ -31,17 +34,15 @@ from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
     LeaseLostError,
+    PlanError,
     UpdateInProgressError,
 )
 from container_update.model.objects import Collection, Json, ObjectKey
-from container_update.model.operation import Phase, name_of
+from container_update.model.operation import DAMAGED, Phase, name_of
 
 LOG = logging.getLogger(__name__)
 
 _ATTEMPTS = 5
-
-_PART_BYTES = 700_000
-"""What one Secret holds; the API server allows 1 MiB for all of its data."""
 
 _WATCH_SECONDS = 5.0
 """For how long the event about a Secret that was just created is waited for."""
@@ -79,19 +80,17 @@ class Journal:
         self._head = head = self._read_head()
         if head is None or not is_complete(head):
             return None
-        damaged = ContainerUpdateError(f"{self.key}: the journal is damaged: {self._by_hand}")
         try:
             data = {
                 namespace: b"".join(self._read_part(key) for key in keys)
                 for namespace, keys in self._keys(head).items()
             }
-            phase = Phase(text(head, "phase"))
-        except (KeyError, ValueError) as error:  # or somebody else's Secret of this name
-            raise damaged from error
-        if digest(data) != text(head, "sha256"):
-            raise damaged
-        milestones = frozenset(text(head, "milestones").split())
-        return decode(data, self.namespace, phase, milestones)
+            if digest(data) != text(head, "sha256"):
+                raise self._damaged
+            milestones = frozenset(text(head, "milestones").split())
+            return decode(data, self.namespace, Phase(text(head, "phase")), milestones)
+        except DAMAGED as error:  # or somebody else's Secret of this name
+            raise self._damaged from error
 
     def _read_head(self) -> Json | None:
         """Read it as a list of one: only a list has a version where there is no journal."""
@@ -125,12 +124,16 @@ class Journal:
         return base64.b64decode(body["data"]["part"])
 
     @property
+    def _damaged(self) -> ContainerUpdateError:
+        return ContainerUpdateError(f"{self.key}: the journal is damaged: {self._by_hand}")
+
+    @property
     def _by_hand(self) -> str:
         try:
-            keys = self._keys(self._written)[self.namespace] or [self.key]
-        except (KeyError, ValueError):
-            keys = [self.key]
-        names = " ".join(key.name for key in keys)
+            number = part_numbers(self._head or {}, self.namespace)[self.namespace]
+        except ValueError:
+            number = 1
+        names = " ".join(self._key(self.namespace, n).name for n in range(number))
         command = f"kubectl delete secret {names} -n {self.namespace} --cascade=orphan"
         return f"correct the CNF by hand, then run {command} --ignore-not-found"
 
@@ -145,8 +148,13 @@ class Journal:
         :raises UpdateInProgressError: there is one already.
         """
         data = encode(record, self.namespace)
-        parts = {namespace: _split(content) for namespace, content in data.items()}
+        parts = {namespace: split(content) for namespace, content in data.items()}
         numbers = {namespace: len(chunks) for namespace, chunks in parts.items()}
+        if (number := sum(numbers.values())) > MAX_PARTS:
+            raise PlanError(
+                f"{self.key}: expected a journal of at most {MAX_PARTS} Secrets, found {number}: "
+                "change less at once"
+            )
         content = {
             "part": parts[self.namespace][0],
             "parts": json.dumps(numbers).encode(),
@@ -367,12 +375,18 @@ class Journal:
 
     def _stale_parts(self) -> list[ObjectKey]:
         """Return the parts that are there without a head."""
-        keys = (self._key(self.namespace, number) for number in itertools.count(1))
+        keys = (self._key(self.namespace, number) for number in range(1, MAX_PARTS))
         return list(itertools.takewhile(lambda key: self.cluster.get(key) is not None, keys))
 
     def _keys(self, head: Json) -> dict[str, list[ObjectKey]]:
-        """Return what holds the record, by namespace; the head is the first of its own."""
-        numbers: dict[str, int] = json.loads(text(head, "parts"))
+        """Return what holds the record, by namespace; the head is the first of its own.
+
+        :raises ContainerUpdateError: it does not say so.
+        """
+        try:
+            numbers = part_numbers(head, self.namespace)
+        except ValueError as error:
+            raise self._damaged from error
         return {
             namespace: [self._key(namespace, n) for n in range(number)]
             for namespace, number in numbers.items()
@@ -384,7 +398,3 @@ class Journal:
         if namespace != self.namespace:
             suffix = f".of.{self.namespace}{suffix}"
         return ObjectKey("", "Secret", namespace, name_of(self.instance_id) + suffix)
-
-
-def _split(data: bytes) -> list[bytes]:
-    return [data[i : i + _PART_BYTES] for i in range(0, len(data), _PART_BYTES)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +15,14 @@ INSTANCE_ANNOTATION = "container-update/instance"
 """On what is kept of an instance: its id, of which the name has only what a name may have."""
 KEPT = ("container-update/kept", "true")
 """A label of what is kept of an instance: its journal, its history."""
+
+MAX_PARTS = 100
+"""Of one journal: each is a request of whoever reads it."""
+
+_PART_BYTES = 700_000
+"""What one Secret holds; the API server allows 1 MiB for all of its data."""
+
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 def secret(
@@ -42,6 +52,31 @@ def text(body: Mapping[str, Any], name: str) -> str:
 def with_value(head: Json, name: str, value: str) -> Json:
     """Return the head with a value in its data."""
     return {**head, "data": {**head["data"], name: base64.b64encode(value.encode()).decode()}}
+
+
+def split(data: bytes) -> list[bytes]:
+    """Return what each part holds of a record."""
+    return [data[i : i + _PART_BYTES] for i in range(0, len(data), _PART_BYTES)]
+
+
+def part_numbers(head: Mapping[str, Any], namespace: str) -> dict[str, int]:
+    """Return how many parts a head says that there are, by namespace; there is one in its own.
+
+    :raises ValueError: somebody else wrote it.
+    """
+    try:
+        numbers = json.loads(text(head, "parts"))
+    except RecursionError:
+        numbers = None
+    if not (
+        isinstance(numbers, dict)
+        and namespace in numbers
+        and all(map(_NAMESPACE.fullmatch, numbers))
+        and all(type(number) is int and number > 0 for number in numbers.values())
+        and sum(numbers.values()) <= MAX_PARTS
+    ):
+        raise ValueError(f"parts: expected numbers by namespace, {MAX_PARTS} together at most")
+    return numbers
 
 
 def owners(body: Json) -> list[Json]:

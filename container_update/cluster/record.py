@@ -6,7 +6,6 @@ Nothing of a Secret is ever in :meth:`OperationRecord.summary`.
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
@@ -14,12 +13,27 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from container_update.cluster.history.revision import Origin, Result, Revision, is_private
+from container_update.cluster.history.revision import (
+    Origin,
+    Result,
+    Revision,
+    checked_step,
+    is_private,
+    object_key,
+    texts,
+)
 from container_update.model.objects import Json, Manifest, ObjectKey
-from container_update.model.operation import OperationRecord, Phase, from_bytes, to_bytes
+from container_update.model.operation import (
+    OperationRecord,
+    Phase,
+    from_bytes,
+    packed,
+    to_bytes,
+    unpacked,
+)
 from container_update.model.plan import Action
 from container_update.planning.steps import ObjectStep
-from container_update.planning.steps.codec import step_from_dict, step_to_dict
+from container_update.planning.steps.codec import step_to_dict
 
 _FORMAT = 4
 
@@ -114,10 +128,7 @@ def encode(record: Record, namespace: str) -> dict[str, bytes]:
         "objects": [asdict(key) for key in record.objects],
         "instance": base64.b64encode(record.instance).decode(),
     }
-    others = {
-        other: gzip.compress(json.dumps(bodies).encode(), mtime=0)
-        for other, bodies in elsewhere.items()
-    }
+    others = {other: packed(bodies) for other, bodies in elsewhere.items()}
     return {namespace: to_bytes(record, _FORMAT, payload), **others}
 
 
@@ -135,23 +146,24 @@ def decode(
     """Return the record of :func:`encode`.
 
     :raises UpdateInProgressError: written by another version of this program.
+    :raises: one of :data:`DAMAGED`: written by somebody else.
     """
     common, payload = from_bytes(data[namespace], _FORMAT)
     elsewhere = {
-        other: iter(json.loads(gzip.decompress(content)))
-        for other, content in data.items()
-        if other != namespace
+        other: iter(unpacked(content)) for other, content in data.items() if other != namespace
     }
-    steps = [next(elsewhere[s[_ELSEWHERE]]) if _ELSEWHERE in s else s for s in payload["steps"]]
+    steps: list[Json] = [
+        next(elsewhere[s[_ELSEWHERE]], {}) if _ELSEWHERE in s else s for s in payload["steps"]
+    ]
     return Record(
         **common,
-        steps=tuple(map(step_from_dict, steps)),
-        pods_before={ObjectKey(**key): frozenset(uids) for key, uids in payload["podsBefore"]},
+        steps=tuple(map(checked_step, steps)),
+        pods_before={object_key(key): frozenset(uids) for key, uids in payload["podsBefore"]},
         phase=phase,
-        def_files=tuple(payload["defFiles"]),
-        context=payload["context"],
+        def_files=texts(payload["defFiles"]),
+        context=dict(payload["context"]),
         milestones=milestones,
         origin=Origin.of(payload["origin"]) if payload.get("origin") else None,
-        objects=tuple(ObjectKey(**key) for key in payload.get("objects", ())),
+        objects=tuple(map(object_key, payload.get("objects", ()))),
         instance=base64.b64decode(payload.get("instance", "")),
     )

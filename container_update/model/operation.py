@@ -15,6 +15,7 @@ import os
 import re
 import socket
 import uuid
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -22,7 +23,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
-from container_update.model.errors import NextStep, UndoIncompleteError, UpdateInProgressError
+from container_update.model.errors import (
+    NextStep,
+    PlanError,
+    UndoIncompleteError,
+    UpdateInProgressError,
+)
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Outcome, StepState
 from container_update.model.plan import Step
@@ -193,6 +199,18 @@ def refuse_incomplete(record: OperationRecord, outcome: Outcome) -> None:
         raise UndoIncompleteError(outcome, f"operation {record.operation} was being undone")
 
 
+MAX_BYTES = 64 * 1024 * 1024
+"""Of a record before it is compressed: what is larger is neither written nor read. Who may write
+into the VNF's namespace can write a record, of which a few bytes stand for gigabytes."""
+
+DAMAGED = (
+    *(AttributeError, LookupError, TypeError, ValueError),
+    *(EOFError, OSError, RecursionError, zlib.error),
+)
+"""What the reading of a record may raise that somebody else wrote."""
+
+_GZIP = 16 + zlib.MAX_WBITS
+
 # --- bytes --------------------------------------------------------------------------------------
 
 
@@ -210,20 +228,60 @@ def to_bytes(record: OperationRecord, version: int, more: Mapping[str, Any]) -> 
         "target": record.goal,
         "instanceId": record.instance_id,
     }
-    return gzip.compress(json.dumps(content).encode(), mtime=0)
+    return packed(content)
 
 
 def from_bytes(data: bytes, version: int) -> tuple[dict[str, Any], Json]:
     """Return the record's first five attributes, and everything that :func:`to_bytes` was given.
 
     :raises UpdateInProgressError: another version of this program wrote it.
+    :raises: one of :data:`DAMAGED`: somebody else wrote it.
     """
-    content: Json = json.loads(gzip.decompress(data))
-    if content["format"] != version:
+    content: Json = unpacked(data)
+    if (found := int(content["format"])) != version:
         raise UpdateInProgressError(
-            f"the journal has format {content['format']}, expected {version}: another version of "
+            f"the journal has format {found}, expected {version}: another version of "
             "this program wrote it; finish the operation with that version",
             next_step=NextStep.FIX_AND_RETRY,
         )
-    common = {name: content[name] for name in ("operation", "host", "started")}
-    return {**common, "goal": content["target"], "instance_id": content["instanceId"]}, content
+    if datetime.fromisoformat(_line(content["started"])).tzinfo is None:
+        raise ValueError("started: expected a time with its zone")
+    common = {name: _line(content[name]) for name in ("operation", "host", "started")}
+    instance_id = content["instanceId"]
+    return {
+        **common,
+        "goal": _line(content["target"]),
+        "instance_id": None if instance_id is None else _line(instance_id),
+    }, content
+
+
+def _line(value: object) -> str:
+    if not isinstance(value, str) or not value.isprintable():
+        raise ValueError("expected one line of text")
+    return value
+
+
+def packed(content: object) -> bytes:
+    """Return plain values as compressed JSON.
+
+    :raises PlanError: it is more than :func:`unpacked` reads.
+    """
+    text = json.dumps(content).encode()
+    if len(text) > MAX_BYTES:
+        raise PlanError(
+            f"expected at most {MAX_BYTES} bytes of what is needed to undo the operation, found "
+            f"{len(text)}: change less at once"
+        )
+    return gzip.compress(text, mtime=0)
+
+
+def unpacked(data: bytes) -> Any:
+    """Return what :func:`packed` was given.
+
+    :raises: one of :data:`DAMAGED`: somebody else wrote it.
+    """
+    unpacker = zlib.decompressobj(wbits=_GZIP)
+    text = unpacker.decompress(data, MAX_BYTES)
+    if not unpacker.eof:
+        raise ValueError(f"expected at most {MAX_BYTES} bytes, all of them")
+    return json.loads(text)

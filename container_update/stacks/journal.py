@@ -33,7 +33,7 @@ from container_update.model.errors import (
     UpdateInProgressError,
 )
 from container_update.model.objects import Json
-from container_update.model.operation import name_of
+from container_update.model.operation import DAMAGED, name_of
 from container_update.stacks.client import Heat, heat_minutes, reference
 from container_update.stacks.hold import Clock, Holder, is_free, tags_of
 from container_update.stacks.record import Record, decode, encode
@@ -88,7 +88,13 @@ class Journal:
     def read(self) -> Record | None:
         """Return the change that is under way; None where there is none, or it ends just now."""
         found = self._find()
-        return None if found is None else decode(found.record)
+        try:
+            return None if found is None else decode(found.record)
+        except DAMAGED as error:
+            raise ContainerUpdateError(
+                f"stack {self._name}: the journal is damaged: correct the VNF by hand, then delete "
+                "this stack"
+            ) from error
 
     def holder(self) -> Holder | None:
         """Return who holds the journal; None where there is none, or where its run left it."""

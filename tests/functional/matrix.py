@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from unittest import mock
 
-from container_update.cluster import journal
+from container_update.cluster import journal_secret
 from container_update.cluster.client import connect
 from container_update.cluster.execution import operation
 from container_update.cluster.lease import LeaseLock, utc_now
@@ -151,8 +151,10 @@ def lab() -> Lab:
 def arranged_for(reference_names: Iterable[str]) -> Iterator[None]:
     """Have journals of this process cut as these references ask for, and their scripts end at once,
     while the block runs."""
-    (size,) = {REFERENCES[name].part_bytes for name in reference_names} or {journal._PART_BYTES}
-    with mock.patch.object(journal, "_PART_BYTES", size), scripts.ended_at_once():
+    (size,) = {REFERENCES[name].part_bytes for name in reference_names} or {
+        journal_secret._PART_BYTES
+    }
+    with mock.patch.object(journal_secret, "_PART_BYTES", size), scripts.ended_at_once():
         yield
 
 

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 import yaml
 
-from container_update.cluster import journal
+from container_update.cluster import journal_secret
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.cluster.execution.operation import Operation
 from container_update.cluster.retry import RetryingCluster
@@ -236,7 +236,7 @@ class Reference(ABC, Generic[Request]):
     old: Expected
     new: Expected
     options: Options
-    part_bytes: int = journal._PART_BYTES
+    part_bytes: int = journal_secret._PART_BYTES
     """How much of the journal one Secret holds, in the processes that run this reference."""
 
     def deploy(self, lab: Lab) -> str:

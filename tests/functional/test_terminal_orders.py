@@ -60,6 +60,7 @@ def put_revision(cnf: Cnf, **more: Any) -> None:
 CASES = {
     "an object of a journal": (put_journal, {}),
     "the host of a journal": (put_journal, {"steps": [], "host": "h" + ORDER}),
+    "the time of a journal": (put_journal, {"steps": [], "started": "s" + ORDER}),
     "the holder of a lease": (put_lease, {"holder": f"h{ORDER}/o{ORDER}"}),
     "a revision": (put_revision, {}),
     "the number of a revision": (put_revision, {"number": "1" + ORDER}),
@@ -83,3 +84,4 @@ def test_no_command_hands_on_what_controls_a_terminal(
             timeout=120,
         )
         assert b"\x1b" not in done.stdout, (command, done.stdout)
+        assert b"Traceback" not in done.stdout, (command, done.stdout)

@@ -44,9 +44,9 @@ class FakeCluster:
 
     def list(self, collection: Collection, keep: Keep | None = None) -> Listing:
         self._called("list", ObjectKey(collection.group, collection.kind, collection.namespace, ""))
-        every, name = replace(collection, fields=""), collection.fields.partition("=")[2]
+        every, (field, _, value) = replace(collection, fields=""), collection.fields.partition("=")
         items = [b for k, b in self.objects.items() if Collection.of(k) == every]
-        items = [b for b in items if name in ("", b["metadata"]["name"])]
+        items = [b for b in items if value in ("", b["metadata"]["name"], b.get(field))]
         copies = (copy.deepcopy(body) for body in items)
         kept = (keep(body) if keep else body for body in copies)
         return Listing(tuple(body for body in kept if body is not None), str(self.version))

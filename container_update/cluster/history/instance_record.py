@@ -5,13 +5,12 @@ With it an operation needs no old package. It is in the Secret of the operation 
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
 
-from container_update.model.objects import Json, Manifest, ObjectKey, Source
+from container_update.cluster.history.revision import object_key, texts
+from container_update.model.objects import Json, Manifest, Source
+from container_update.model.operation import DAMAGED, packed, unpacked
 from container_update.model.plan import Plan
 from container_update.model.requests import PackageIdentity
 
@@ -77,7 +76,7 @@ class InstanceRecord:
             "defFiles": list(self.def_files),
             "vdus": dict(self.vdus),
         }
-        return gzip.compress(json.dumps(values).encode(), mtime=0)
+        return packed(values)
 
     @classmethod
     def decode(cls, data: bytes) -> InstanceRecord:
@@ -86,22 +85,29 @@ class InstanceRecord:
         :raises ValueError: another version of this program, or somebody else, wrote it.
         """
         try:
-            values: dict[str, Any] = json.loads(gzip.decompress(data))
-            if values["format"] != _FORMAT:
-                raise ValueError(f"has format {values['format']}, expected {_FORMAT}")
-            entries = values["manifests"]
-            return cls(
-                values["package"] and PackageIdentity(**values["package"]),
-                tuple(
-                    Manifest(ObjectKey(**key), body or {}, Source(path, line))
-                    for key, path, line, body in entries
-                ),
-                tuple(values["defFiles"]),
-                dict(values["vdus"]),
-                all(body is not None for *_, body in entries),
-            )
-        except (KeyError, TypeError, OSError, EOFError) as error:
+            values = unpacked(data)
+            found = int(values["format"])
+            if found == _FORMAT:
+                return cls._of(values)
+        except DAMAGED as error:
             raise ValueError("is damaged") from error
+        raise ValueError(f"has format {found}, expected {_FORMAT}")
+
+    @classmethod
+    def _of(cls, values: Json) -> InstanceRecord:
+        entries, package = values["manifests"], values["package"]
+        vdus = dict(values["vdus"])
+        texts((*vdus, *vdus.values(), *(package or {}).values()))
+        return cls(
+            package and PackageIdentity(**package),
+            tuple(
+                Manifest(object_key(key), dict(body or {}), Source(*texts([path]), int(line)))
+                for key, path, line, body in entries
+            ),
+            texts(values["defFiles"]),
+            vdus,
+            all(body is not None for *_, body in entries),
+        )
 
 
 def _named(manifest: Manifest) -> Manifest:

@@ -7,14 +7,17 @@ in the cluster; here its place is taken by a mark that says which keys changed.
 from __future__ import annotations
 
 import base64
+import contextlib
 import enum
-import gzip
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
+from container_update.model.errors import PlanError
 from container_update.model.objects import Json, ObjectKey
+from container_update.model.operation import DAMAGED, packed, unpacked
 from container_update.model.plan import UNDO, UPDATE
 from container_update.model.requests import PackageIdentity
 from container_update.planning.comparison import diff
@@ -29,6 +32,7 @@ _SUMMARY, _CONTENT, _INSTANCE = "summary", "content", "instance"
 _LIMIT = 900_000
 """Bytes of the content; the API server allows 1 MiB for all data of a Secret."""
 _NEW_VALUE = base64.b64encode(b"another value").decode()
+_TEXTS = ("operation", "started", "ended", "cause")
 _NO_FIELDS = ("managedFields", "resourceVersion", "generation")
 
 
@@ -72,7 +76,9 @@ class Origin:
     def of(cls, values: Mapping[str, Any]) -> Origin:
         """Return the origin of :meth:`as_dict`."""
         packages = tuple(PackageIdentity(**package) for package in values["packages"])
-        return cls(**{**values, "packages": packages})
+        origin = cls(**{**values, "packages": packages})
+        texts([origin.kind, origin.user, origin.host, *(t for p in packages for t in astuple(p))])
+        return origin
 
 
 @dataclass(frozen=True)
@@ -127,7 +133,8 @@ def encode(revision: Revision) -> dict[str, bytes]:
             "objects": [asdict(key) for key in revision.objects],
             "defFiles": list(revision.def_files),
         }
-        content = gzip.compress(json.dumps(payload).encode(), mtime=0)
+        with contextlib.suppress(PlanError):  # it is too large
+            content = packed(payload)
     is_kept = 0 < len(content) <= _LIMIT - len(revision.instance)
     summary = {
         "format": _FORMAT,
@@ -154,22 +161,67 @@ def decode(data: Mapping[str, bytes]) -> Revision:
     """
     try:
         values = json.loads(data[_SUMMARY])
-        if values["format"] != _FORMAT:
-            raise ValueError(f"has format {values['format']}, expected {_FORMAT}")
-        payload = json.loads(gzip.decompress(data[_CONTENT])) if values["isKept"] else {}
-        return Revision(
-            **{name: values[name] for name in ("number", "operation", "started", "ended")},
-            **{name: values[name] for name in ("seconds", "changes", "cause")},
-            origin=Origin.of(values["origin"]),
-            result=Result(values["result"]),
-            is_kept=values["isKept"],
-            steps=tuple(map(step_from_dict, payload.get("steps", ()))),
-            objects=tuple(ObjectKey(**key) for key in payload.get("objects", ())),
-            def_files=tuple(payload.get("defFiles", ())),
-            instance=data.get(_INSTANCE, b""),
-        )
-    except (KeyError, TypeError, OSError, EOFError) as error:
+        found = int(values["format"])
+        if found == _FORMAT:
+            return _decoded(values, data)
+    except DAMAGED as error:
         raise ValueError("is damaged") from error
+    raise ValueError(f"has format {found}, expected {_FORMAT}")
+
+
+def _decoded(values: Json, data: Mapping[str, bytes]) -> Revision:
+    payload = unpacked(data[_CONTENT]) if values["isKept"] else {}
+    operation, started, ended, cause = texts(values[name] for name in _TEXTS)
+    for moment in (started, ended):
+        datetime.fromisoformat(moment)
+    return Revision(
+        number=int(values["number"]),
+        operation=operation,
+        started=started,
+        ended=ended,
+        changes=int(values["changes"]),
+        cause=cause,
+        seconds=float(values["seconds"]),
+        origin=Origin.of(values["origin"]),
+        result=Result(values["result"]),
+        is_kept=bool(values["isKept"]),
+        steps=tuple(map(checked_step, payload.get("steps", ()))),
+        objects=tuple(map(object_key, payload.get("objects", ()))),
+        def_files=texts(payload.get("defFiles", ())),
+        instance=data.get(_INSTANCE, b""),
+    )
+
+
+def checked_step(values: Mapping[str, Any]) -> ObjectStep:
+    """Return the step that somebody may have written, with a name that leads nowhere else.
+
+    :raises: one of :data:`DAMAGED`.
+    """
+    object_key(values["key"])
+    return step_from_dict(values)
+
+
+def object_key(values: Mapping[str, Any]) -> ObjectKey:
+    """Return the key that somebody may have written: its parts go into URLs.
+
+    :raises: one of :data:`DAMAGED`.
+    """
+    key = ObjectKey(**values)
+    for part in texts(astuple(key)):
+        if not part.isprintable() or set(part) & set("/?%") or part in (".", ".."):
+            raise ValueError("expected the name of an object")
+    return key
+
+
+def texts(values: Iterable[Any]) -> tuple[str, ...]:
+    """Return values that are texts.
+
+    :raises ValueError: one is something else.
+    """
+    found = tuple(values)
+    if not all(isinstance(value, str) for value in found):
+        raise ValueError("expected texts")
+    return found
 
 
 def is_private(steps: Sequence[ObjectStep], namespace: str) -> bool:

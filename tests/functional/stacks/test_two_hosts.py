@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import subprocess
 import sys
 import uuid
@@ -17,6 +19,7 @@ from container_update.emulator.heat import CloudFaults
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
     ClusterError,
+    ContainerUpdateError,
     LeaseLostError,
     PlanError,
     UpdateInProgressError,
@@ -27,7 +30,7 @@ from container_update.model.options import Options
 from container_update.model.process_identity import ProcessIdentity
 from container_update.stacks.client import Heat
 from container_update.stacks.hold import Holder, is_free, tags_of
-from container_update.stacks.journal import Journal
+from container_update.stacks.journal import Journal, _Found
 from container_update.stacks.operation import StackInstance
 from container_update.stacks.plan import ScriptStep, StackPlan
 from container_update.stacks.planner import BLUE_GREEN, ROLLING
@@ -323,6 +326,20 @@ def test_the_holder_is_read_from_tags_that_heat_accepts() -> None:
         tags = tags_of("0" * 36, now, 60.0).split(",")
     assert max(map(len, tags)) <= 80
     assert Holder.of({"tags": tags}) == Holder("0" * 36, now, 60.0, longest)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [b"", b"x", gzip.compress(b"[]"), gzip.compress(b"{}")],
+    ids=["nothing", "no gzip", "a list", "nothing of a record"],
+)
+def test_a_journal_that_somebody_has_written_is_damaged(
+    hosts: Hosts, record: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = hosts.begun()
+    monkeypatch.setattr(journal, "_find", lambda: _Found([], base64.b64encode(record).decode()))
+    with pytest.raises(ContainerUpdateError, match=r"^stack .*: the journal is damaged"):
+        journal.read()
 
 
 @pytest.mark.parametrize("seconds", ["3601", "1e9", "inf", "nan", "x"])
