@@ -147,6 +147,7 @@ def checked_modification(
             "vimConnectionInfo: expected an entry to be left, since the VNF runs in its VIM; found "
             "that the request removes all"
         )
+    _check_peers(recorded, after, patch)
     new, old_type = connection(service, session, after), type_of(recorded)
     if old_type and VIMS.get(old_type) != kind_of(new):
         raise PackageError(
@@ -154,6 +155,32 @@ def checked_modification(
             f"{old_type}, found one that leads to vimType {new.get('vimType')}"
         )
     return new
+
+
+def _check_peers(recorded: Any, after: Any, patch: Any) -> None:
+    """Check that no credentials that are stored go to somebody else than before.
+
+    Whoever may send a request does not therefore know them.
+    """
+    before, given = dict(_entries(recorded)), dict(_entries(patch))
+    for name, entry in _entries(after):
+        if name not in before or _peers(entry) == _peers(before[name]):
+            continue
+        sent = (given.get(name) or {}).get("accessInfo") or {}
+        missing = sorted(set(entry.get("accessInfo") or ()) - set(sent))
+        if missing:
+            raise PackageError(
+                f"vimConnectionInfo.{name}: expected all of accessInfo in a request that changes "
+                "where it is sent (interfaceInfo, oidc_token_url) or how that is verified; found "
+                f"no {', '.join(missing)}: send what the VIM needs, and null for the rest"
+            )
+
+
+def _peers(entry: Json) -> tuple[Any, ...]:
+    """Return who gets the credentials of an entry, and how we know that it is them."""
+    interface = entry.get("interfaceInfo") or {}
+    access = entry.get("accessInfo") or {}
+    return {name: value for name, value in interface.items() if value}, access.get("oidc_token_url")
 
 
 def type_of(given: Any) -> str | None:

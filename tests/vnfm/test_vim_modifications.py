@@ -14,6 +14,7 @@ from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
 from container_update.package import build
 from container_update.vnfm import vims
+from container_update.vnfm.http import users
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 from tests.vnfm.clouds import ROLLING, Cloud, Sample, instantiated
@@ -152,6 +153,60 @@ def test_what_would_take_the_vim_from_the_vnf_is_refused(cnf: Cnf) -> None:
         wrong.append(({"vimConnectionInfo": {"vim1": None}}, "expected an entry to be left"))
     for body, words in wrong:
         assert words in cnf.client.call("PATCH", cnf.path, body, 422)["detail"]
+
+
+ELSEWHERE: dict[str, Json] = {
+    "another endpoint": {"interfaceInfo": {"endpoint": "https://127.0.0.1:1"}},
+    "another authority": {"interfaceInfo": {"ssl_ca_cert": "pl4nted"}},
+    "no authority": {"interfaceInfo": {"ssl_ca_cert": None}},
+    "no verification": {"interfaceInfo": {"skipCertificateVerification": True}},
+    "a provider of tokens": {"accessInfo": {"oidc_token_url": "https://127.0.0.1:1/token"}},
+    "a part of the credentials": {
+        "interfaceInfo": {"endpoint": "https://127.0.0.1:1"},
+        "accessInfo": {"username": "u", "password": "p"},
+    },
+}
+
+
+def test_stored_credentials_go_to_nobody_whom_a_request_names(cnf: Cnf) -> None:
+    change = {"vnfdId": cnf.new, "additionalParams": {"upgrade_type": "RollingUpdate"}}
+    body = vnfs.modification(cnf.new)
+    for patch in ELSEWHERE.values():
+        is_v2 = cnf.client.api == "v2"
+        vim_info = {"vim1": patch} if is_v2 else [{"id": "vim1", **patch}]
+        sent = {**body, "vimConnectionInfo": vim_info}
+        plan = {"operation": "MODIFY_INFO", "request": sent}
+        requests = [("PATCH", cnf.path, sent), ("POST", f"{cnf.path}/plan", plan)]
+        if is_v2:
+            sent = {**change, "vimConnectionInfo": vim_info}
+            plan = {"operation": "CHANGE_VNFPKG", "request": sent}
+            requests += [("POST", f"{cnf.path}/change_vnfpkg", sent)]
+            requests += [("POST", f"{cnf.path}/plan", plan)]
+        for method, path, request in requests:
+            refused = cnf.client.call(method, path, request, 422)["detail"]
+            assert "vimConnectionInfo.vim1: expected all of accessInfo in a request" in refused
+            assert "found no bearer_token" in refused
+
+
+def test_a_request_with_all_credentials_may_name_another_endpoint(cnf: Cnf) -> None:
+    patch: Json = {
+        "interfaceInfo": {"endpoint": cnf.cluster.url.replace("127.0.0.1", "localhost")},
+        "accessInfo": {"bearer_token": cnf.cluster.token},
+    }
+    vim_info = {"vim1": patch} if cnf.client.api == "v2" else [{"id": "vim1", **patch}]
+    cnf.client.do("PATCH", cnf.path, {"vimConnectionInfo": vim_info})
+
+
+def test_a_plan_of_a_token_that_may_only_read_names_no_vim(
+    cnf: Cnf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(users, "ANYBODY", users.User("rita", may_change=False))
+    request = vnfs.modification(cnf.new)
+    plan = {"operation": "MODIFY_INFO", "request": request}
+    cnf.client.call("POST", f"{cnf.path}/plan", plan, 200)
+    with_vim = {**plan, "request": {**request, "vimConnectionInfo": cnf.patch("t")}}
+    refused = cnf.client.call("POST", f"{cnf.path}/plan", with_vim, 403)["detail"]
+    assert "the token of rita may only read: vimConnectionInfo says where" in refused
 
 
 TELLS = """

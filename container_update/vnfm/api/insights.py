@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 
 from container_update.model.objects import Json
 from container_update.vnfm import instances
 from container_update.vnfm.api import models, parts
 from container_update.vnfm.api.request_checks import check_state, checked
 from container_update.vnfm.http.authentication import READING
+from container_update.vnfm.http.users import User, user_of
 from container_update.vnfm.lcm import preview
 from container_update.vnfm.lcm.live import resources as live_resources
+from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Instance
@@ -31,7 +33,13 @@ def router(service: ServiceContext, api: str) -> APIRouter:
             instance = by_id(session, Instance, instance_id, api)
         return live_resources.resources_of(service, instance)
 
-    def planned(instance_id: str, operation: str, request: Json) -> Json:
+    def planned(user: User, instance_id: str, operation: str, request: Json) -> Json:
+        if request.get("vimConnectionInfo") and not user.may_change:
+            raise ProblemError(
+                403,
+                f"the token of {user.name} may only read: vimConnectionInfo says where the service "
+                "connects to, and a plan with it needs a token that may write: leave it out",
+            )
         with service.database.reading() as session, parts.unprocessable(service):
             instance = by_id(session, Instance, instance_id, api)
             check_state(instance, operation, True if operation == preview.CHANGE else None)
@@ -43,7 +51,7 @@ def router(service: ServiceContext, api: str) -> APIRouter:
     return routes
 
 
-def _add_plan(routes: APIRouter, api: str, planned: Callable[[str, str, Json], Json]) -> None:
+def _add_plan(routes: APIRouter, api: str, planned: Callable[[User, str, str, Json], Json]) -> None:
     post = routes.post(
         "/{instance_id}/plan",
         responses=parts.refusals(404, 409, 413, 502),
@@ -51,13 +59,13 @@ def _add_plan(routes: APIRouter, api: str, planned: Callable[[str, str, Json], J
         openapi_extra={READING: True},
     )
 
-    def plan_v1(instance_id: str, body: models.PlanV1) -> Json:
+    def plan_v1(instance_id: str, body: models.PlanV1, request: Request) -> Json:
         """Return what a request would do, and do nothing; an extension of SOL003."""
-        return planned(instance_id, body.operation, body.request.as_sent())
+        return planned(user_of(request), instance_id, body.operation, body.request.as_sent())
 
-    def plan_v2(instance_id: str, body: models.PlanV2) -> Json:
+    def plan_v2(instance_id: str, body: models.PlanV2, request: Request) -> Json:
         """Return what a request would do, and do nothing; an extension of SOL003."""
         sent = body.as_sent()
-        return planned(instance_id, sent["operation"], sent["request"])
+        return planned(user_of(request), instance_id, sent["operation"], sent["request"])
 
     post(plan_v1 if api == "v1" else plan_v2)
