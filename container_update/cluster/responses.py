@@ -40,12 +40,11 @@ _CHUNK = 65536
 
 
 class AnswerTooLargeError(ClusterError):
-    """An answer is larger than :data:`MAX_BYTES`."""
+    """An answer is larger than it may be."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, most: int = MAX_BYTES) -> None:
         super().__init__(
-            f"{what}: expected an answer of at most {MAX_BYTES} bytes, found more: is this the API "
-            "server's URL?"
+            f"{what}: expected an answer of at most {most} bytes, found more: is the URL right?"
         )
 
 
@@ -58,12 +57,13 @@ class Answer:
     headers: Mapping[str, str]
 
 
-def read(what: str, response: Any, seconds: float) -> Answer:
+def read(what: str, response: Any, seconds: float, most: int = MAX_BYTES) -> Answer:
     """Read an answer to its end.
 
     :param what: the request, for messages.
     :param response: urllib3's, not read yet.
     :param seconds: how long that may take.
+    :param most: how many bytes it may have.
     :raises AnswerTooLargeError: it is too large.
     :raises urllib3.exceptions.HTTPError: the connection broke, or it took too long.
     """
@@ -75,8 +75,8 @@ def read(what: str, response: Any, seconds: float) -> Answer:
     try:
         while chunk := read_some(_CHUNK, decode_content=False):
             data += chunk
-            if len(data) > MAX_BYTES:
-                raise AnswerTooLargeError(what)
+            if len(data) > most:
+                raise AnswerTooLargeError(what, most)
             if time.monotonic() > end:
                 raise urllib3.exceptions.HTTPError(f"no complete answer within {seconds:g} seconds")
     except BaseException:
