@@ -5,10 +5,12 @@ With it an operation needs no old package. It is in the Secret of the operation 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from container_update.cluster.history.revision import object_key, texts
+from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, Source
 from container_update.model.operation import DAMAGED, packed, unpacked
 from container_update.model.plan import Plan
@@ -61,11 +63,17 @@ class InstanceRecord:
         another namespace only the names of its keys are kept.
 
         :param namespace: where the bytes are kept.
+        :returns: empty where even the identities are too large.
         """
-        whole = self._bytes([_body(manifest, namespace) for manifest in self.manifests])
-        return whole if len(whole) <= _LIMIT else self._bytes([None for _ in self.manifests])
+        whole = [_body(manifest, namespace) for manifest in self.manifests]
+        for bodies in (whole, [None] * len(whole)):
+            with contextlib.suppress(PlanError):  # it is too large
+                data = self._bytes(bodies)
+                if len(data) <= _LIMIT:
+                    return data
+        return b""
 
-    def _bytes(self, bodies: list[Json | None]) -> bytes:
+    def _bytes(self, bodies: Sequence[Json | None]) -> bytes:
         values = {
             "format": _FORMAT,
             "package": self.package and asdict(self.package),
@@ -101,7 +109,7 @@ class InstanceRecord:
         return cls(
             package and PackageIdentity(**package),
             tuple(
-                Manifest(object_key(key), dict(body or {}), Source(*texts([path]), int(line)))
+                Manifest(object_key(key), dict(body or {}), Source(texts([path])[0], int(line)))
                 for key, path, line, body in entries
             ),
             texts(values["defFiles"]),
