@@ -22,7 +22,8 @@ from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import Outcome, StepResult
 from container_update.model.plan import Plan
 from container_update.planning.comparison.package_pair import Packages
-from container_update.planning.update import Live, collections, traffic
+from container_update.planning.configuration import Live
+from container_update.planning.update import collections, traffic
 
 _READERS = 8
 """How many objects of kinds that are not listed are read at the same time."""

@@ -26,9 +26,10 @@ from container_update.operations.instances import list_if_allowed
 from container_update.operations.read_packages import described_by
 from container_update.operations.run import preview, run
 from container_update.planning.comparison.package_pair import Placing
+from container_update.planning.configuration import Live
 from container_update.planning.order import DEFINITION
 from container_update.planning.uninstall import Included, claims_of, uninstall_plan
-from container_update.planning.update import Live, collections
+from container_update.planning.update import collections
 from container_update.workloads import ownership, registry
 
 LOG = logging.getLogger(__name__)

@@ -19,6 +19,7 @@ from container_update.model.plan import Action, Reason, Step
 from container_update.planning import release_labels as labels
 from container_update.planning.change import ChangePlanner, what_differs
 from container_update.planning.comparison import renames
+from container_update.planning.configuration import ChangedUse, reasons_of
 from container_update.planning.followers import Move
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.manifest import (
@@ -28,7 +29,6 @@ from container_update.planning.steps.manifest import (
 )
 from container_update.planning.steps.metadata import dropped as dropped_metadata
 from container_update.planning.steps.new_objects import new_object
-from container_update.planning.update import ChangedUse, reasons_of
 from container_update.workloads import ownership
 from container_update.workloads.kind import POD
 from container_update.workloads.kinds.deployment import HASH_LABEL

@@ -15,9 +15,10 @@ from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey, instance_of
 from container_update.model.plan import Action, ImageChange, Note, Plan, Reason, Step
 from container_update.planning import followers, release_labels
-from container_update.planning.comparison import diff, renames
+from container_update.planning.comparison import coverage, diff, renames
 from container_update.planning.comparison.package_pair import Packages
-from container_update.planning.steps import ConfigStep, ManifestStep
+from container_update.planning.configuration import Live, reasons_of
+from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.manifest import (
     manifest_digest,
     recorded_digest,
@@ -25,7 +26,7 @@ from container_update.planning.steps.manifest import (
 )
 from container_update.planning.steps.metadata import dropped as dropped_metadata
 from container_update.planning.steps.stored_images import NOTHING_STORED, StoredImages
-from container_update.planning.update import Live, UpdatePlanner, reasons_of
+from container_update.planning.update import UpdatePlanner
 from container_update.workloads import pod_template
 from container_update.workloads.registry import is_workload, kind_of, known_kind
 
@@ -162,18 +163,11 @@ class ChangePlanner:
                 continue
             old, live = self.packages.old.get(key), self.live.get(key)
             new = diff.as_created(manifest, old, live)
-            step = self.config.config_step(new)
+            step = self.config.config_step(old, new)
             if step is not None and live is not None and self.instance_id:
                 self.refuse_foreign(key, old, live)
-            if step is None and live is not None:
-                step = ConfigStep(key, Action.REPLACE, live, new.body)
             if step is not None:
-                fields = _field_reasons(old, new) if old and live else ()
-                why = (*step.reasons, *fields) or (Reason("other labels or annotations"),)
-                dropped = dropped_metadata(old, new)
-                step = replace(step, reasons=why, with_metadata=True, dropped=dropped)
-                if live is None or not step.is_applied(live):
-                    yield step
+                yield step
 
     # --- workloads ------------------------------------------------------------------------------
 
@@ -270,7 +264,9 @@ class ChangePlanner:
         That change did not list its file. An object with a digest tells by itself what it was made
         from; without any digest in the VNF there was no such change.
         """
-        return self._had_a_change and not recorded_digest(live) and not diff.covers(live, new.body)
+        return (
+            self._had_a_change and not recorded_digest(live) and not coverage.covers(live, new.body)
+        )
 
     @cached_property
     def _had_a_change(self) -> bool:

@@ -14,9 +14,9 @@ from functools import cached_property
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.plan import Action, Plan, Reason
 from container_update.planning.comparison.match import Matching
+from container_update.planning.configuration import Live
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.planning.steps.new_objects import new_object
-from container_update.planning.update import Live
 
 
 @dataclass(frozen=True)

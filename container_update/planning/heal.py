@@ -21,11 +21,11 @@ from container_update.planning.change import (
     ChangePlanner,
     refuse_other_selector,
 )
-from container_update.planning.comparison import diff
+from container_update.planning.comparison import coverage
 from container_update.planning.comparison.package_pair import Packages
+from container_update.planning.configuration import Live
 from container_update.planning.steps import PodsStep
 from container_update.planning.steps.metadata import DIGEST_ANNOTATION
-from container_update.planning.update import Live
 from container_update.workloads import ownership
 from container_update.workloads.kind import POD, REPLICA_SET
 from container_update.workloads.registry import is_workload, known_kind
@@ -86,7 +86,7 @@ class HealPlanner(ChangePlanner):
     def _mended(self, new: Manifest, live: Json, action: Action) -> Iterator[Step]:
         step = replace(self._replacement(new, live), mends=True)
         assert step.content is not None, "only a deletion has none"
-        if diff.covers(live, _unstamped(step.content)):
+        if coverage.covers(live, _unstamped(step.content)):
             return
         if new.key.kind in HOLDS_DATA:
             self.note(new.key, "differs from its manifest: left as it is, because it holds data")

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from container_update.model.errors import PlanError
 from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey, instance_of
 from container_update.model.plan import Action, Note, Plan, Reason, Step
-from container_update.planning.comparison import diff, renames
+from container_update.planning.comparison import coverage, diff, renames
+from container_update.planning.configuration import Live
 from container_update.planning.order import in_order
 from container_update.planning.steps import ConfigStep, ManifestStep
 from container_update.planning.steps.manifest import manifest_digest, with_recorded_digest
-from container_update.planning.update import Live
 
 _MISSING = Reason("is not there yet")
 
@@ -58,15 +58,8 @@ def install_plan(
 
 def _creation(manifest: Manifest) -> Step:
     if manifest.key.is_config:
-        diff.config_change(manifest, None)  # raises what is wrong with its values
-        return ConfigStep(
-            manifest.key,
-            Action.CREATE,
-            None,
-            manifest.body,
-            reasons=(_MISSING,),
-            with_metadata=True,
-        )
+        diff.stated(manifest)  # raises what is wrong with its values
+        return ConfigStep(manifest.key, Action.CREATE, None, manifest.body, reasons=(_MISSING,))
     content = with_recorded_digest(manifest.body, manifest_digest(manifest.body))
     return ManifestStep(manifest.key, Action.CREATE, None, content, reasons=(_MISSING,))
 
@@ -97,10 +90,11 @@ def _notes(key: ObjectKey, manifest: Manifest, live: Json, instance_id: str) -> 
 def _covers(key: ObjectKey, live: Json, manifest: Manifest) -> bool:
     """Tell whether an object that exists is what the package describes."""
     if key.is_config:
-        return diff.config_change(manifest, live) is None
+        step = ConfigStep(key, Action.REPLACE, live, manifest.body)
+        return step.is_applied(live)
     if key.kind == "Namespace":  # whoever made it labels it as he likes
         return True
-    return diff.covers(live, manifest.body)
+    return coverage.covers(live, manifest.body)
 
 
 def _whose(owner: str | None) -> str:

@@ -9,8 +9,9 @@ from container_update.model.objects import ObjectKey
 from container_update.model.plan import Action, Plan, Reason
 from container_update.planning.comparison import renames
 from container_update.planning.comparison.package_pair import Packages
+from container_update.planning.configuration import Live
 from container_update.planning.steps import ScaleStep
-from container_update.planning.update import Live, UpdatePlanner
+from container_update.planning.update import UpdatePlanner
 from container_update.workloads.readiness import replicas
 from container_update.workloads.registry import is_workload, known_kind
 

@@ -91,7 +91,8 @@ def content_diffs(step: Step) -> tuple[KeyDiff, ...]:
     """Return what a step changes in a ConfigMap or Secret, key by key; nothing for other steps."""
     if not isinstance(step, ConfigStep) or step.action is Action.DELETE:
         return ()
-    return content_diff(step.before, step.content)
+    before = step.before
+    return content_diff(before, step.content if before is None else step.desired(before))
 
 
 def change_lines(step: Step) -> list[str]:

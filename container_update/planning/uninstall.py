@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from container_update.model.objects import Json, ObjectKey, instance_of
 from container_update.model.plan import Action, Note, Plan, Reason
+from container_update.planning.configuration import Live
 from container_update.planning.order import groups
 from container_update.planning.steps import ManifestStep
-from container_update.planning.update import Live
 
 KEEP_ANNOTATION = "helm.sh/resource-policy"
 """``keep``: Helm and this program leave the object where it is."""

@@ -7,9 +7,8 @@ changed key of a changed object reaches it or its image changes.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from container_update.model.errors import PlanError
 from container_update.model.objects import (
@@ -21,10 +20,6 @@ from container_update.model.objects import (
     instance_of,
 )
 from container_update.model.plan import (
-    Action,
-    Change,
-    ConfigChange,
-    ConfigUse,
     ImageChange,
     Note,
     Plan,
@@ -32,6 +27,7 @@ from container_update.model.plan import (
 )
 from container_update.planning.comparison import diff
 from container_update.planning.comparison.match import Matching
+from container_update.planning.configuration import ChangedUse, ConfigPlanner, Live, reasons_of
 from container_update.planning.outdated_pods import as_its_pods
 from container_update.planning.steps import ConfigStep, RestartStep
 from container_update.planning.steps.manifest import manifest_digest, recorded_digest
@@ -39,12 +35,6 @@ from container_update.planning.steps.stored_images import NOTHING_STORED, Stored
 from container_update.workloads import config_references, pod_template
 from container_update.workloads.kind import pods_in
 from container_update.workloads.registry import ENTRY_POINTS, is_workload, kind_of, known_kind
-
-OPT_OUT_ANNOTATION = "container-update/on-config-change"
-"""On a workload, a ConfigMap or a Secret: ``ignore`` or ``reload``."""
-_OPT_OUTS = ("", "ignore", "reload")
-
-Live = Mapping[ObjectKey, Json]
 
 
 def collections(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
@@ -107,21 +97,21 @@ def make_plan(
         instance_id=instance_id,
         steps=steps,
         unchanged=tuple(old.key for old, _ in matching.pairs if old.key not in touched),
-        ignored=tuple(_ignored(matching, {step.key for step in config})),
+        ignored=tuple(_ignored(matching)),
         notes=tuple(planner.notes),
         def_files=matching.def_files,
         manifests=tuple(in_force(matching)),
     )
 
 
-def _ignored(matching: Matching, written: Container[ObjectKey]) -> Iterator[Note]:
-    # labels and annotations of configuration take effect where its content is written
+def _ignored(matching: Matching) -> Iterator[Note]:
+    # labels and annotations of configuration take effect, as its content does
     effective = ("metadata.labels", "metadata.annotations")
     for old, new in matching.pairs:
         if new is None:
             continue
         for change in diff.field_changes(old, new):
-            if not (old.key in written and change.path.startswith(effective)):
+            if not (old.key.is_config and change.path.startswith(effective)):
                 text = f"{change.path} differs and does not take effect ({change.place})"
                 yield Note(old.key, text, change)
     for new in matching.not_added:
@@ -143,52 +133,14 @@ def in_force(matching: Matching) -> Iterator[Manifest]:
     yield from matching.added
 
 
-@dataclass(frozen=True)
-class ChangedUse:
-    """A changed object as a workload's live pod spec uses it."""
-
-    use: config_references.Use
-    change: Change
-
-    @property
-    def reason(self) -> Reason:
-        """Why the workload restarts for it."""
-        what, key = self.use.what, self.change.key
-        if self.change.how is ConfigChange.CREATE:
-            text = f"{what} uses {self._used} {key}, which appears"
-        elif self.use.keys is None:
-            keys = ", ".join(self._changed) or "its type"
-            text = f"{what} uses all keys of {key}, of which {keys} changed"
-        else:
-            text = f"{what} uses {self._used} {key}, which changed"
-        return Reason(text, ConfigUse(key, self._changed, what))
-
-    @property
-    def _changed(self) -> tuple[str, ...]:
-        """The keys that are used and change, sorted."""
-        used, changed = self.use.keys, self.change.keys
-        return tuple(sorted(changed if used is None else changed & used))
-
-    @property
-    def _used(self) -> str:
-        if self.use.keys is None:
-            return "all keys of"
-        keys = sorted(self.use.keys) if self.change.whole else self._changed
-        return f"key{'s' if len(keys) > 1 else ''} {', '.join(keys)} of"
-
-
-class UpdatePlanner:
+class UpdatePlanner(ConfigPlanner):
     """Decides one update; collects the notes on the way."""
 
     def __init__(
         self, live: Live, instance_id: str | None, stored: StoredImages = NOTHING_STORED
     ) -> None:
-        self.live = live
-        self.instance_id = instance_id
+        super().__init__(live, instance_id)
         self.stored = stored
-        self.notes: list[Note] = []
-        self.changes: dict[ObjectKey, Change] = {}
-        self.opt_outs: dict[ObjectKey, str] = {}
 
     def config_steps(self, matching: Matching) -> Iterator[ConfigStep]:
         """Yield a step for each ConfigMap and Secret that has other content in the new package."""
@@ -197,11 +149,11 @@ class UpdatePlanner:
                 self.note(old.key, "the new package does not have it: left alone")
             elif old.key.is_config:
                 new_as_created = diff.as_created(new, old, self.live.get(new.key))
-                if step := self.config_step(new_as_created):
+                if step := self.config_step(old, new_as_created):
                     self._note_drift(old, new_as_created)
                     yield step
         for new in matching.added:
-            if step := self.config_step(new):
+            if step := self.config_step(None, new):
                 self._refuse_foreign(new)
                 yield step
 
@@ -212,18 +164,6 @@ class UpdatePlanner:
         for change in diff.drift(old, new, live) if live else ():
             what = f"key {change.key} was {how[change.how]} since the old package"
             self.note(new.key, f"drift: {what}: the new content replaces that")
-
-    def config_step(self, new: Manifest) -> ConfigStep | None:
-        """Return the step that brings one object to its new content; None where it has it."""
-        live = self.live.get(new.key)
-        change = diff.config_change(new, live)
-        if change is None:
-            return None
-        if live is not None:
-            self.refuse_unfit(new.key, live)
-        self.changes[new.key] = change
-        self.opt_outs[new.key] = _opt_out(new.body) or _opt_out(live or {})
-        return ConfigStep(new.key, Action[change.how.name], live, new.body, reasons=change.reasons)
 
     def _refuse_foreign(self, new: Manifest) -> None:
         live = self.live.get(new.key)
@@ -310,40 +250,6 @@ class UpdatePlanner:
             raise PlanError(f"{old.key}: {text}, so its image cannot change: heal the VNF first")
         self.note(old.key, f"drift: {text}")
 
-    def config_uses(self, key: ObjectKey, live: Json) -> list[ChangedUse]:
-        """Return the uses of changed keys that make the workload restart; note opt-outs."""
-        uses = []
-        for use in config_references.uses(pod_template.pod_spec(live)):
-            change = self.changes.get(ObjectKey("", use.kind, key.namespace, use.name))
-            if change is None:
-                continue
-            used = change.keys if use.keys is None else change.keys & use.keys
-            if not change.whole and not used:
-                continue
-            opt_out = self._opt_out_of(use, change, live)
-            if opt_out is None:
-                uses.append(ChangedUse(use, change))
-            else:
-                self.note(key, opt_out)
-        return uses
-
-    def config_digest(self, live: Json, uses: Sequence[ChangedUse]) -> str | None:
-        """Return what stands for the configuration that the pods will be started with.
-
-        It is made from what identifies the changed objects, never from their content: the digest
-        of a short password would give it away. Another change of the same objects gives another
-        digest.
-
-        :returns: None where no configuration changes.
-        """
-        if not uses:
-            return None
-        parts = {live["metadata"].get("uid", ""), live["metadata"].get("resourceVersion", "")}
-        for use in uses:
-            metadata = self.live.get(use.change.key, {}).get("metadata", {})
-            parts.add(f"{use.change.key}@{metadata.get('resourceVersion', '')}")
-        return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:32]
-
     def note_unknown(self, key: ObjectKey) -> None:
         """Note where an object that is no known workload has pods that use what changes."""
         live = self.live.get(key)
@@ -360,49 +266,9 @@ class UpdatePlanner:
                 f"plugin for {ENTRY_POINTS}",
             )
 
-    def _opt_out_of(self, use: config_references.Use, change: Change, live: Json) -> str | None:
-        key = ObjectKey.of(live)
-        choices = {"its": _opt_out(live), f"{change.key}'s": self.opt_outs[change.key]}
-        for owner, choice in choices.items():
-            if choice == "ignore":
-                return f"{owner} annotation says ignore, so {use.what} does not restart it"
-            if choice == "reload" and use.reach is config_references.Reach.VOLUME:
-                return f"{owner} annotation says reload, so the kubelet refreshes {use.what}"
-            if choice not in _OPT_OUTS:
-                text = f"{owner} annotation {OPT_OUT_ANNOTATION} is neither ignore nor reload"
-                self.note(key, f"{text}: it has no effect")
-        return None
-
-    def note(self, key: ObjectKey, text: str) -> None:
-        """Note something for the operator."""
-        self.notes.append(Note(key, text))
-
-    def refuse_unfit(self, key: ObjectKey, live: Json) -> None:
-        """Raise PlanError where an object is another instance's, being deleted, or paused."""
-        owner = instance_of(live)
-        if self.instance_id and owner and owner != self.instance_id:
-            raise PlanError(
-                f"{key}: expected an object of VNF instance {self.instance_id}, found the label "
-                f"{INSTANCE_LABEL}={owner}: it belongs to another instance, check the namespace"
-            )
-        if live["metadata"].get("deletionTimestamp"):
-            raise PlanError(f"{key}: is being deleted: wait until it is gone, heal, then update")
-        if (kind := kind_of(key)) is not None and (refusal := kind.refusal(live)) is not None:
-            raise PlanError(f"{key}: {refusal}")
-
 
 def _digest_in_force(old: Manifest, new: Manifest) -> str:
     """Return the digest of a workload's manifest after an update; of a live object that stands for
     a manifest, in a way back, it is the one that is recorded in it."""
     body = pod_template.with_images(old.body, pod_template.images(new.body))
     return recorded_digest(new.body) or manifest_digest(body)
-
-
-def reasons_of(uses: Iterable[ChangedUse]) -> tuple[Reason, ...]:
-    """Return why a workload restarts for these uses, each reason once."""
-    return tuple(dict.fromkeys(use.reason for use in uses))
-
-
-def _opt_out(body: Json) -> str:
-    annotations = (body.get("metadata") or {}).get("annotations") or {}
-    return str(annotations.get(OPT_OUT_ANNOTATION, ""))

@@ -114,8 +114,7 @@ def _cost(outcome: Outcome) -> str:
 
 def _is_of_change(result: StepResult) -> bool:
     """Return whether a step is of a change of the package: more than content and images."""
-    step = result.step
-    return not isinstance(step, ConfigStep | RestartStep) or getattr(step, "with_metadata", False)
+    return not isinstance(result.step, ConfigStep | RestartStep)
 
 
 def _update_sum(outcome: Outcome, results: Sequence[StepResult]) -> str:

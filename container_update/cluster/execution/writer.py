@@ -9,7 +9,6 @@ from container_update.cluster.waiting import NotReadyError, Waiter
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError
 from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey
-from container_update.planning.comparison import diff
 from container_update.planning.steps import ObjectStep, WorkloadStep
 from container_update.planning.steps.new_objects import new_object
 from container_update.workloads.pod_status import is_deleting
@@ -126,14 +125,13 @@ class ObjectWriter:
             return error.status == 403  # it is, though this account may not list it
         return True
 
-    def recreate(self, key: ObjectKey, body: Json, deadline: float) -> None:
-        """Delete the object with the UID in *body* and create it with that content.
+    def recreate(self, body: Json, is_own: Callable[[Json], bool], deadline: float) -> None:
+        """Delete the object with the UID in *body* and create it as that says.
 
         :raises NotReadyError: see :meth:`settled`.
         """
         self.delete(body)
-        again = new_object(body, key.namespace, {})
-        self.create(again, lambda live: diff.content(live) == diff.content(body), deadline)
+        self.create(new_object(body, body["metadata"]["namespace"], {}), is_own, deadline)
 
     def delete(self, live: Json, deadline: float | None = None) -> None:
         """Delete the object with this UID, in the version that was read or in a later one.

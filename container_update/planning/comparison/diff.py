@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -39,6 +38,19 @@ class Content:
     immutable: bool
 
 
+_FIELDS = {
+    "Secret": {"data": True, "stringData": False},
+    "ConfigMap": {"data": False, "binaryData": True},
+}
+"""The fields with content by kind, each with whether its values are base64."""
+
+
+def key_names(body: Mapping[str, Any]) -> frozenset[str]:
+    """Return the keys of a ConfigMap or Secret, live or from a manifest."""
+    fields = _FIELDS.get(str(body.get("kind")), {})
+    return frozenset(str(key) for field in fields for key in body.get(field) or ())
+
+
 def content(body: Mapping[str, Any]) -> Content:
     """Return the content of a ConfigMap or Secret, live or from a manifest.
 
@@ -47,9 +59,8 @@ def content(body: Mapping[str, Any]) -> Content:
     :raises ValueError: a value that the server would refuse; the message names the field only.
     """
     secret = body.get("kind") == "Secret"
-    fields = {"data": True, "stringData": False} if secret else {"data": False, "binaryData": True}
     data: dict[str, bytes] = {}
-    for field, encoded in fields.items():
+    for field, encoded in _FIELDS["Secret" if secret else "ConfigMap"].items():
         entries = body.get(field)
         if entries is not None and not isinstance(entries, Mapping):
             raise ValueError(f"{field}: expected a map of strings")
@@ -75,6 +86,18 @@ def _bytes(field: str, value: object, *, encoded: bool) -> bytes:
         raise ValueError(f"{field}: expected base64, found something else") from None
 
 
+def stated(manifest: Manifest, body: Json | None = None) -> Content:
+    """Return the content that a manifest states.
+
+    :param body: in place of the manifest's own.
+    :raises PackageError: a value that the server would refuse.
+    """
+    try:
+        return content(manifest.body if body is None else body)
+    except ValueError as error:
+        raise PackageError(f"{manifest.source}: {manifest.key}: {error}") from None
+
+
 def as_created(new: Manifest, old: Manifest | None, live: Json | None) -> Manifest:
     """Return the new manifest as whoever created the live object reads it.
 
@@ -94,41 +117,46 @@ def _is_read_by_tacker(manifest: Manifest, live: Json) -> bool:
     """Tell whether the live text that ends the manifest's file is the one that Tacker reads."""
     if manifest.without_line_end is None:
         return False
-    now, read = content(live).data, _desired(manifest).data
-    without = _desired(manifest, manifest.without_line_end).data
+    now, read = content(live).data, stated(manifest).data
+    without = stated(manifest, manifest.without_line_end).data
     return any(value != read.get(key) and value == now.get(key) for key, value in without.items())
 
 
-def config_change(new: Manifest, live: Json | None) -> Change | None:
-    """Return how the live object differs from what the new package says; None where it does not.
+def config_change(
+    old: Manifest | None, new: Manifest, live: Json | None, after: Json
+) -> Change | None:
+    """Return how the live object differs from what it is to be; None where it does not.
 
-    Labels and annotations do not count: they alone change nothing for a container.
+    Labels and annotations are of no key: they alone change nothing for a container.
 
     :param new: the manifest of a ConfigMap or Secret.
     :param live: the object in the cluster, None where there is none.
-    :raises PackageError: the manifest has a value that the server would refuse.
+    :param after: the object as it is to be.
     """
-    desired = _desired(new)
     if live is None:
-        keys = frozenset(desired.data)
+        keys = key_names(after)
         why = (Reason("is not there yet"),)
         return Change(new.key, ConfigChange.CREATE, keys, True, new.source, why)
-    now = content(live)
-    if desired == now:
+    now, then = content(live), content(after)
+    labels = _label_changes(old or new, new, live, after)
+    if now == then and not labels:
         return None
-    changes = key_changes(now.data, desired.data)
+    changes = key_changes(now.data, then.data)
     keys = frozenset(change.key for change in changes)
-    retyped = desired.type != now.type
-    how = ConfigChange.RECREATE if now.immutable or retyped else ConfigChange.REPLACE
-    reasons = (*(Reason(str(change), change) for change in changes), *_details(now, desired))
+    retyped = then.type != now.type
+    again = retyped or (now.immutable and now != then)
+    how = ConfigChange.RECREATE if again else ConfigChange.REPLACE
+    reasons = (*(Reason(str(change), change) for change in changes), *_details(now, then), *labels)
     return Change(new.key, how, keys, retyped, new.source, reasons)
 
 
-def _desired(manifest: Manifest, body: Json | None = None) -> Content:
-    try:
-        return content(manifest.body if body is None else body)
-    except ValueError as error:
-        raise PackageError(f"{manifest.source}: {manifest.key}: {error}") from None
+def _label_changes(old: Manifest, new: Manifest, live: Json, after: Json) -> tuple[Reason, ...]:
+    """Return what happens to labels and annotations, with their places in the manifests."""
+    before = replace(old, body=live)
+    return tuple(
+        Reason(f"{change.path} differs ({change.place})", change)
+        for change in field_changes(before, replace(new, body=after))
+    )
 
 
 def key_changes(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> tuple[KeyChange, ...]:
@@ -143,7 +171,7 @@ def key_changes(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> tuple[Key
 
 def drift(old: Manifest, new: Manifest, live: Json) -> tuple[KeyChange, ...]:
     """Return what was changed in a live object since it was made from the old package, sorted by
-    key; what is already as the new package says is no drift.
+    key; what is already as the new package says is no drift, nor is a key that neither has.
 
     :param old: the old manifest of a ConfigMap or Secret; with a wrong value nothing is drift.
     """
@@ -151,9 +179,13 @@ def drift(old: Manifest, new: Manifest, live: Json) -> tuple[KeyChange, ...]:
         said = content(as_created(old, new, live).body).data
     except ValueError:
         return ()
-    now, desired = content(live).data, _desired(new).data
-    changes = key_changes(said, now)
-    return tuple(each for each in changes if now.get(each.key) != desired.get(each.key))
+    now, desired = content(live).data, stated(new).data
+    named = said.keys() | desired.keys()
+    return tuple(
+        each
+        for each in key_changes(said, now)
+        if each.key in named and now.get(each.key) != desired.get(each.key)
+    )
 
 
 def _details(now: Content, desired: Content) -> Iterator[Reason]:
@@ -162,7 +194,7 @@ def _details(now: Content, desired: Content) -> Iterator[Reason]:
     if desired.immutable != now.immutable:
         old, new = str(now.immutable).lower(), str(desired.immutable).lower()
         yield Reason(f"immutable: {old} -> {new}")
-    if now.immutable:
+    if now.immutable and now != desired:
         yield Reason("is immutable: deleted and created again")
 
 
@@ -293,7 +325,7 @@ def _differing(
         for name in {**old, **new}:
             below = f"{path}{name}".removeprefix(".")
             yield from _differing(before.part(old.get(name)), after.part(new.get(name)), below)
-    elif before.value != after.value and not (_is_empty(before.value) and _is_empty(after.value)):
+    elif before.value != after.value and not (is_empty(before.value) and is_empty(after.value)):
         yield path, before, after
 
 
@@ -302,91 +334,17 @@ def _steps(value: object) -> Mapping[str, str | int] | None:
     the value has no such parts."""
     if isinstance(value, dict):
         return {f".{field}": field for field in value}
-    return _named(value) if isinstance(value, list) else None
+    return named_items(value) if isinstance(value, list) else None
 
 
-def _named(items: list[Any]) -> Mapping[str, int] | None:
+def named_items(items: list[Any]) -> Mapping[str, int] | None:
+    """Return the indexes of named things by ``[name]``; None where one has no name of its own."""
     if not all(isinstance(item, dict) and "name" in item for item in items):
         return None
     named = {f"[{item['name']}]": index for index, item in enumerate(items)}
     return named if len(named) == len(items) else None
 
 
-def _is_empty(value: object) -> bool:
+def is_empty(value: object) -> bool:
     """Tell whether the API server takes the value for absent."""
     return value is None or value in ({}, [])
-
-
-# --- a live object against its own manifest -----------------------------------------------------
-
-_QUANTITIES = frozenset(
-    {"averageValue", "capacity", "divisor", "hard", "limits", "requests", "sizeLimit"}
-)
-"""Fields that are quantities, or mappings of them."""
-_QUANTITY = re.compile(r"([0-9.]+)(m|[kMGTPE]|[KMGTPE]i)?")
-_FACTORS = {"": 1.0, "m": 0.001} | {
-    f"{prefix}{i}": float(base**power)
-    for i, base in (("", 1000), ("i", 1024))
-    for power, prefix in enumerate("kMGTPE" if not i else "KMGTPE", start=1)
-}
-
-
-def covers(live: Json, manifest: Json) -> bool:
-    """Tell whether a live object has everything that its manifest says.
-
-    What else it has does not count: the server adds defaults. The server may also spell a quantity
-    differently (1000m, 1). Replicas do not count: an autoscaler or an operator owns them.
-    """
-    fields = {name: value for name, value in manifest.items() if name not in _NOT_CONTENT}
-    spec = fields.get("spec")
-    if isinstance(spec, dict):
-        fields["spec"] = {name: value for name, value in spec.items() if name != "replicas"}
-    return _has(fields, live) and all(
-        _has(manifest["metadata"].get(name), live["metadata"].get(name))
-        for name in ("labels", "annotations")
-    )
-
-
-_NOT_CONTENT = frozenset({"apiVersion", "kind", "metadata", "status"})
-
-
-def _has(said: Any, live: Any) -> bool:
-    if _is_empty(said):
-        return True
-    if isinstance(said, dict):
-        return isinstance(live, dict) and all(
-            _is_same_quantity(value, live.get(name))
-            if name in _QUANTITIES
-            else _has(value, live.get(name))
-            for name, value in said.items()
-        )
-    if isinstance(said, list):
-        return isinstance(live, list) and _has_items(said, live)
-    return str(said) == str(live) or (said == "" and live is None)
-
-
-def _has_items(said: list[Any], live: list[Any]) -> bool:
-    named, live_named = _named(said), _named(live)
-    if named is not None and live_named is not None:
-        return all(
-            name in live_named and _has(said[index], live[live_named[name]])
-            for name, index in named.items()
-        )
-    return len(said) == len(live) and all(map(_has, said, live))
-
-
-def _is_same_quantity(said: Any, live: Any) -> bool:
-    """Tell whether a quantity, or each of a mapping of them, is the live one."""
-    if isinstance(said, dict):
-        return all(_is_same_quantity(said[name], (live or {}).get(name)) for name in said)
-    number = _number(said)
-    return _has(said, live) if number is None else number == _number(live)
-
-
-def _number(value: object) -> float | None:
-    """Return what a quantity comes to (API reference, Quantity); None for another text."""
-    found = _QUANTITY.fullmatch(str(value))
-    try:
-        return None if found is None else float(found[1]) * _FACTORS[found[2] or ""]
-    except ValueError:
-        return None

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from container_update.model.objects import Manifest, ObjectKey
 from container_update.model.requests import PackageIdentity
-from container_update.planning import vdu_scope
+from container_update.planning.comparison import vdu_scope
 from container_update.planning.comparison.match import ByPath, index
 from container_update.workloads.registry import is_workload
 

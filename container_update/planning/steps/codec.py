@@ -8,6 +8,7 @@ from typing import Any
 
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import Action, ImageChange, KeyChange, Reason
+from container_update.planning.comparison import diff
 from container_update.planning.steps.base import ObjectStep
 from container_update.planning.steps.config import ConfigStep
 from container_update.planning.steps.manifest import ManifestStep
@@ -53,7 +54,16 @@ def step_from_dict(values: Mapping[str, Any]) -> ObjectStep:
     }
     for pairs in {"dropped", "pods"} & values.keys():
         attributes[pairs] = tuple((first, second) for first, second in values[pairs])
-    return _TYPES[attributes.pop("type")](**attributes)
+    step_type = _TYPES[attributes.pop("type")]
+    if step_type is ConfigStep:
+        attributes["removed"] = tuple(values.get("removed", _removed_earlier(values)))
+        attributes.pop("with_metadata", None)  # of an earlier version
+    return step_type(**attributes)
+
+
+def _removed_earlier(values: Mapping[str, Any]) -> list[str]:
+    """Return the keys that a step of an earlier version removed: all that its manifest has not."""
+    return sorted(diff.key_names(values["before"] or {}) - diff.key_names(values["content"]))
 
 
 def _reason_to_dict(reason: Reason) -> Json:

@@ -1,70 +1,107 @@
-"""A step that writes the content of a ConfigMap or Secret."""
+"""A step that writes the content of a ConfigMap or Secret, key by key."""
 
 from __future__ import annotations
 
+import base64
 import copy
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from container_update.model.objects import Json
-from container_update.model.plan import Stage
+from container_update.model.objects import Json, Manifest
+from container_update.model.plan import Action, Stage
 from container_update.planning.comparison import diff
 from container_update.planning.steps import metadata
 from container_update.planning.steps.base import ObjectStep
 
-_CONTENT = ("data", "binaryData", "type", "immutable")
+_OTHER_CONTENT = ("type", "immutable")
 
 
 @dataclass(frozen=True)
 class ConfigStep(ObjectStep):
-    """Create, replace or recreate a ConfigMap or Secret."""
+    """Create, replace or recreate a ConfigMap or Secret.
+
+    Keys, labels and annotations that are neither in the manifest nor removed are somebody else's:
+    they stay, on the way back too.
+    """
 
     content: Json = field(repr=False)
     """The manifest that takes effect."""
+    removed: tuple[str, ...] = field(default=(), kw_only=True)
+    """The keys that only the old manifest has."""
     dropped: metadata.Dropped = field(default=(), kw_only=True)
-    with_metadata: bool = field(default=False, kw_only=True)
-    """Labels and annotations count too, not only the content: in a change of the package."""
 
     stage = Stage.OBJECTS
 
     def desired(self, live: Json) -> Json:
         """Return the live object with the manifest's content; see :class:`ObjectStep`."""
-        changed = _with_content(live, self.content)
-        if self.content.get("kind") == "Secret":
-            _copy_field(self.content, changed, "stringData")  # the server lays it over data
+        changed = _with_content(live, self.content, self._keys)
         metadata.lay_over(changed, self.content, self.dropped)
         return changed
 
     def restored(self, live: Json) -> Json:
-        """Return the live object with its content, and the labels that were changed, as before."""
-        changed = _with_content(live, self.old)
-        metadata.restore(changed, self.old, self._written)
+        """Return the live object with the content and the labels that are written as before."""
+        changed = _with_content(live, self.old, self._keys)
+        metadata.restore(changed, self.old, self._labels)
         return changed
 
     def is_same(self, one: Json, other: Json) -> bool:
         """See :class:`ObjectStep`."""
-        if diff.content(one) != diff.content(other):
-            return False
-        return not self.with_metadata or all(
+        return self._content_of(one) == self._content_of(other) and all(
             metadata.value_of(one, *entry) == metadata.value_of(other, *entry)
-            for entry in self._written
+            for entry in self._labels
         )
 
+    def _content_of(self, body: Json) -> diff.Content:
+        """Return what the step writes of an object's content."""
+        whole, keys = diff.content(body), self._keys
+        return replace(whole, data={key: whole.data[key] for key in keys & whole.data.keys()})
+
     @property
-    def _written(self) -> list[tuple[str, str]]:
+    def _keys(self) -> frozenset[str]:
+        return diff.key_names(self.content).union(self.removed)
+
+    @property
+    def _labels(self) -> list[tuple[str, str]]:
         return metadata.written(self.content, self.dropped)
 
 
-def _with_content(live: Json, source: Mapping[str, Any]) -> Json:
+def laid_over(old: Manifest | None, new: Manifest, live: Json | None) -> ConfigStep:
+    """Return the step that lays the new manifest over the live object, without what only the old
+    one has."""
+    removed = diff.key_names(old.body) - diff.key_names(new.body) if old else ()
+    return ConfigStep(
+        new.key,
+        Action.REPLACE,
+        live,
+        new.body,
+        removed=tuple(sorted(removed)),
+        dropped=metadata.dropped(old, new),
+    )
+
+
+def _with_content(live: Json, source: Mapping[str, Any], keys: Collection[str]) -> Json:
+    """Return the live object with these keys as the source has them."""
     changed = copy.deepcopy(live)
-    for name in _CONTENT:
-        _copy_field(source, changed, name)
+    for name in _OTHER_CONTENT:
+        if source.get(name) is None:
+            changed.pop(name, None)
+        else:
+            changed[name] = source[name]
+    for name in ("data", "binaryData"):
+        kept = {key: value for key, value in (live.get(name) or {}).items() if key not in keys}
+        given = {key: value for key, value in _texts(source, name).items() if key in keys}
+        metadata.assign(changed, name, {**kept, **given})
     return changed
 
 
-def _copy_field(source: Mapping[str, Any], target: Json, name: str) -> None:
-    if source.get(name) is None:
-        target.pop(name, None)
-    else:
-        target[name] = copy.deepcopy(source[name])
+def _texts(body: Mapping[str, Any], name: str) -> dict[str, str]:
+    """Return ``data`` or ``binaryData`` as the server stores it: with ``stringData`` folded in."""
+    is_secret = body.get("kind") == "Secret"
+    if is_secret and name == "binaryData":
+        return {}
+    texts = {str(key): value or "" for key, value in (body.get(name) or {}).items()}
+    plain = body.get("stringData") if is_secret else None
+    for key, value in (plain or {}).items():
+        texts[str(key)] = base64.b64encode((value or "").encode()).decode()
+    return texts

@@ -19,7 +19,7 @@ from typing import Any
 
 from container_update.model.objects import Json
 from container_update.model.plan import Action, Stage
-from container_update.planning.comparison import diff
+from container_update.planning.comparison import coverage
 from container_update.planning.steps import metadata
 from container_update.planning.steps.config import ConfigStep
 from container_update.planning.steps.metadata import DIGEST_ANNOTATION
@@ -112,14 +112,14 @@ class ManifestStep(WorkloadStep):
             return False
         if live.get("kind", self.key.kind) != self.key.kind:
             return self.digest is not None
-        if self.mends and not diff.covers(live, self._manifest):
+        if self.mends and not coverage.covers(live, self._manifest):
             return False
         return _agrees(self._manifest, live)
 
     def is_same(self, one: Json, other: Json) -> bool:
         """See :class:`ObjectStep`."""
         if self.is_config:  # which it deletes; to change one is a ConfigStep
-            step = ConfigStep(self.key, Action.REPLACE, one, one, with_metadata=True)
+            step = ConfigStep(self.key, Action.REPLACE, one, one)
             return step.is_same(one, other)
         digests = map(pod_template.config_digest, (one, other))
         if is_workload(self.key) and len(set(digests)) > 1:

@@ -55,6 +55,7 @@ CASES = {
             Action.REPLACE,
             secret("s", {"user": "a", "old": CANARY}),
             secret("s", {"user": CANARY, "new": CANARY}),
+            removed=("old",),
         ),
         ["@@ key new: new @@", "@@ key old: removed @@", "@@ key user: changed @@"],
     ),

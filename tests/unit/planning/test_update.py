@@ -15,7 +15,7 @@ from container_update.model.errors import PackageError, PlanError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.plan import Action, Plan, Step
 from container_update.planning.comparison.match import match
-from container_update.planning.steps import RestartStep
+from container_update.planning.steps import ConfigStep, RestartStep
 from container_update.planning.update import collections, make_plan
 from container_update.workloads import pod_template
 from tests.unit import build
@@ -88,7 +88,7 @@ KEYS = {"a": "1", "b": "1"}
 DRIFTS = {
     "edited": ({"a": "mine", "b": "1"}, ["key a was edited"]),
     "removed": ({"a": "1"}, ["key b was removed"]),
-    "added": ({**KEYS, "c": "mine"}, ["key c was added"]),
+    "added before the new package had it": ({**KEYS, "n": "mine"}, ["key n was added"]),
     "not at all": (KEYS, []),
     "what the new package says too": ({"a": "2", "b": "1"}, []),
     "both": ({"a": "2", "b": "mine"}, ["key b was edited"]),
@@ -317,14 +317,14 @@ def annotated(body: Json, choice: str) -> Json:
 @pytest.mark.parametrize(("spec", "choice", "does"), OPT_OUTS)
 @pytest.mark.parametrize("where", ["workload", "live object", "new manifest"])
 def test_a_workload_opts_out_of_restarts(spec: str, choice: str, does: bool, where: str) -> None:
-    body, before, after = deployment(spec), A1, A2
+    body, now, after = deployment(spec), A1, A2
     if where == "workload":
         body = annotated(body, choice)
     elif where == "live object":
-        before = annotated(A1, choice)
+        now = annotated(A1, choice)
     else:
         after = annotated(A2, choice)
-    plan = plan_for(body, body, config=(before, after))
+    plan = planned([A1, body], [after, body], [live(now), live(body)])
     assert bool(restarts(plan)) is does
     owner = "its" if where == "workload" else "ConfigMap ns/cm's"
     said = [note for note in notes(plan) if f"{owner} annotation says {choice}" in note]
@@ -360,9 +360,14 @@ def test_the_new_manifests_choice_is_stronger_than_the_live_objects() -> None:
     assert restarts(plan)
 
 
+def test_a_choice_that_the_new_manifest_takes_away_counts_no_more() -> None:
+    body = deployment(ENV_FROM)
+    assert restarts(plan_for(body, body, config=(annotated(A1, "ignore"), A2)))
+
+
 def test_a_workload_opts_out_for_one_use_and_restarts_for_another() -> None:
     body = deployment(VOLUME.replace("app:1,", "app:1, envFrom: [{configMapRef: {name: cm}}],"))
-    plan = plan_for(body, body, config=(annotated(A1, "reload"), A2))
+    plan = plan_for(body, body, config=(annotated(A1, "reload"), annotated(A2, "reload")))
     assert reasons(plan) == [
         "envFrom of container c uses all keys of ConfigMap ns/cm, of which a changed"
     ]
@@ -762,10 +767,15 @@ def test_labels_of_a_workload_that_is_written_are_ignored() -> None:
     assert [note.change and note.change.path for note in plan.ignored] == ["metadata.labels"]
 
 
-def test_labels_of_configuration_that_is_not_written_are_ignored() -> None:
+def test_labels_of_configuration_take_effect_and_restart_nothing() -> None:
     labelled = config_map(data=A1["data"], metadata={"labels": {"v": "2"}})
-    plan = planned([A1], [labelled], [live(A1)])
-    assert [note.change and note.change.path for note in plan.ignored] == ["metadata.labels"]
+    workload = deployment(USES_A)
+    plan = planned([A1, workload], [labelled, workload], [live(A1), live(workload)])
+    (step,) = plan.steps
+    assert [str(reason) for reason in step.reasons] == ["metadata.labels differs (f.yaml:1)"]
+    assert isinstance(step, ConfigStep)
+    assert step.desired(live(A1))["metadata"]["labels"] == {"v": "2"}
+    assert not plan.ignored
 
 
 def test_the_manifests_in_force_are_the_old_ones_with_what_takes_effect() -> None:

@@ -26,7 +26,7 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
         elif step.action is Action.REPLACE:
             self.writer.apply(step, live)
         elif step.action is Action.RECREATE and step.is_untouched(live):
-            self.writer.recreate(step.key, step.desired(live), deadline)
+            self.writer.recreate(step.desired(live), step.is_applied, deadline)
         else:
             raise ChangedByAnotherError(
                 f"{step.key} was changed by somebody else since it was read"
@@ -58,7 +58,7 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
         elif _is_replaceable(step.before, live):
             self.writer.restore(step, live)
         else:
-            self.writer.recreate(step.key, step.restored(live), deadline)
+            self.writer.recreate(step.restored(live), step.is_restored, deadline)
         return Reverted.RESTORED
 
 

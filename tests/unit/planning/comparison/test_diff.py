@@ -9,21 +9,27 @@ import pytest
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest
-from container_update.model.plan import ConfigChange, ImageChange
+from container_update.model.plan import Change, ConfigChange, ImageChange
 from container_update.package import manifests
-from container_update.planning.comparison import diff
+from container_update.planning.comparison import coverage, diff
+from container_update.planning.steps.config import laid_over
 from tests.unit.build import b64, config_map, live, manifest, secret, workload, yaml_of
 
 CREATE, REPLACE, RECREATE = ConfigChange.CREATE, ConfigChange.REPLACE, ConfigChange.RECREATE
 
 # --- configuration ------------------------------------------------------------------------------
 
+
+def change_of(new: Manifest, found: Json | None, old: Json | None = None) -> Change | None:
+    """What becomes of a live object that was made from *old*, or else is as it was made."""
+    before = None if found is None else manifest(found if old is None else old, "old.yaml", 5)
+    now = None if found is None else live(found)
+    step = laid_over(before, new, now)
+    return diff.config_change(before, new, now, new.body if now is None else step.desired(now))
+
+
 SAME = {
     "the same data": (config_map(), config_map()),
-    "labels and annotations alone": (
-        config_map(metadata={"labels": {"a": "new"}, "annotations": {"b": "new"}}),
-        config_map(metadata={"labels": {"a": "old"}}),
-    ),
     "no data and empty data": (config_map(data={}), {**config_map(), "data": None}),
     "stringData and the same in data": (
         secret(data={}, stringData={"k": "word"}),
@@ -53,7 +59,7 @@ SAME = {
 
 @pytest.mark.parametrize(("new", "found"), SAME.values(), ids=SAME.keys())
 def test_what_says_the_same_is_no_change(new: Json, found: Json) -> None:
-    assert diff.config_change(manifest(new), live(found)) is None
+    assert change_of(manifest(new), found) is None
 
 
 CHANGES: dict[str, tuple[Json, Json | None, ConfigChange, str, bool, list[str]]] = {
@@ -105,6 +111,20 @@ CHANGES: dict[str, tuple[Json, Json | None, ConfigChange, str, bool, list[str]]]
         secret(type="example.org/x"), secret(),
         RECREATE, "", True, ["type: Opaque -> example.org/x"],
     ),
+    "labels and annotations, of no key": (
+        config_map(metadata={"labels": {"a": "new"}, "annotations": {"b": "new"}}),
+        config_map(metadata={"labels": {"a": "old"}, "annotations": {"c": "old"}}),
+        REPLACE, "", False,
+        [
+            "metadata.labels.a differs (f.yaml:3)",
+            "metadata.annotations.c differs (old.yaml:5 of the old package)",
+            "metadata.annotations.b differs (f.yaml:3)",
+        ],
+    ),
+    "the labels alone of what is immutable": (
+        config_map(immutable=True, metadata={"labels": {"a": "new"}}), config_map(immutable=True),
+        REPLACE, "", False, ["metadata.labels differs (f.yaml:3)"],
+    ),
     "it is not there": (
         config_map(data={"a": "1", "b": "2"}), None, CREATE, "a b", True, ["is not there yet"],
     ),
@@ -118,7 +138,7 @@ def test_a_change_says_how_it_is_made_and_which_keys_it_touches(
     new: Json, found: Json | None, how: ConfigChange, keys: str, whole: bool, details: list[str]
 ) -> None:
     wanted = manifest(new, "f.yaml", 3)
-    change = diff.config_change(wanted, None if found is None else live(found))
+    change = change_of(wanted, found)
     assert change is not None
     assert (change.key, change.source) == (wanted.key, wanted.source)
     assert (change.how, change.keys, change.whole) == (how, frozenset(keys.split()), whole)
@@ -133,7 +153,7 @@ def test_content_is_bytes_by_key_however_it_is_spelled() -> None:
 
 def test_a_secrets_words_are_in_no_detail() -> None:
     before, after = secret(data={"p": "canary-1"}), secret(data={"p": "canary-22"})
-    text = str(diff.config_change(manifest(after), live(before)))
+    text = str(change_of(manifest(after), before))
     for word in ("canary-1", "canary-22", b64("canary-1"), b64("canary-22")):
         assert word not in text
 
@@ -154,7 +174,7 @@ def test_a_value_that_the_server_would_refuse_is_named_without_showing_it(
     body: Json, field: str, expected: str
 ) -> None:
     with pytest.raises(PackageError) as caught:
-        diff.config_change(manifest(body, "f.yaml", 9), live(config_map()))
+        diff.stated(manifest(body, "f.yaml", 9))
     message = str(caught.value)
     assert message.startswith(f"f.yaml:9: {body['kind']} ns/{body['metadata']['name']}: {field}: ")
     assert expected in message
@@ -499,9 +519,9 @@ def test_a_field_of_a_secret_that_differs_has_no_value(old: Json, new: Json, exp
 def test_a_manifest_says_more_than_is_live(said: Json, live: Json, *, more: bool) -> None:
     manifest = {"kind": "X", "metadata": {"name": "x"}, "spec": said}
     there = {"metadata": {"name": "y", "uid": "u"}, "spec": live}
-    assert diff.covers(there, manifest) is not more
+    assert coverage.covers(there, manifest) is not more
 
 
 def test_a_label_of_the_manifest_that_is_not_live_is_more() -> None:
     labelled = {"kind": "X", "metadata": {"name": "x", "labels": {"a": "b"}}}
-    assert not diff.covers({"metadata": {"name": "x", "labels": {"other": "c"}}}, labelled)
+    assert not coverage.covers({"metadata": {"name": "x", "labels": {"other": "c"}}}, labelled)

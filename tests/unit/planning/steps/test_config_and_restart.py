@@ -19,9 +19,10 @@ from tests.unit.build import workload as make
 SPEC = "{initContainers: [{name: i, image: init:1}], containers: [{name: c, image: app:1}]}"
 
 
-def config_step(content: Json, before: Json | None) -> ConfigStep:
+def config_step(content: Json, before: Json | None, *removed: str) -> ConfigStep:
     action = Action.REPLACE if before else Action.CREATE
-    return ConfigStep(ObjectKey.of(content, "ns"), action, before, content=content)
+    key = ObjectKey.of(content, "ns")
+    return ConfigStep(key, action, before, content=content, removed=removed)
 
 
 def workload_step(before: Json, images: dict[str, str], digest: str | None = None) -> RestartStep:
@@ -35,34 +36,50 @@ def deployment(**more: Any) -> Json:
 # --- configuration ------------------------------------------------------------------------------
 
 CONTENTS: dict[str, tuple[Json, Json, dict[str, Any]]] = {
-    "data are the manifest's": (
-        config_map(data={"b": "2"}), config_map(data={"a": "1"}), {"data": {"b": "2"}},
+    "a key of the manifest is written": (
+        config_map(data={"a": "2"}), config_map(data={"a": "1"}), {"data": {"a": "2"}},
     ),
-    "data that the manifest does not have go": (
+    "a key that only the old manifest had goes": (
+        config_map(data={"a": "1"}), config_map(data={"a": "1", "gone": "1"}),
+        {"data": {"a": "1"}},
+    ),
+    "a key that no manifest has stays": (
+        config_map(data={"a": "2"}), config_map(data={"a": "1", "theirs": "3"}),
+        {"data": {"a": "2", "theirs": "3"}},
+    ),
+    "a manifest without content leaves what others filled in": (
+        secret(data={}), secret(data={"theirs": "3"}), {"data": {"theirs": b64("3")}},
+    ),
+    "binaryData that no manifest has stays": (
         config_map(data={}, binaryData={"k": b64("x")}), config_map(binaryData={"l": b64("y")}),
-        {"data": {}, "binaryData": {"k": b64("x")}},
+        {"data": {"a": "1"}, "binaryData": {"k": b64("x"), "l": b64("y")}},
     ),
-    "binaryData that the manifest does not have go": (
-        config_map(), config_map(binaryData={"l": b64("y")}), {"data": {"a": "1"}},
+    "a key moves from data to binaryData": (
+        config_map(data={}, binaryData={"a": b64("x")}), config_map(data={"a": "1"}),
+        {"binaryData": {"a": b64("x")}},
+    ),
+    "binaryData that only the old manifest had goes": (
+        config_map(), config_map(binaryData={"gone": b64("y")}), {"data": {"a": "1"}},
+    ),
+    "a value that is null is empty": (
+        config_map(data={"a": None}), config_map(), {"data": {"a": ""}},
     ),
     "null is absent": (
-        {**config_map(), "data": None, "immutable": None}, config_map(), {},
+        {**config_map(), "data": None, "immutable": None}, config_map(data={"gone": "1"}), {},
     ),
     "immutable is taken over": (
         config_map(immutable=True), config_map(), {"data": {"a": "1"}, "immutable": True},
     ),
     "immutable goes": (config_map(), config_map(immutable=True), {"data": {"a": "1"}}),
-    "stringData go along with data": (
-        secret(data={"a": "1"}, stringData={"b": "2"}), secret(data={"c": "3"}),
-        {"data": {"a": b64("1")}, "stringData": {"b": "2"}},
-    ),
-    "no key of before stays beside stringData": (
-        {k: v for k, v in secret(stringData={"b": "2"}).items() if k != "data"},
-        secret(data={"c": "3"}),
-        {"stringData": {"b": "2"}},
+    "stringData are laid over data": (
+        secret(data={"a": "1", "b": "1"}, stringData={"b": "2"}), secret(data={"theirs": "3"}),
+        {"data": {"a": b64("1"), "b": b64("2"), "theirs": b64("3")}},
     ),
     "stringData of a ConfigMap are nothing": (
         config_map(stringData={"b": "2"}), config_map(), {"data": {"a": "1"}},
+    ),
+    "binaryData of a Secret are nothing": (
+        secret(binaryData={"b": b64("2")}), secret(), {"data": {"a": b64("1")}},
     ),
     "a Secret's type": (
         secret(type="x"), secret(type="y"), {"data": {"a": b64("1")}, "type": "x"},
@@ -71,17 +88,29 @@ CONTENTS: dict[str, tuple[Json, Json, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("new", "found", "content"), CONTENTS.values(), ids=CONTENTS.keys())
-def test_configuration_has_the_manifests_content_and_nothing_else(
+def test_configuration_gets_the_manifests_keys_and_keeps_those_of_others(
     new: Json, found: Json, content: dict[str, Any]
 ) -> None:
     before = live(found)
     original = copy.deepcopy(before)
-    step = config_step(new, before)
+    step = config_step(new, before, "gone")
     after = step.desired(before)
     rest = {"apiVersion": "v1", "kind": new["kind"], "metadata": before["metadata"]}
     assert after == {**rest, **content}
     assert before == original
     assert step.is_applied(after)
+    assert step.restored(after) == before
+
+
+def test_what_others_fill_in_meanwhile_stays_and_is_no_change_of_what_is_written() -> None:
+    before = live(config_map(data={"a": "1", "gone": "1", "theirs": "1"}))
+    step = config_step(config_map(data={"a": "2"}), before, "gone")
+    meanwhile = live(config_map(data={"a": "1", "gone": "1", "theirs": "2", "ca": "3"}))
+    assert step.is_untouched(meanwhile)
+    written = step.desired(meanwhile)
+    assert written["data"] == {"a": "2", "theirs": "2", "ca": "3"}
+    assert step.is_own(written)
+    assert step.restored(written)["data"] == meanwhile["data"]
 
 
 def test_what_is_written_shares_nothing_with_the_manifest() -> None:
@@ -221,7 +250,7 @@ STATES: dict[str, tuple[ObjectStep, Json, bool, bool, bool]] = {
     ),
     "the content as wanted without the manifest's labels": (
         config_step(config_map(data={"a": "2"}, metadata={"labels": {"v": "2"}}), BEFORE),
-        live(config_map(data={"a": "2"})), True, False, False,
+        live(config_map(data={"a": "2"})), False, False, False,
     ),
     "a workload as before": (IMAGES, deployment(), False, True, True),
     "a workload with the new image": (IMAGES, changed({"c": "app:2"}), True, False, False),
@@ -287,7 +316,6 @@ def test_what_a_step_wrote_is_its_own_only_where_all_of_it_is_there() -> None:
 LABELLED = live(config_map(data={"a": "1"}), labels={"v": "1", "old": "1"})
 WHOLE = replace(
     config_step(config_map(data={"a": "2"}, metadata={"labels": {"v": "2"}}), LABELLED),
-    with_metadata=True,
     dropped=(("labels", "old"), ("annotations", "never there")),
 )
 LABELS: dict[str, tuple[str, dict[str, str], bool, bool]] = {

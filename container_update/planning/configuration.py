@@ -1,0 +1,178 @@
+"""What happens to the ConfigMaps and Secrets of a CNF, and who restarts because of it. Pure.
+
+Three ways, key by key: what the new manifest has is written where the live value differs, what only
+the old one has is removed, and what neither has is somebody else's and stays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from container_update.model.errors import PlanError
+from container_update.model.objects import (
+    INSTANCE_LABEL,
+    Json,
+    Manifest,
+    ObjectKey,
+    instance_of,
+)
+from container_update.model.plan import Action, Change, ConfigChange, ConfigUse, Note, Reason
+from container_update.planning.comparison import diff
+from container_update.planning.steps import ConfigStep
+from container_update.planning.steps.config import laid_over
+from container_update.workloads import config_references, pod_template
+from container_update.workloads.registry import kind_of
+
+OPT_OUT_ANNOTATION = "container-update/on-config-change"
+"""On a workload, a ConfigMap or a Secret: ``ignore`` or ``reload``."""
+_OPT_OUTS = ("", "ignore", "reload")
+
+Live = Mapping[ObjectKey, Json]
+
+
+@dataclass(frozen=True)
+class ChangedUse:
+    """A changed object as a workload's live pod spec uses it."""
+
+    use: config_references.Use
+    change: Change
+
+    @property
+    def reason(self) -> Reason:
+        """Why the workload restarts for it."""
+        what, key = self.use.what, self.change.key
+        if self.change.how is ConfigChange.CREATE:
+            text = f"{what} uses {self._used} {key}, which appears"
+        elif self.use.keys is None:
+            keys = ", ".join(self._changed) or "its type"
+            text = f"{what} uses all keys of {key}, of which {keys} changed"
+        else:
+            text = f"{what} uses {self._used} {key}, which changed"
+        return Reason(text, ConfigUse(key, self._changed, what))
+
+    @property
+    def _changed(self) -> tuple[str, ...]:
+        """The keys that are used and change, sorted."""
+        used, changed = self.use.keys, self.change.keys
+        return tuple(sorted(changed if used is None else changed & used))
+
+    @property
+    def _used(self) -> str:
+        if self.use.keys is None:
+            return "all keys of"
+        keys = sorted(self.use.keys) if self.change.whole else self._changed
+        return f"key{'s' if len(keys) > 1 else ''} {', '.join(keys)} of"
+
+
+class ConfigPlanner:
+    """Decides what becomes of configuration; collects the notes on the way."""
+
+    def __init__(self, live: Live, instance_id: str | None) -> None:
+        self.live = live
+        self.instance_id = instance_id
+        self.notes: list[Note] = []
+        self.changes: dict[ObjectKey, Change] = {}
+        self.opt_outs: dict[ObjectKey, str] = {}
+
+    def config_step(self, old: Manifest | None, new: Manifest) -> ConfigStep | None:
+        """Return the step that brings one object to what the new manifest says; None where it is so
+        already.
+
+        :raises PackageError: a manifest has a value that the server would refuse.
+        :raises PlanError: the object is in no state to be changed.
+        """
+        diff.stated(new)  # a wrong value is the package's error, not one of the server
+        live = self.live.get(new.key)
+        step = laid_over(old, new, live)
+        after = new.body if live is None else step.desired(live)
+        change = diff.config_change(old, new, live, after)
+        self._note_what_stays(old, new, live)
+        if change is None:
+            return None
+        if live is not None:
+            self.refuse_unfit(new.key, live)
+        self.changes[new.key] = change
+        self.opt_outs[new.key] = _opt_out(after)
+        return replace(step, action=Action[change.how.name], reasons=change.reasons)
+
+    def _note_what_stays(self, old: Manifest | None, new: Manifest, live: Json | None) -> None:
+        known = diff.key_names(new.body) | (diff.key_names(old.body) if old else frozenset())
+        if theirs := sorted(diff.key_names(live or {}) - known):
+            keys = f"key{'s' if len(theirs) > 1 else ''} {', '.join(theirs)}"
+            self.note(new.key, f"{keys}: in no manifest, so somebody else's: left alone")
+
+    def config_uses(self, key: ObjectKey, live: Json) -> list[ChangedUse]:
+        """Return the uses of changed keys that make the workload restart; note opt-outs."""
+        uses = []
+        for use in config_references.uses(pod_template.pod_spec(live)):
+            change = self.changes.get(ObjectKey("", use.kind, key.namespace, use.name))
+            if change is None:
+                continue
+            used = change.keys if use.keys is None else change.keys & use.keys
+            if not change.whole and not used:
+                continue
+            opt_out = self._opt_out_of(use, change, live)
+            if opt_out is None:
+                uses.append(ChangedUse(use, change))
+            else:
+                self.note(key, opt_out)
+        return uses
+
+    def config_digest(self, live: Json, uses: Sequence[ChangedUse]) -> str | None:
+        """Return what stands for the configuration that the pods will be started with.
+
+        It is made from what identifies the changed objects, never from their content: the digest
+        of a short password would give it away. Another change of the same objects gives another
+        digest.
+
+        :returns: None where no configuration changes.
+        """
+        if not uses:
+            return None
+        parts = {live["metadata"].get("uid", ""), live["metadata"].get("resourceVersion", "")}
+        for use in uses:
+            metadata = self.live.get(use.change.key, {}).get("metadata", {})
+            parts.add(f"{use.change.key}@{metadata.get('resourceVersion', '')}")
+        return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:32]
+
+    def _opt_out_of(self, use: config_references.Use, change: Change, live: Json) -> str | None:
+        key = ObjectKey.of(live)
+        choices = {"its": _opt_out(live), f"{change.key}'s": self.opt_outs[change.key]}
+        for owner, choice in choices.items():
+            if choice == "ignore":
+                return f"{owner} annotation says ignore, so {use.what} does not restart it"
+            if choice == "reload" and use.reach is config_references.Reach.VOLUME:
+                return f"{owner} annotation says reload, so the kubelet refreshes {use.what}"
+            if choice not in _OPT_OUTS:
+                text = f"{owner} annotation {OPT_OUT_ANNOTATION} is neither ignore nor reload"
+                self.note(key, f"{text}: it has no effect")
+        return None
+
+    def note(self, key: ObjectKey, text: str) -> None:
+        """Note something for the operator."""
+        self.notes.append(Note(key, text))
+
+    def refuse_unfit(self, key: ObjectKey, live: Json) -> None:
+        """Raise PlanError where an object is another instance's, being deleted, or paused."""
+        owner = instance_of(live)
+        if self.instance_id and owner and owner != self.instance_id:
+            raise PlanError(
+                f"{key}: expected an object of VNF instance {self.instance_id}, found the label "
+                f"{INSTANCE_LABEL}={owner}: it belongs to another instance, check the namespace"
+            )
+        if live["metadata"].get("deletionTimestamp"):
+            raise PlanError(f"{key}: is being deleted: wait until it is gone, heal, then update")
+        if (kind := kind_of(key)) is not None and (refusal := kind.refusal(live)) is not None:
+            raise PlanError(f"{key}: {refusal}")
+
+
+def reasons_of(uses: Iterable[ChangedUse]) -> tuple[Reason, ...]:
+    """Return why a workload restarts for these uses, each reason once."""
+    return tuple(dict.fromkeys(use.reason for use in uses))
+
+
+def _opt_out(body: Json) -> str:
+    annotations = (body.get("metadata") or {}).get("annotations") or {}
+    return str(annotations.get(OPT_OUT_ANNOTATION, ""))
