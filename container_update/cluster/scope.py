@@ -22,6 +22,7 @@ from container_update.model.objects import (
 from container_update.planning.comparison.renames import manifest_name
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.workloads import ownership
+from container_update.workloads.config_references import uses
 from container_update.workloads.kind import POD, REPLICA_SET
 from container_update.workloads.pod_template import pod_template
 from container_update.workloads.registry import kind_of
@@ -41,12 +42,15 @@ _LONGEST_SELECTOR = 2000
 _MOST_PARTS = 16
 """Of a collection that is read in parts: a list for each of them."""
 
-_POD_SPEC = ("initContainers", "containers", "volumes", "nodeName")
-_CONTAINER = ("name", "image", "restartPolicy")
+_CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+_POD_SPEC = (*_CONTAINERS, "volumes", "nodeName", "imagePullSecrets")
+_CONTAINER = ("name", "image", "restartPolicy", "envFrom")
 _POD_STATUS = ("phase", "reason", "message", "conditions", "podIP", "startTime")
 _CONTAINER_STATUSES = ("initContainerStatuses", "containerStatuses")
 """The fields of a pod with a controller that are judged, shown or told to scripts; nobody writes
 it."""
+_ACCESS_VOLUME = "kube-api-access-"
+"""How the names of the volumes begin that the server adds to pods for their ServiceAccount."""
 
 
 def without_managed_fields(body: Json) -> Json:
@@ -268,13 +272,27 @@ def _judged(pod: Json) -> Json:
     """Return a pod with the fields that are judged."""
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     kept = {name: spec[name] for name in _POD_SPEC if name in spec}
-    for group in ("initContainers", "containers"):
+    for group in _CONTAINERS:
         if group in kept:
-            kept[group] = [_only(_CONTAINER, container) for container in kept[group]]
+            kept[group] = [_judged_container(container) for container in kept[group]]
     if "volumes" in kept:
-        kept["volumes"] = [v for v in kept["volumes"] if v.get("persistentVolumeClaim")]
+        kept["volumes"] = [volume for volume in kept["volumes"] if _is_judged(volume)]
     judged = _only((*_POD_STATUS, *_CONTAINER_STATUSES), status)
     return {**_only(("apiVersion", "kind", "metadata"), pod), "spec": kept, "status": judged}
+
+
+def _judged_container(container: Json) -> Json:
+    """Return a container with what is judged, and its references to ConfigMaps and Secrets."""
+    judged = _only(_CONTAINER, container)
+    references = [env for env in container.get("env") or () if env.get("valueFrom")]
+    return {**judged, "env": references} if references else judged
+
+
+def _is_judged(volume: Json) -> bool:
+    """Tell whether a volume is of a claim or of configuration, but not a token's in every pod."""
+    if str(volume.get("name")).startswith(_ACCESS_VOLUME):
+        return False
+    return bool(volume.get("persistentVolumeClaim") or uses({"volumes": [volume]}))
 
 
 def _only(names: Iterable[str], fields: Mapping[str, Any]) -> Json:

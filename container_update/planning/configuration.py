@@ -22,7 +22,7 @@ from container_update.model.plan import Action, Change, ConfigChange, ConfigUse,
 from container_update.planning.comparison import diff
 from container_update.planning.steps import ConfigStep
 from container_update.planning.steps.config import laid_over
-from container_update.workloads import config_references, pod_template
+from container_update.workloads import config_references, pod_status, pod_template
 from container_update.workloads.registry import kind_of
 
 OPT_OUT_ANNOTATION = "container-update/on-config-change"
@@ -93,9 +93,31 @@ class ConfigPlanner:
             return None
         if live is not None:
             self.refuse_unfit(new.key, live)
+        self._refuse_cached(new, live or (old.body if old else {}), after)
         self.changes[new.key] = change
         self.opt_outs[new.key] = _opt_out(after)
         return replace(step, action=Action[change.how.name], reasons=change.reasons)
+
+    def _refuse_cached(self, new: Manifest, before: Json, after: Json) -> None:
+        """Raise PlanError where an immutable object is to have other content under its name, while
+        a pod that runs refers to it.
+
+        A kubelet reads an immutable object once. New pods get what it has read, as long as any pod
+        on its node refers to that name: kubernetes/kubernetes#119733.
+        """
+        if not before.get("immutable") or diff.content(before) == diff.content(after):
+            return
+        users = sorted(key for key, body in self.live.items() if _may_run_with(new.key, key, body))
+        if users:
+            more = f" and {len(users) - 1} more" if len(users) > 1 else ""
+            raise PlanError(
+                f"{new.key} ({new.source}) is immutable and has other content in the new package: "
+                f"expected no pod that runs and refers to it, found {users[0]}{more}: as "
+                "long as one is on its node, a kubelet gives new pods the old content. Give it a "
+                "new name, which a change of the package takes over (container-update "
+                "change-vnfpkg), and leave out immutable: true where its content is to change "
+                "under its name"
+            )
 
     def _note_what_stays(self, old: Manifest | None, new: Manifest, live: Json | None) -> None:
         known = diff.key_names(new.body) | (diff.key_names(old.body) if old else frozenset())
@@ -171,6 +193,27 @@ class ConfigPlanner:
 def reasons_of(uses: Iterable[ChangedUse]) -> tuple[Reason, ...]:
     """Return why a workload restarts for these uses, each reason once."""
     return tuple(dict.fromkeys(use.reason for use in uses))
+
+
+def _may_run_with(config: ObjectKey, key: ObjectKey, body: Json) -> bool:
+    """Tell whether an object is a pod that runs and refers to a ConfigMap or Secret, or something
+    whose running pods are not read: a Job, or an object of an unknown kind."""
+    if key.namespace != config.namespace or not _may_run(key, body):
+        return False
+    try:
+        uses = config_references.uses(pod_template.pod_spec(body))
+    except (AttributeError, TypeError):
+        return False  # an unknown kind may mean something else by the fields of a pod template
+    return any((use.kind, use.name) == (config.kind, config.name) for use in uses)
+
+
+def _may_run(key: ObjectKey, body: Json) -> bool:
+    kind, status = kind_of(key), body.get("status") or {}
+    if kind is None:
+        return True
+    if kind.is_pod:  # before it has a node, no kubelet knows of it
+        return bool(body["spec"].get("nodeName")) and not pod_status.is_finished(body)
+    return kind.runs_to_completion and bool(status.get("active"))
 
 
 def _opt_out(body: Json) -> str:

@@ -22,7 +22,7 @@ PART_BYTES = 1250
 
 HOLD = "example.com/hold"
 RELEASE_SECONDS = 0.05
-RECREATED = ("fixed", "recreated")
+RECREATED = ("typed", "recreated")
 """The files of the reference update whose objects are deleted and created again."""
 
 ORIGINAL, MIRROR = "original.example/", "mirror.example/"

@@ -43,12 +43,15 @@ OPTIONS = Options(
 NEW_SECRET = "Files/sec.yaml"
 
 
-def _env(config: str) -> str:
-    """Return SETTING from a ConfigMap and TOKEN from an optional Secret."""
+CM, TYPED = "configMapKeyRef: {name: cm, key: setting}", "secretKeyRef: {name: typed, key: setting}"
+
+
+def _env(source: str) -> str:
+    """Return SETTING from a ConfigMap or Secret and TOKEN from an optional Secret."""
     return f"""
 env:
 - name: SETTING
-  valueFrom: {{configMapKeyRef: {{name: {config}, key: setting}}}}
+  valueFrom: {{{source}}}
 - name: TOKEN
   valueFrom: {{secretKeyRef: {{name: sec, key: token, optional: true}}}}
 """
@@ -58,13 +61,13 @@ def _files(value: str, image: str) -> Files:
     on_delete = "updateStrategy: {type: OnDelete}"
     return {
         "cm": config_map("cm", setting=value),
-        "fixed": config_map("fixed", immutable=True, setting=value),
-        "deployment": workload("Deployment", "d", container=_env("cm"), image=image),
-        "replicas": workload("ReplicaSet", "r", container=_env("cm"), image=image, replicas=2),
-        "stateful": workload("StatefulSet", "s", container=_env("fixed")),
-        "daemon": workload("DaemonSet", "o", container=_env("fixed"), spec=on_delete, image=image),
-        "restarted": workload("Pod", "p", container=_env("cm"), image=image),
-        "recreated": workload("Pod", "q", container=_env("fixed")),
+        "typed": secret("typed", kind=f"example.org/{value}", setting=value),
+        "deployment": workload("Deployment", "d", container=_env(CM), image=image),
+        "replicas": workload("ReplicaSet", "r", container=_env(CM), image=image, replicas=2),
+        "stateful": workload("StatefulSet", "s", container=_env(TYPED)),
+        "daemon": workload("DaemonSet", "o", container=_env(TYPED), spec=on_delete, image=image),
+        "restarted": workload("Pod", "p", container=_env(CM), image=image),
+        "recreated": workload("Pod", "q", container=_env(TYPED)),
         "bystander": workload("Deployment", "b"),
     }
 
@@ -88,7 +91,7 @@ def _expected(value: str, image: str, token: str | None) -> Expected:
     }
     config = {
         ("ConfigMap", "cm"): {"setting": value},
-        ("ConfigMap", "fixed"): {"setting": value},
+        ("Secret", "typed"): {"setting": value},
         ("Secret", "sec"): {"token": token} if token else None,
     }
     return Expected(config, runs)

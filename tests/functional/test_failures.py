@@ -100,18 +100,6 @@ def test_a_new_object_is_gone_again_after_a_failure(cnf: Cnf) -> None:
     assert cnf.admin.get(cnf.key("ConfigMap", "cm")) is None
 
 
-def test_an_immutable_config_map_is_recreated_and_restored(cnf: Cnf) -> None:
-    old = config_map(immutable=True, setting="old")
-    new = config_map(immutable=True, setting="new")
-    cnf.instantiate(cm=old, w=workload("Deployment", container=ENV))
-    with pytest.raises(UpdateFailedError):
-        cnf.update({"cm": new, "w": workload("Deployment", container=ENV, image=BAD_IMAGE)})
-    restored = cnf.get("ConfigMap", "cm")
-    assert (restored["data"], restored["immutable"]) == ({"setting": "old"}, True)
-    cnf.update({"cm": new, "w": workload("Deployment", container=ENV)})
-    assert cnf.get("ConfigMap", "cm")["data"] == {"setting": "new"}
-
-
 def test_an_exception_of_a_progress_callback_decides_nothing(
     cnf: Cnf, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -54,7 +54,8 @@ class Config:
 
     kind: str
     name: str
-    immutable: bool
+    retyped: bool
+    """A Secret whose type changes with its content: it is deleted and created."""
     old: Mapping[str, str]
     drifted: Mapping[str, str]
     """What is live when the update begins."""
@@ -62,8 +63,13 @@ class Config:
 
     def manifest(self, data: Mapping[str, str]) -> str:
         if self.kind == "Secret":
-            return secret(self.name, **data)
-        return config_map(self.name, immutable=self.immutable, **data)
+            kind = f"example.org/{'-'.join(data.values())}" if self.retyped else "Opaque"
+            return secret(self.name, kind, **data)
+        return config_map(self.name, **data)
+
+    def touches(self, key: str) -> bool:
+        """Tell whether the update changes what a user of this key gets."""
+        return self.drifted != self.new if self.retyped else self.drifted[key] != self.new[key]
 
 
 @dataclass(frozen=True)
@@ -106,7 +112,7 @@ class Work:
     def running_after(self) -> Running:
         """What runs after the update: the rule of the whole project in two lines."""
         moved = self.old != self.new and self.drifted != self.new
-        touched = any(config.drifted[key] != config.new[key] for config, key in self.uses)
+        touched = any(config.touches(key) for config, key in self.uses)
         after = {_variable(config, key): config.new[key] for config, key in self.uses}
         image = self.new if self.old != self.new else self.drifted
         return Running(image, after if moved or touched else self.env_before(), self.pods)
@@ -162,10 +168,10 @@ DATA = st.fixed_dictionaries({key: st.sampled_from(VALUES) for key in KEYS})
 @st.composite
 def configs(draw: st.DrawFn, number: int) -> Config:
     kind = draw(st.sampled_from(["ConfigMap", "Secret"]))
-    immutable = kind == "ConfigMap" and draw(st.booleans())
+    retyped = kind == "Secret" and draw(st.booleans())
     old = draw(DATA)
-    drifted = old if immutable else draw(st.one_of(st.just(old), DATA))
-    return Config(kind, f"c{number}", immutable, old, drifted, draw(st.one_of(st.just(old), DATA)))
+    drifted = old if retyped else draw(st.one_of(st.just(old), DATA))
+    return Config(kind, f"c{number}", retyped, old, drifted, draw(st.one_of(st.just(old), DATA)))
 
 
 @st.composite

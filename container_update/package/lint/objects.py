@@ -90,14 +90,16 @@ def namespaces(subject: Subject) -> Iterator[Finding]:
 
 
 def recommendations(subject: Subject) -> Iterator[Finding]:
-    """Check what CNF certification recommends."""
+    """Check what makes a CNF easy to update and to look after."""
     for manifest in subject.manifests:
         key, body = manifest.key, manifest.body
-        if key.is_config and key.kind == "ConfigMap" and body.get("immutable") is not True:
+        if key.is_config and body.get("immutable") is True:
             yield Finding.note(
                 manifest.source.of(("immutable",)),
-                f"{key} is not immutable: CNF certification recommends immutable ConfigMaps",
-                "set immutable: true; an update then deletes the ConfigMap and creates it again",
+                f"{key} is immutable: an update cannot give it other content while a pod that "
+                "refers to it runs",
+                "give other content another name, with a change of the package, or leave out"
+                " immutable: true",
             )
     for manifest in subject.workloads:
         labels = (pod_template(manifest.body).get("metadata") or {}).get("labels") or {}

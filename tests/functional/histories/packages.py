@@ -25,23 +25,28 @@ class Family:
         return (1, 2) if self.all_differs else (0, 1, 2)
 
     def _values(self, number: int) -> tuple[str, str, str]:
-        """Return the content of both ConfigMaps, and the image."""
+        """Return the content of the ConfigMap and of the Secret, and the image."""
         if self.all_differs:
             return f"v{number}", f"v{number}", f"app:{number}"
         return f"v{number % 2}", f"v{number // 2}", "app:0"
 
     def files(self, number: int, *, bad: bool = False) -> Files:
         """Return a package; a bad one fails at its end."""
-        setting, fixed, image = self._values(3 if bad else number)
+        setting, typed, image = self._values(3 if bad else number)
         files = {
             "cm": config_map("cm", setting=setting),
-            "fixed": config_map("fixed", immutable=True, setting=fixed),
-            "d": workload("Deployment", "d", image=image, container=_ENV.format(config="cm")),
+            "typed": secret("typed", kind=f"example.org/{typed}", setting=typed),
+            "d": workload(
+                "Deployment",
+                "d",
+                image=image,
+                container=_ENV.format(source="configMapKeyRef: {name: cm"),
+            ),
             "s": workload(
                 "StatefulSet",
                 "s",
                 image="bad:missing" if bad else image,
-                container=_ENV.format(config="fixed"),
+                container=_ENV.format(source="secretKeyRef: {name: typed"),
             ),
         }
         if self.all_differs and (number or bad):
@@ -50,18 +55,18 @@ class Family:
 
     def expected(self, number: int) -> Expected:
         """Return the state that a package describes."""
-        setting, fixed, image = self._values(number)
+        setting, typed, image = self._values(number)
         token = {"token": setting} if self.all_differs and number else None
         seen = {"SETTING": setting} | ({"TOKEN": setting} if token else {})
         return Expected(
             {
                 ("ConfigMap", "cm"): {"setting": setting},
-                ("ConfigMap", "fixed"): {"setting": fixed},
+                ("Secret", "typed"): {"setting": typed},
                 ("Secret", "sec"): token,
             },
             {
                 ("Deployment", "d"): Running(image, seen),
-                ("StatefulSet", "s"): Running(image, {"SETTING": fixed}),
+                ("StatefulSet", "s"): Running(image, {"SETTING": typed}),
             },
         )
 
@@ -69,7 +74,7 @@ class Family:
 _ENV = """
 env:
 - name: SETTING
-  valueFrom: {{configMapKeyRef: {{name: {config}, key: setting}}}}
+  valueFrom: {{{source}, key: setting}}}}
 - name: TOKEN
   valueFrom: {{secretKeyRef: {{name: sec, key: token, optional: true}}}}
 """

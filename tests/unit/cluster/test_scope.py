@@ -39,6 +39,10 @@ def body(key: ObjectKey, uid: str, owner: Json | None = None, **metadata: Any) -
     }
 
 
+CONFIGURATION = {"configMap": {"name": "settings"}}
+ENV = {"name": "B", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "b"}}}
+
+
 def owner(kind: str, name: str, uid: str) -> Json:
     """A reference to a controller."""
     return {"kind": kind, "name": name, "uid": uid}
@@ -48,8 +52,13 @@ def pod(of: Json | None, name: str = "p") -> Json:
     """A pod with more fields than are judged."""
     sent = body(ObjectKey("", "Pod", "n", name), f"uid-of-{name}", of, labels={"app": "web"})
     sent["spec"] = {
-        "containers": [{"name": "main", "image": "web:1", "env": [{"name": "A"}]}],
-        "volumes": [{"name": "a", "configMap": {}}, {"name": "b", "persistentVolumeClaim": CLAIM}],
+        "containers": [{"name": "main", "image": "web:1", "env": [{"name": "A"}, ENV]}],
+        "volumes": [
+            {"name": "a", "emptyDir": {}},
+            {"name": "b", "persistentVolumeClaim": CLAIM},
+            {"name": "c", "configMap": {"name": "settings"}},
+            {"name": "kube-api-access-x", "projected": {"sources": [CONFIGURATION]}},
+        ],
         "tolerations": [{"operator": "Exists"}],
     }
     sent["status"] = {"phase": "Running", "podIP": "10.0.0.1", "conditions": []}
@@ -110,15 +119,18 @@ def test_a_replica_set_by_hand_that_a_deployment_has_adopted_counts_by_its_uid()
     assert scope.keep(pod(owner("ReplicaSet", "odd", "uid-odd"))) is not None
 
 
-def test_of_a_pod_with_a_controller_the_judged_fields_are_kept_and_a_named_one_as_it_is() -> None:
+def test_of_a_pod_with_a_controller_what_is_judged_is_kept_and_a_named_one_as_it_is() -> None:
     scope = Scope([STORE, BARE])
     scope.keep(body(STORE, "uid-store"))
     owned = scope.keep(pod(owner("StatefulSet", "store", "uid-store")))
     assert owned is not None
     assert owned["metadata"]["labels"] == {"app": "web"}
     assert owned["spec"] == {
-        "containers": [{"name": "main", "image": "web:1"}],
-        "volumes": [{"name": "b", "persistentVolumeClaim": CLAIM}],
+        "containers": [{"name": "main", "image": "web:1", "env": [ENV]}],
+        "volumes": [
+            {"name": "b", "persistentVolumeClaim": CLAIM},
+            {"name": "c", "configMap": {"name": "settings"}},
+        ],
     }
     assert owned["status"] == {"phase": "Running", "podIP": "10.0.0.1", "conditions": []}
     named = scope.keep(pod(None, "bare"))

@@ -372,11 +372,6 @@ def test_another_v2_script_than_the_installed_one_is_a_note(v2_package: Path) ->
 
 
 RECOMMENDATIONS = {
-    "ConfigMap default/cm-data is not immutable": (
-        "Files/kubernetes/configmap_1.yaml",
-        "kind: ConfigMap\n",
-        "kind: ConfigMap\nimmutable: true\n",
-    ),
     "the pods of Pod default/env-test1 have no label app.kubernetes.io/name": (
         "Files/kubernetes/pod_env.yaml",
         "metadata:\n",
@@ -406,12 +401,12 @@ LINES = {
         "the pods of Deployment default/deployment1 have no label",
         "labels:",
     ),
-    "a ConfigMap that is not immutable": (
+    "a ConfigMap that is immutable": (
         CONFIG_MAP,
         "kind: ConfigMap\n",
-        "kind: ConfigMap\nimmutable: false\n",
-        "ConfigMap default/cm-data is not immutable",
-        "immutable: false",
+        "kind: ConfigMap\nimmutable: true\n",
+        "ConfigMap default/cm-data is immutable: an update cannot give it other content",
+        "immutable: true",
     ),
     "a Secret of a volume that no manifest has": (
         "Files/kubernetes/pod_volume.yaml",

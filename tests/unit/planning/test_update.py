@@ -84,6 +84,81 @@ def test_configuration_is_compared_with_what_is_live_not_with_the_old_package() 
     assert [str(step.key) for step in drifted.steps] == ["ConfigMap ns/cm"]
 
 
+USED = "containers: [{name: c, envFrom: [{configMapRef: {name: cm}}]}]"
+ON_A_NODE = {**yaml_of(USED), "nodeName": "n"}
+FIXED, FIXED_NEW = {**A1, "immutable": True}, {**A2, "immutable": True}
+
+
+def running(spec: Json, phase: str = "Running", **metadata: Any) -> Json:
+    return {**live(build.workload("Pod", spec), **metadata), "status": {"phase": phase}}
+
+
+def active(kind: str, number: Any) -> Json:
+    return {**live(build.workload(kind, USED)), "status": {"active": number}}
+
+
+REFERRERS: dict[str, tuple[Json, bool]] = {
+    "a pod on a node": (running(ON_A_NODE), True),
+    "one that is being deleted": (running(ON_A_NODE, deletionTimestamp="2026-01-01"), True),
+    "one whose image is missing": (running(ON_A_NODE, "Pending"), True),
+    "one that no node has": (running(yaml_of(USED), "Pending"), False),
+    "one that has ended": (running(ON_A_NODE, "Succeeded"), False),
+    "one that was evicted": (running(ON_A_NODE, "Failed"), False),
+    "one that refers to another": (
+        running({**yaml_of(USED.replace("cm}", "other}")), "nodeName": "n"}), False,
+    ),
+    "one of another namespace": (running(ON_A_NODE, namespace="other"), False),
+    "a Deployment, whose pods are looked at": (live(deployment(USED)), False),
+    "a Job that runs": (active("Job", 1), True),
+    "a Job that is done": (active("Job", 0), False),
+    "a CronJob with a Job that runs": (active("CronJob", [{"name": "j"}]), True),
+    "a CronJob between two Jobs": (active("CronJob", []), False),
+    "an object of an unknown kind": (
+        live({**deployment(USED), "apiVersion": "example.org/v1"}), True,
+    ),
+    "one with something else by that name": (
+        live({**deployment("containers: [{envFrom: x}]"), "apiVersion": "example.org/v1"}), False,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("other", "is_refused"), REFERRERS.values(), ids=REFERRERS)
+def test_what_is_immutable_gets_no_other_content_while_a_pod_that_runs_refers_to_it(
+    other: Json, is_refused: bool
+) -> None:
+    cluster = by_identity(live(FIXED), other)
+    changes = {"other content": FIXED_NEW, "no longer immutable": A1}
+    for new in changes.values():
+        matching = build.matched([FIXED], [new])
+        if is_refused:
+            with pytest.raises(PlanError, match=r"cm \(f.yaml:1\) is immutable .* change-vnfpkg"):
+                make_plan(matching, cluster, namespace="ns")
+        else:
+            (step,) = make_plan(matching, cluster, namespace="ns").steps
+            assert step.action is Action.RECREATE
+
+
+def test_what_was_immutable_and_is_gone_counts_as_well() -> None:
+    pod = running(ON_A_NODE)
+    with pytest.raises(PlanError, match="found Pod ns/w: "):
+        planned([FIXED], [FIXED_NEW], [pod])
+    (step,) = planned([FIXED], [FIXED], [pod]).steps
+    assert step.action is Action.CREATE
+
+
+IN_PLACE = {
+    "it becomes immutable": (A1, FIXED),
+    "its labels change": (FIXED, {**FIXED, "metadata": {"name": "cm", "labels": {"v": "2"}}}),
+    "it is not immutable": (A1, A2),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), IN_PLACE.values(), ids=IN_PLACE)
+def test_a_pod_may_refer_to_what_is_replaced_where(old: Json, new: Json) -> None:
+    (step,) = planned([old], [new], [live(old), running(ON_A_NODE)]).steps
+    assert step.action is Action.REPLACE
+
+
 KEYS = {"a": "1", "b": "1"}
 DRIFTS = {
     "edited": ({"a": "mine", "b": "1"}, ["key a was edited"]),
