@@ -43,7 +43,8 @@ class UpdateRequest:
     def_files: tuple[str, ...] = ()
     """The instance's def-files: paths in the package or URLs. Empty: every manifest it lists."""
     config_paths: tuple[str, ...] = ()
-    """``configmap_secret_paths`` of the request: paths in the new package. May be empty."""
+    """``configmap_secret_paths`` of the request: the files of the new package whose ConfigMaps and
+    Secrets are written, and no others; empty: the packages alone decide."""
     namespace: str = "default"
     """The namespace of manifests that name none."""
     one_namespace: bool = False

@@ -83,20 +83,27 @@ class ConfigPlanner:
         :raises PackageError: a manifest has a value that the server would refuse.
         :raises PlanError: the object is in no state to be changed.
         """
-        diff.stated(new)  # a wrong value is the package's error, not one of the server
         live = self.live.get(new.key)
-        step = laid_over(old, new, live)
-        after = new.body if live is None else step.desired(live)
-        change = diff.config_change(old, new, live, after)
         self._note_what_stays(old, new, live)
+        change = self.change(old, new)
         if change is None:
             return None
+        step = laid_over(old, new, live)
         if live is not None:
             self.refuse_unfit(new.key, live)
-        self._refuse_cached(new, live or (old.body if old else {}), after)
+        self._refuse_cached(new, live or (old.body if old else {}), step.after)
         self.changes[new.key] = change
-        self.opt_outs[new.key] = _opt_out(after)
+        self.opt_outs[new.key] = _opt_out(step.after)
         return replace(step, action=Action[change.how.name], reasons=change.reasons)
+
+    def change(self, old: Manifest | None, new: Manifest) -> Change | None:
+        """Return what the new manifest changes in the live object; None where that is nothing.
+
+        :raises PackageError: the manifest has a value that the server would refuse.
+        """
+        diff.stated(new)  # before anything is made of it
+        step = laid_over(old, new, self.live.get(new.key))
+        return diff.config_change(old, new, step.before, step.after)
 
     def _refuse_cached(self, new: Manifest, before: Json, after: Json) -> None:
         """Raise PlanError where an immutable object is to have other content under its name, while

@@ -91,8 +91,7 @@ def content_diffs(step: Step) -> tuple[KeyDiff, ...]:
     """Return what a step changes in a ConfigMap or Secret, key by key; nothing for other steps."""
     if not isinstance(step, ConfigStep) or step.action is Action.DELETE:
         return ()
-    before = step.before
-    return content_diff(before, step.content if before is None else step.desired(before))
+    return content_diff(step.before, step.after)
 
 
 def change_lines(step: Step) -> list[str]:

@@ -25,6 +25,7 @@ from container_update.model.plan import (
     Plan,
     Reason,
 )
+from container_update.model.requests import CONFIG_PATHS
 from container_update.planning.comparison import diff
 from container_update.planning.comparison.match import Matching
 from container_update.planning.configuration import ChangedUse, ConfigPlanner, Live, reasons_of
@@ -35,6 +36,8 @@ from container_update.planning.steps.stored_images import NOTHING_STORED, Stored
 from container_update.workloads import config_references, pod_template
 from container_update.workloads.kind import pods_in
 from container_update.workloads.registry import ENTRY_POINTS, is_workload, kind_of, known_kind
+
+_UNLISTED = f"{CONFIG_PATHS} does not list that file"
 
 
 def collections(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
@@ -115,7 +118,8 @@ def _ignored(matching: Matching) -> Iterator[Note]:
                 text = f"{change.path} differs and does not take effect ({change.place})"
                 yield Note(old.key, text, change)
     for new in matching.not_added:
-        yield Note(new.key, f"is new in {new.source} and is not created by a modify operation")
+        why = f": {_UNLISTED}, so it" if new.key in matching.unlisted else " and"
+        yield Note(new.key, f"is new in {new.source}{why} is not created by a modify operation")
 
 
 def in_force(matching: Matching) -> Iterator[Manifest]:
@@ -123,7 +127,7 @@ def in_force(matching: Matching) -> Iterator[Manifest]:
     for old, new in matching.pairs:
         if new is None:
             yield old
-        elif old.key.is_config:
+        elif old.key.is_config and old.key not in matching.unlisted:
             yield new
         elif is_workload(old.key):
             body = pod_template.with_images(old.body, pod_template.images(new.body))
@@ -147,6 +151,8 @@ class UpdatePlanner(ConfigPlanner):
         for old, new in matching.pairs:
             if new is None:
                 self.note(old.key, "the new package does not have it: left alone")
+            elif old.key in matching.unlisted:
+                self._note_unlisted(old, new)
             elif old.key.is_config:
                 new_as_created = diff.as_created(new, old, self.live.get(new.key))
                 if step := self.config_step(old, new_as_created):
@@ -156,6 +162,11 @@ class UpdatePlanner(ConfigPlanner):
             if step := self.config_step(None, new):
                 self._refuse_foreign(new)
                 yield step
+
+    def _note_unlisted(self, old: Manifest, new: Manifest) -> None:
+        new_as_created = diff.as_created(new, old, self.live.get(new.key))
+        if self.change(old, new_as_created) is not None:
+            self.note(new.key, f"differs from {new.source}: {_UNLISTED}, so it is not written")
 
     def _note_drift(self, old: Manifest, new: Manifest) -> None:
         """Note what somebody changed in a ConfigMap or Secret that is overwritten now."""

@@ -154,3 +154,23 @@ def test_the_same_update_a_second_time_does_nothing(cnf: Cnf, kind: str) -> None
     pods = cnf.pods(kind, "w")
     assert cnf.update(after).plan.is_empty
     assert cnf.pods(kind, "w") == pods
+
+
+def test_of_listed_files_alone_the_configuration_takes_effect(cnf: Cnf) -> None:
+    def release(value: str) -> dict[str, str]:
+        return {
+            "cm": config_map(setting=value),
+            "other": config_map("other", setting=value),
+            "w": workload("Deployment", container=ENV),
+            "o": workload("Deployment", "o", container=ENV.replace("name: cm", "name: other")),
+        }
+
+    cnf.instantiate(**release("old"))
+    before = cnf.pods("Deployment", "o")
+    cnf.update(release("new"), config_paths=("Files/cm.yaml",))
+    assert cnf.get("ConfigMap", "cm")["data"] == {"setting": "new"}
+    assert cnf.get("ConfigMap", "other")["data"] == {"setting": "old"}
+    assert cnf.pods("Deployment", "o") == before
+    cnf.update(release("new"))
+    assert cnf.get("ConfigMap", "other")["data"] == {"setting": "new"}
+    assert cnf.pods("Deployment", "o") != before

@@ -23,11 +23,15 @@ class Matching:
     pairs: tuple[tuple[Manifest, Manifest | None], ...]
     """Each old manifest with its new one, None where the new package has none."""
     added: tuple[Manifest, ...]
-    """ConfigMaps and Secrets that are new in a listed or kept file: to be created."""
+    """ConfigMaps and Secrets that are new in a listed file, or in a kept one where no file is
+    listed: to be created."""
     not_added: tuple[Manifest, ...]
     """Other objects that are new in a listed or kept file: they do not take effect."""
     def_files: tuple[str, ...]
     """The instance's def-files after the update."""
+    unlisted: frozenset[ObjectKey] = frozenset()
+    """ConfigMaps and Secrets of the new package that the request does not list although it lists
+    files: they are not written."""
 
 
 def index(by_path: ByPath) -> dict[ObjectKey, Manifest]:
@@ -72,13 +76,16 @@ def match(old: ByPath, listed: ByPath, kept: ByPath, others: ByPath) -> Matching
     _refuse_strangers(old_by_key, new_by_key, new_listed)
     _refuse_renamed(old, kept, new_by_key)
     _refuse_lost_files(old, {*kept, *listed}, new_by_key)
+    unlisted = {key for key in new_by_key if key.is_config} - new_listed.keys() if listed else set()
     new_here = [m for m in {**new_kept, **new_listed}.values() if m.key not in old_by_key]
+    added = [m for m in new_here if m.key.is_config and m.key not in unlisted]
     staying = {path for path in kept if not old.get(path)} | {m.source.path for m in new_here}
     return Matching(
         pairs=tuple((m, new_by_key.get(m.key)) for m in old_by_key.values()),
-        added=tuple(m for m in new_here if m.key.is_config),
-        not_added=tuple(m for m in new_here if not m.key.is_config),
+        added=tuple(added),
+        not_added=tuple(m for m in new_here if m not in added),
         def_files=_def_files(old, tuple(listed), new_by_key, staying),
+        unlisted=frozenset(unlisted),
     )
 
 

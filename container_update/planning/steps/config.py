@@ -33,6 +33,11 @@ class ConfigStep(ObjectStep):
 
     stage = Stage.OBJECTS
 
+    @property
+    def after(self) -> Json:
+        """The object after the step, where nobody else writes it."""
+        return self.content if self.before is None else self.desired(self.before)
+
     def desired(self, live: Json) -> Json:
         """Return the live object with the manifest's content; see :class:`ObjectStep`."""
         changed = _with_content(live, self.content, self._keys)

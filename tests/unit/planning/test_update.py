@@ -842,6 +842,27 @@ def test_labels_of_a_workload_that_is_written_are_ignored() -> None:
     assert [note.change and note.change.path for note in plan.ignored] == ["metadata.labels"]
 
 
+def test_of_listed_files_the_configuration_is_written_and_no_other() -> None:
+    """So an operator holds back a change of the package: ``configmap_secret_paths``."""
+    user, same = deployment(USES_A), config_map("same")
+    listed, new = secret("s", {"a": "2"}), config_map("new")
+    matching = build.matched(
+        [A1, secret("s"), same, user], [A2, secret("s"), same, user, new], [listed]
+    )
+    live_objects = by_identity(*map(live, (A1, secret("s"), same, user)))
+    plan = make_plan(matching, live_objects, namespace="ns")
+    unlisted = "configmap_secret_paths does not list that file"
+    assert [str(step.key) for step in plan.steps] == ["Secret ns/s"]
+    assert [str(note) for note in (*plan.notes, *plan.ignored)] == [
+        f"ConfigMap ns/cm: differs from f.yaml:1: {unlisted}, so it is not written",
+        f"ConfigMap ns/new: is new in f.yaml:41: {unlisted}, so it is not created by a modify "
+        "operation",
+    ]
+    in_force = {manifest.key: manifest.body for manifest in plan.manifests}
+    assert in_force[ObjectKey.of(live(A1))] == A1
+    assert in_force[ObjectKey.of(live(listed))] == listed
+
+
 def test_labels_of_configuration_take_effect_and_restart_nothing() -> None:
     labelled = config_map(data=A1["data"], metadata={"labels": {"v": "2"}})
     workload = deployment(USES_A)

@@ -25,7 +25,7 @@ def change_of(new: Manifest, found: Json | None, old: Json | None = None) -> Cha
     before = None if found is None else manifest(found if old is None else old, "old.yaml", 5)
     now = None if found is None else live(found)
     step = laid_over(before, new, now)
-    return diff.config_change(before, new, now, new.body if now is None else step.desired(now))
+    return diff.config_change(before, new, now, step.after)
 
 
 SAME = {

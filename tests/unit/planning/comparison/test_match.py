@@ -75,16 +75,22 @@ def test_the_pairs_keep_the_order_of_the_old_package() -> None:
     ]
 
 
-def test_what_is_new_in_listed_and_kept_files_is_added_if_it_is_configuration() -> None:
-    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
-    found = match(
-        {"f": [CM]},
-        listed={"l": [config_map("listed")]},
-        kept={"f": [CM, secret("kept"), service, config_map("listed")]},
-        others={"o": [config_map("elsewhere")]},
-    )
-    assert sorted(places(found.added)) == ["ConfigMap ns/listed at l:1", "Secret ns/kept at f:11"]
+SERVICE = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+KEPT = {"f": [CM, secret("kept"), SERVICE, config_map("listed")]}
+
+
+def test_what_is_new_in_kept_files_is_added_if_it_is_configuration() -> None:
+    found = match({"f": [CM]}, kept=KEPT, others={"o": [config_map("elsewhere")]})
+    assert sorted(places(found.added)) == ["ConfigMap ns/listed at f:31", "Secret ns/kept at f:11"]
     assert places(found.not_added) == ["Service ns/s at f:21"]
+    assert not found.unlisted
+
+
+def test_where_files_are_listed_the_configuration_of_others_is_neither_added_nor_written() -> None:
+    found = match({"f": [CM]}, listed={"l": [config_map("listed")]}, kept=KEPT)
+    assert places(found.added) == ["ConfigMap ns/listed at l:1"]
+    assert sorted(places(found.not_added)) == ["Secret ns/kept at f:11", "Service ns/s at f:21"]
+    assert {str(key) for key in found.unlisted} == {"ConfigMap ns/x", "Secret ns/kept"}
 
 
 DEF_FILES: dict[str, tuple[Files, dict[str, Files], list[str]]] = {
