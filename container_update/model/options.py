@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from container_update.model.plan import CHANGED_KEYS, CHANGED_OBJECTS
+
 GROUP = "container_update"
 """The section of the configuration file."""
 
@@ -37,12 +39,14 @@ _MIB = 1024 * 1024
 
 
 def _option(
-    default: float | int | bool | tuple[str, ...],
+    default: float | int | bool | str | tuple[str, ...],
     text: str,
     minimum: float | None = None,
     maximum: float | None = None,
+    choices: tuple[str, ...] | None = None,
 ) -> Any:
-    return field(default=default, metadata={"help": text, "min": minimum, "max": maximum})
+    limits = {"min": minimum, "max": maximum, "choices": choices}
+    return field(default=default, metadata={"help": text, **limits})
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,13 @@ class Options:
         60.0,
         "Time in seconds to retry a request if the API server is unreachable or overloaded.",
         0,
+    )
+    restart_for: str = _option(
+        CHANGED_KEYS,
+        "What restarts a workload: changed-keys, a key of a ConfigMap or Secret that its pods use; "
+        "changed-objects, any key of one that they use, for programs that read more of it than "
+        "their manifests declare.",
+        choices=(CHANGED_KEYS, CHANGED_OBJECTS),
     )
     lease_seconds: float = _option(
         60.0,
@@ -161,6 +172,11 @@ class Options:
             if maximum is not None and value > maximum:
                 raise ValueError(
                     f"[{GROUP}] {option.name}: expected at most {maximum:g}, found {value}"
+                )
+            choices = option.metadata["choices"]
+            if choices is not None and value not in choices:
+                raise ValueError(
+                    f"[{GROUP}] {option.name}: expected {' or '.join(choices)}, found {value}"
                 )
 
     def for_vnfm(self) -> Options:

@@ -110,6 +110,10 @@ class Reason:
         return self.text
 
 
+CHANGED_KEYS, CHANGED_OBJECTS = "changed-keys", "changed-objects"
+"""What restarts a workload: a changed key that it uses, or any change of an object that it uses."""
+
+
 @dataclass(frozen=True)
 class Change:
     """A ConfigMap or Secret whose live content is not what the new package says."""
@@ -119,7 +123,8 @@ class Change:
     keys: frozenset[str]
     """The data keys that are added, removed or have another value."""
     whole: bool
-    """Every use counts, whatever its key: the object appears, or its type changed."""
+    """Every use counts, whatever its key: the object appears, its type changed, or ``restart_for``
+    says so."""
     source: Source
     reasons: tuple[Reason, ...] = ()
     """What differs: a reason for each key, never with a value."""

@@ -124,7 +124,7 @@ class GoBack(Goal):
         instance_id: str | None,
     ) -> None:
         self.namespace, self.instance_id = namespace, instance_id
-        self._revision = revision
+        self._revision, self._restart_for = revision, options.restart_for
         self._cluster = RetryingCluster(cluster, options.retry_seconds)
         self._undone: tuple[Revision, ...] = ()
         self._first = _first(self._read(), revision)
@@ -169,6 +169,7 @@ class GoBack(Goal):
             namespace=self.namespace,
             instance_id=self.instance_id,
             stored=stored_images(observed.cluster, unexplained(matched.pairs, live)),
+            restart_for=self._restart_for,
         )
         packages = _packages(self._undone[0], self._undone[-1])
         return replace(undoing.completed(plan, live), packages=packages)

@@ -165,6 +165,7 @@ class Update(Goal):
             namespace=self.namespace,
             instance_id=self.instance_id,
             stored=stored_images(cluster, unexplained(matched.pairs, informer.live)),
+            restart_for=self.options.restart_for,
         )
         self.check()
         return replace(plan, packages=self._identities())

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey, instance_of
-from container_update.model.plan import Action, ImageChange, Note, Plan, Reason, Step
+from container_update.model.plan import CHANGED_KEYS, Action, ImageChange, Note, Plan, Reason, Step
 from container_update.planning import followers, release_labels
 from container_update.planning.comparison import coverage, diff, renames
 from container_update.planning.comparison.package_pair import Packages
@@ -42,13 +42,15 @@ FOLLOWS_PODS = {("", "Service"), ("autoscaling", "HorizontalPodAutoscaler")}
 class ChangePlanner:
     """Decides one change; collects the notes on the way."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         packages: Packages,
         live: Live,
         namespace: str,
         instance_id: str | None,
         stored: StoredImages = NOTHING_STORED,
+        *,
+        restart_for: str = CHANGED_KEYS,
     ) -> None:
         self.packages = packages
         self.stored = stored
@@ -61,7 +63,7 @@ class ChangePlanner:
             named.name: there.name for named, there in self.live_names.items()
         }
         """A Deployment's name in its manifest to its name in the cluster after the change."""
-        self.config = UpdatePlanner(live, instance_id)
+        self.config = UpdatePlanner(live, instance_id, restart_for=restart_for)
         self._staying: list[ObjectKey] = []
         """Old objects that are not in the new package and stay."""
 

@@ -18,7 +18,16 @@ from container_update.model.objects import (
     ObjectKey,
     instance_of,
 )
-from container_update.model.plan import Action, Change, ConfigChange, ConfigUse, Note, Reason
+from container_update.model.plan import (
+    CHANGED_KEYS,
+    CHANGED_OBJECTS,
+    Action,
+    Change,
+    ConfigChange,
+    ConfigUse,
+    Note,
+    Reason,
+)
 from container_update.planning.comparison import diff
 from container_update.planning.steps import ConfigStep
 from container_update.planning.steps.config import laid_over
@@ -69,9 +78,12 @@ class ChangedUse:
 class ConfigPlanner:
     """Decides what becomes of configuration; collects the notes on the way."""
 
-    def __init__(self, live: Live, instance_id: str | None) -> None:
+    def __init__(
+        self, live: Live, instance_id: str | None, restart_for: str = CHANGED_KEYS
+    ) -> None:
         self.live = live
         self.instance_id = instance_id
+        self.restart_for = restart_for
         self.notes: list[Note] = []
         self.changes: dict[ObjectKey, Change] = {}
         self.opt_outs: dict[ObjectKey, str] = {}
@@ -92,7 +104,8 @@ class ConfigPlanner:
         if live is not None:
             self.refuse_unfit(new.key, live)
         self._refuse_cached(new, live or (old.body if old else {}), step.after)
-        self.changes[new.key] = change
+        by_object = self.restart_for == CHANGED_OBJECTS and bool(change.keys)
+        self.changes[new.key] = replace(change, whole=change.whole or by_object)
         self.opt_outs[new.key] = _opt_out(step.after)
         return replace(step, action=Action[change.how.name], reasons=change.reasons)
 

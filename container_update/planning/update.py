@@ -20,6 +20,7 @@ from container_update.model.objects import (
     instance_of,
 )
 from container_update.model.plan import (
+    CHANGED_KEYS,
     ImageChange,
     Note,
     Plan,
@@ -75,23 +76,25 @@ def traffic(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
     )
 
 
-def make_plan(
+def make_plan(  # noqa: PLR0913
     matching: Matching,
     live: Live,
     *,
     namespace: str,
     instance_id: str | None = None,
     stored: StoredImages = NOTHING_STORED,
+    restart_for: str = CHANGED_KEYS,
 ) -> Plan:
     """Return the plan of an update.
 
     :param matching: the old objects with their new manifests.
     :param live: every object of :func:`collections` and of :func:`unknown_workloads`, by identity.
     :param stored: what the server makes of the images of :func:`stored_images.unexplained`.
+    :param restart_for: see :class:`~container_update.model.options.Options`.
     :raises PackageError: a manifest is wrong (a container vanished, a value is no string).
     :raises PlanError: an object is in no state to be changed; the message names it.
     """
-    planner = UpdatePlanner(live, instance_id, stored)
+    planner = UpdatePlanner(live, instance_id, stored, restart_for)
     config = tuple(planner.config_steps(matching))
     steps = (*config, *planner.workload_steps(matching))
     touched = {step.key for step in steps}
@@ -141,9 +144,13 @@ class UpdatePlanner(ConfigPlanner):
     """Decides one update; collects the notes on the way."""
 
     def __init__(
-        self, live: Live, instance_id: str | None, stored: StoredImages = NOTHING_STORED
+        self,
+        live: Live,
+        instance_id: str | None,
+        stored: StoredImages = NOTHING_STORED,
+        restart_for: str = CHANGED_KEYS,
     ) -> None:
-        super().__init__(live, instance_id)
+        super().__init__(live, instance_id, restart_for)
         self.stored = stored
 
     def config_steps(self, matching: Matching) -> Iterator[ConfigStep]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from container_update.model.outcome import Outcome, StepState
-from container_update.model.plan import Action
+from container_update.model.plan import CHANGED_KEYS, CHANGED_OBJECTS, Action
+from container_update.operations.change_package import change_package
 from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.manifests import (
     ENV,
@@ -174,3 +177,23 @@ def test_of_listed_files_alone_the_configuration_takes_effect(cnf: Cnf) -> None:
     cnf.update(release("new"))
     assert cnf.get("ConfigMap", "other")["data"] == {"setting": "new"}
     assert cnf.pods("Deployment", "o") != before
+
+
+@pytest.mark.parametrize("way", ["update", "change"])
+@pytest.mark.parametrize("restart_for", [CHANGED_KEYS, CHANGED_OBJECTS])
+def test_another_key_restarts_who_reads_more_than_it_declares_where_that_is_asked_for(
+    cnf: Cnf, restart_for: str, way: str
+) -> None:
+    user = workload("Deployment", container=ENV)
+    cnf.instantiate(cm=config_map(setting="same", other="old"), w=user)
+    before = cnf.pods("Deployment", "w")
+    files = {"cm": config_map(setting="same", other="new"), "w": user}
+    options = replace(cnf.options, restart_for=restart_for)
+    if way == "update":
+        cnf.update(files, options)
+    else:
+        new = cnf.package({f"{name}.yaml": text for name, text in files.items()})
+        request = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": "RollingUpdate"}}
+        change_package(request, cnf.cluster, options, old=cnf.old, new=new, **cnf.where)
+    assert cnf.get("ConfigMap", "cm")["data"]["other"] == "new"
+    assert (cnf.pods("Deployment", "w") != before) is (restart_for == CHANGED_OBJECTS)

@@ -36,6 +36,10 @@ def _add_argument(group: Any, option: Field[Any]) -> argparse.Action:
     if default is False:
         action = group.add_argument(name, action="store_true", help=text)
         return action
+    if choices := option.metadata["choices"]:
+        help_text = f"{text} (default: {default})"
+        action = group.add_argument(name, choices=choices, default=default, help=help_text)
+        return action
     convert, metavar, words = _kind(option)
     help_text = f"{text} (default: {words})"
     action = group.add_argument(

@@ -123,7 +123,14 @@ class KubernetesStrategy(Strategy):
             for key, new in packages.new.items()
         )
         stored = stored_images(observed.cluster, unexplained(pairs, live))
-        planner = self.planner(packages, live, self.target.namespace, self.job.instance_id, stored)
+        planner = self.planner(
+            packages,
+            live,
+            self.target.namespace,
+            self.job.instance_id,
+            stored,
+            restart_for=self.job.options.restart_for,
+        )
         self._plan = plan = replace(planner.plan(), packages=packages.identities)
         observed.informer.include(step.key for step in object_steps(plan))  # some get other names
         if not plan.is_empty:

@@ -13,7 +13,7 @@ from container_update.cli.reports import json_report, plan_report
 from container_update.cli.reports.lines import text_of
 from container_update.model.errors import PackageError, PlanError
 from container_update.model.objects import Collection, Json, ObjectKey
-from container_update.model.plan import Action, Plan, Step
+from container_update.model.plan import CHANGED_OBJECTS, Action, Plan, Step
 from container_update.planning.comparison.match import match
 from container_update.planning.steps import ConfigStep, RestartStep
 from container_update.planning.update import collections, make_plan
@@ -346,6 +346,31 @@ def test_a_workload_does_not_restart_when(spec: str, config: tuple[Json, Json]) 
     plan = plan_for(deployment(spec), deployment(spec), config=config)
     assert [step.key.kind for step in plan.steps] == [config[0]["kind"]]
     assert [str(key) for key in plan.unchanged] == ["Deployment ns/w"]
+
+
+BY_OBJECT: dict[str, tuple[str, tuple[Json, Json], bool]] = {
+    "another key than the one of its variable": (USES_B, (A1, A2), True),
+    "the key that it uses": (USES_A, (A1, A2), True),
+    "its labels alone": (
+        USES_A, (A1, {**A1, "metadata": {"name": "cm", "labels": {"v": "2"}}}), False,
+    ),
+    "that it becomes immutable": (USES_A, (A1, {**A1, "immutable": True}), False),
+    "nothing": (USES_A, (A1, A1), False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "config", "does"), BY_OBJECT.values(), ids=BY_OBJECT)
+def test_by_the_option_any_change_of_an_object_restarts_who_uses_it(
+    spec: str, config: tuple[Json, Json], does: bool
+) -> None:
+    workloads = deployment(spec), build.workload("Deployment", USES_NONE, "other")
+    plan = make_plan(
+        build.matched([config[0], *workloads], [config[1], *workloads]),
+        by_identity(*map(live, (config[0], *workloads))),
+        namespace="ns",
+        restart_for=CHANGED_OBJECTS,
+    )
+    assert [str(step.key) for step in restarts(plan)] == ["Deployment ns/w"] * does
 
 
 def test_the_live_pod_spec_decides_what_a_workload_uses() -> None:

@@ -47,6 +47,10 @@ WRONG = {
     "an option": ((*PLAN, "--namespce", "x"), "container-update plan: ", "mean --namespace?"),
     "an option that is shortened": ((*PLAN, "--namespac", "x"), "plan: ", "mean --namespace?"),
     "a choice": ((*PLAN, "-o", "jsn"), "-o/--output: expected one of text, json", "mean json?"),
+    "a choice of a setting": (
+        (*PLAN, "--restart-for", "keys"),
+        "--restart-for: expected one of changed-keys, changed-objects", 'found "keys"',
+    ),
     "a duration": ((*PLAN, "--timeout", "5x"), '--timeout: expected a duration', 'found "5x"'),
     "a maximum": (
         ("apply", "--lease-seconds", "2h"),
