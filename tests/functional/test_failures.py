@@ -19,6 +19,7 @@ from container_update.model.errors import (
 from container_update.model.objects import Collection, ObjectKey
 from container_update.model.outcome import Event, StepState
 from container_update.model.plan import Plan
+from container_update.operations.change_package import change_package
 from container_update.operations.resume import resume
 from container_update.operations.update import update
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
@@ -277,3 +278,29 @@ def test_a_new_object_whose_name_another_owner_uses_is_refused(deployed: Cnf) ->
     message = refused(deployed, PlanError, files, config_paths=("Files/taken.yaml",))
     assert "does not have the label" in message
     assert deployed.get("ConfigMap", "taken")["data"] == {"whose": "theirs"}
+
+
+@pytest.mark.parametrize("in_one_file", [True, False], ids=["in its file", "in a file of its name"])
+def test_another_hash_in_a_name_is_refused_and_a_change_of_the_package_does_it(
+    cnf: Cnf, in_one_file: bool
+) -> None:
+    """As kustomize's generators name ConfigMaps by their content."""
+
+    def release(name: str) -> dict[str, str]:
+        user = workload("Deployment", container=ENV.replace("name: cm", f"name: {name}"))
+        settings = config_map(name, setting=name)
+        if in_one_file:
+            return {"all": f"{settings}---\n{user}"}
+        return {"w": user, name: settings}
+
+    cnf.instantiate(**release("cm-1"))
+    before = cnf.pods("Deployment", "w")
+    with pytest.raises(PackageError, match=r"cm-2 .*cm-1 .*\(change-vnfpkg\)"):
+        cnf.update(release("cm-2"))
+    assert cnf.pods("Deployment", "w") == before
+    new = cnf.package({f"{name}.yaml": text for name, text in release("cm-2").items()})
+    request = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": "RollingUpdate"}}
+    change_package(request, cnf.cluster, cnf.options, old=cnf.old, new=new, **cnf.where)
+    assert cnf.admin.get(cnf.key("ConfigMap", "cm-1")) is None
+    assert cnf.get("ConfigMap", "cm-2")["data"] == {"setting": "cm-2"}
+    assert not before.keys() & cnf.pods("Deployment", "w").keys()

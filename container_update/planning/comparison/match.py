@@ -11,9 +11,14 @@ from dataclasses import dataclass
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Manifest, ObjectKey
+from container_update.workloads import config_references, pod_template
+from container_update.workloads.registry import is_workload
 
 ByPath = Mapping[str, tuple[Manifest, ...]]
 """Def-file to the manifests it holds, in the order of the list of def-files."""
+
+
+_CHANGE = "change the package as a whole (change-vnfpkg), which creates and deletes"
 
 
 @dataclass(frozen=True)
@@ -64,8 +69,8 @@ def match(old: ByPath, listed: ByPath, kept: ByPath, others: ByPath) -> Matching
     :param kept: the new package's files at the paths of old def-files, where they are there.
     :param others: the new package's remaining def-files; may be empty where *unmatched* is.
     :raises PackageError: an object is there twice, a listed object is none of the CNF's, a
-        ConfigMap or Secret was renamed, or a def-file is gone from the new package with objects
-        that are nowhere else.
+        ConfigMap or Secret was renamed, alone or with the references to it, or a def-file is gone
+        from the new package with objects that are nowhere else.
     """
     old_by_key = index(old)
     new_listed, new_kept = index(listed), index(kept)
@@ -75,6 +80,7 @@ def match(old: ByPath, listed: ByPath, kept: ByPath, others: ByPath) -> Matching
     new_by_key = {**index(needed), **new_kept, **new_listed}
     _refuse_strangers(old_by_key, new_by_key, new_listed)
     _refuse_renamed(old, kept, new_by_key)
+    _refuse_renamed_references(old_by_key, new_by_key)
     _refuse_lost_files(old, {*kept, *listed}, new_by_key)
     unlisted = {key for key in new_by_key if key.is_config} - new_listed.keys() if listed else set()
     new_here = [m for m in {**new_kept, **new_listed}.values() if m.key not in old_by_key]
@@ -112,7 +118,8 @@ def _refuse_strangers(
         if lost:
             raise PackageError(
                 f"{what} no object of the CNF, and {lost[0]} ({old[lost[0]].source}) is nowhere in "
-                "the new package: kind, namespace and name cannot be changed, name it as before"
+                f"the new package: kind, namespace and name cannot be changed, name it as before"
+                f" or {_CHANGE}"
             )
         if key.namespace not in namespaces:
             raise PackageError(
@@ -132,8 +139,32 @@ def _refuse_renamed(old: ByPath, kept: ByPath, new: Mapping[ObjectKey, Manifest]
             raise PackageError(
                 f"{strange[0].source}: {strange[0].key} is no object of the CNF, and "
                 f"{lost[0].key} ({lost[0].source}) is nowhere in the new package: kind, namespace "
-                "and name cannot be changed, name it as before or add the new one in another file"
+                "and name cannot be changed, name it as before, add the new one in another file, "
+                f"or {_CHANGE}"
             )
+
+
+def _refuse_renamed_references(
+    old: Mapping[ObjectKey, Manifest], new: Mapping[ObjectKey, Manifest]
+) -> None:
+    """Raise PackageError where a workload refers to another ConfigMap or Secret in place of one
+    that is gone, as with a hash in its name: an update changes no references."""
+    for key in [key for key in old if is_workload(key) and key in new]:
+        before, after = _references(old[key]), _references(new[key])
+        for gone in sorted((before - after) & old.keys() - new.keys()):
+            if others := sorted(each for each in after - before if each.kind == gone.kind):
+                raise PackageError(
+                    f"{new[key].source}: {key} refers to {others[0]} in place of {gone} "
+                    f"({old[gone].source}), which is nowhere in the new package: kind, namespace "
+                    f"and name cannot be changed, name it as before or {_CHANGE}"
+                )
+
+
+def _references(workload: Manifest) -> frozenset[ObjectKey]:
+    return frozenset(
+        ObjectKey("", use.kind, workload.key.namespace, use.name)
+        for use in config_references.uses(pod_template.pod_spec(workload.body))
+    )
 
 
 def _refuse_lost_files(
@@ -144,7 +175,8 @@ def _refuse_lost_files(
             if path not in there and manifest.key not in new:
                 raise PackageError(
                     f"{path}: the new package does not have this def-file, and {manifest.key} of "
-                    "it is in no other file: put the file back, or the object into another def-file"
+                    "it is in no other file: put the file back, put the object into another "
+                    f"def-file, or {_CHANGE}"
                 )
 
 

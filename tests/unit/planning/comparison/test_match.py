@@ -93,6 +93,14 @@ def test_where_files_are_listed_the_configuration_of_others_is_neither_added_nor
     assert {str(key) for key in found.unlisted} == {"ConfigMap ns/x", "Secret ns/kept"}
 
 
+def user(*names: str) -> Json:
+    """A Deployment that refers to these ConfigMaps."""
+    sources = ", ".join(f"{{configMapRef: {{name: {name}}}}}" for name in names)
+    return workload(
+        "Deployment", f"containers: [{{name: c, image: i, envFrom: [{sources}]}}]", "user"
+    )
+
+
 DEF_FILES: dict[str, tuple[Files, dict[str, Files], list[str]]] = {
     "the same files": (
         {"f": [CM], "g": [SECRET]}, {"kept": {"f": [CM], "g": [SECRET]}}, ["f", "g"],
@@ -209,6 +217,30 @@ REFUSED: dict[str, tuple[Files, dict[str, Files], list[str]]] = {
         {"f": [CM], "g": [DEPLOYMENT]}, {"kept": {"f": [CM]}},
         ["g: the new package does not have this def-file", "Deployment ns/d"],
     ),
+    "a ConfigMap with another hash, in another kept file": (
+        {"f": [user("x-1"), config_map("x-1")], "g": [DEPLOYMENT]},
+        {"kept": {"f": [user("x-2")], "g": [DEPLOYMENT, config_map("x-2")]}},
+        ["f:1: Deployment ns/user refers to ConfigMap ns/x-2 in place of ConfigMap ns/x-1 (f:11)",
+         "change-vnfpkg"],
+    ),
+    "a ConfigMap with another hash, in a new file": (
+        {"f": [user("x-1"), config_map("x-1")]},
+        {"kept": {"f": [user("x-2")]}, "others": {"o": [config_map("x-2")]}},
+        ["refers to ConfigMap ns/x-2 in place of ConfigMap ns/x-1 (f:11)", "change-vnfpkg"],
+    ),
+    "a ConfigMap with another hash, in files with its name": (
+        {"f": [user("x-1")], "x-1": [config_map("x-1")]},
+        {"kept": {"f": [user("x-2")]}, "others": {"x-2": [config_map("x-2")]}},
+        ["refers to ConfigMap ns/x-2 in place of ConfigMap ns/x-1 (x-1:1)", "change-vnfpkg"],
+    ),
+    "a ConfigMap with another hash, in its file": (
+        {"f": [user("x-1"), config_map("x-1")]},
+        {"kept": {"f": [user("x-2"), config_map("x-2")]}}, ["change-vnfpkg"],
+    ),
+    "a listed ConfigMap with another hash": (
+        {"f": [user("x-1"), config_map("x-1")]},
+        {"kept": {"f": [user("x-2")]}, "listed": {"l": [config_map("x-2")]}}, ["change-vnfpkg"],
+    ),
 }  # fmt: skip
 
 
@@ -221,6 +253,16 @@ def test_a_package_is_refused_for(old: Files, new: dict[str, Files], words: list
 
 
 ACCEPTED: dict[str, tuple[Files, dict[str, Files]]] = {
+    "a workload that refers to another one beside the old one": (
+        {"f": [user("x-1"), config_map("x-1")]},
+        {"kept": {"f": [user("x-2"), config_map("x-1"), config_map("x-2")]}},
+    ),
+    "a workload that refers no more to one that is gone": (
+        {"f": [user("x-1"), config_map("x-1")]}, {"kept": {"f": [user()]}},
+    ),
+    "a workload that refers to another one of others": (
+        {"f": [user("theirs-1")]}, {"kept": {"f": [user("theirs-2")]}},
+    ),
     "an additional ConfigMap in a listed file": (
         {"f": [CM]}, {"listed": {"l": [config_map("y")]}, "kept": {"f": [CM]}},
     ),
