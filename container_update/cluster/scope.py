@@ -289,10 +289,12 @@ def _judged_container(container: Json) -> Json:
 
 
 def _is_judged(volume: Json) -> bool:
-    """Tell whether a volume is of a claim or of configuration, but not a token's in every pod."""
+    """Tell whether a volume is of a claim, an image or configuration, but not a token's in every
+    pod."""
     if str(volume.get("name")).startswith(_ACCESS_VOLUME):
         return False
-    return bool(volume.get("persistentVolumeClaim") or uses({"volumes": [volume]}))
+    own = volume.get("persistentVolumeClaim") or volume.get("image")
+    return bool(own or uses({"volumes": [volume]}))
 
 
 def _only(names: Iterable[str], fields: Mapping[str, Any]) -> Json:

@@ -23,19 +23,35 @@ class ConfigChange(enum.Enum):
     """Deleted and created: it is immutable, or the type changes, which the server refuses."""
 
 
+VOLUME = "volume "
+"""How a volume's name begins among those of containers, which have no spaces: it has an image too.
+"""
+
+
+def image_place(name: str, *, init: bool = False) -> str:
+    """Return what has an image in words: 'container web', 'volume models'."""
+    role = "" if name.startswith(VOLUME) else "init container " if init else "container "
+    return f"{role}{name}"
+
+
 @dataclass(frozen=True)
 class ImageChange:
-    """A container whose image the new package changes."""
+    """A container, or a volume with an image, whose image the new package changes."""
 
     container: str
+    """Its name; of a volume after :data:`VOLUME`."""
     old: str
     new: str
     init: bool = False
     """It is an init container that runs to its end (not a sidecar)."""
 
+    @property
+    def place(self) -> str:
+        """The container or volume in words."""
+        return image_place(self.container, init=self.init)
+
     def __str__(self) -> str:
-        role = "init container" if self.init else "container"
-        return f"{role} {self.container}: image {self.old} -> {self.new}"
+        return f"{self.place}: image {self.old} -> {self.new}"
 
 
 @dataclass(frozen=True)

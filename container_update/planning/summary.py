@@ -124,8 +124,7 @@ def _field_lines(step: Step) -> Iterator[str]:
     for reason in step.reasons:
         cause = reason.cause
         if isinstance(cause, ImageChange):
-            role = "init container" if cause.init else "container"
-            yield f"@@ {role} {printable(cause.container)} @@"
+            yield f"@@ {printable(cause.place)} @@"
             yield from _pair("image", cause.old, cause.new)
         elif isinstance(cause, FieldChange):
             yield from _pair(cause.path, cause.old, cause.new)

@@ -25,6 +25,7 @@ from container_update.model.plan import (
     Note,
     Plan,
     Reason,
+    image_place,
 )
 from container_update.model.requests import CONFIG_PATHS
 from container_update.planning.comparison import diff
@@ -253,17 +254,17 @@ class UpdatePlanner(ConfigPlanner):
             if now is None:
                 self._container_gone(old, name, change)
             elif change is None and now != image:
-                text = f"container {name} has image {now}, both packages say {image}: left alone"
+                text = f"{image_place(name)} has image {now}, both packages say {image}: left alone"
                 self.note(old.key, f"drift: {text}")
             elif change is not None and now not in (change.new, stored.get(name)):
                 if now != image:
-                    text = f"container {name} had image {now}, the old package says {image}"
+                    text = f"{image_place(name)} had image {now}, the old package says {image}"
                     self.note(old.key, f"drift: {text}")
                 effective.append(replace(change, old=now))
         return effective
 
     def _container_gone(self, old: Manifest, name: str, change: ImageChange | None) -> None:
-        text = f"container {name} of {old.source} is not in the live object"
+        text = f"{image_place(name)} of {old.source} is not in the live object"
         if change is not None:
             raise PlanError(f"{old.key}: {text}, so its image cannot change: heal the VNF first")
         self.note(old.key, f"drift: {text}")

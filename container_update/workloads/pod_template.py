@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from container_update.model.objects import Json
+from container_update.model.plan import VOLUME
 from container_update.workloads.kind import WorkloadKind
 from container_update.workloads.registry import kind_of_body
 
@@ -54,12 +55,20 @@ def claims(workload: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def image_volumes(spec: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
+    """Yield each volume that is an image: (its name among those of containers, its ``image``)."""
+    for volume in spec.get("volumes") or ():
+        image = volume.get("image") if isinstance(volume, dict) else None
+        if isinstance(image, dict):
+            yield f"{VOLUME}{volume.get('name')}", image
+
+
 def images(workload: Mapping[str, Any]) -> dict[str, str]:
-    """Return container name to image, init containers too, of a workload or its manifest."""
-    return {
-        str(container.get("name")): str(container.get("image", ""))
-        for _, container in containers(pod_spec(workload))
-    }
+    """Return container name to image of a workload or its manifest; init containers too, and
+    volumes that are an image."""
+    spec = pod_spec(workload)
+    found = {str(each.get("name")): str(each.get("image", "")) for _, each in containers(spec)}
+    return found | {name: str(image.get("reference", "")) for name, image in image_volumes(spec)}
 
 
 def runs_to_its_end(group: str, container: Mapping[str, Any]) -> bool:
@@ -71,11 +80,15 @@ def runs_to_its_end(group: str, container: Mapping[str, Any]) -> bool:
 
 
 def with_images(workload: Json, images: Mapping[str, str]) -> Json:
-    """Return a copy in which the containers named in *images* have those images."""
+    """Return a copy in which the containers and volumes named in *images* have those images."""
     changed = copy.deepcopy(workload)
-    for _, container in containers(pod_spec(changed)):
+    spec = pod_spec(changed)
+    for _, container in containers(spec):
         if container.get("name") in images:
             container["image"] = images[str(container["name"])]
+    for name, image in image_volumes(spec):
+        if name in images:
+            image["reference"] = images[name]
     return changed
 
 

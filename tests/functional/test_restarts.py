@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -197,3 +198,30 @@ def test_another_key_restarts_who_reads_more_than_it_declares_where_that_is_aske
         change_package(request, cnf.cluster, options, old=cnf.old, new=new, **cnf.where)
     assert cnf.get("ConfigMap", "cm")["data"]["other"] == "new"
     assert (cnf.pods("Deployment", "w") != before) is (restart_for == CHANGED_OBJECTS)
+
+
+def volume_images(cnf: Cnf, names: Iterable[str]) -> list[str]:
+    """Return the images that these pods have as volumes."""
+    volumes = [volume for name in names for volume in cnf.get("Pod", name)["spec"]["volumes"]]
+    return [volume["image"]["reference"] for volume in volumes if "image" in volume]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_image_of_a_volume_restarts_its_pods_as_that_of_a_container_does(
+    kind: str, cnf: Cnf
+) -> None:
+    def release(tag: str) -> dict[str, str]:
+        pod = f"volumes: [{{name: models, image: {{reference: 'models:{tag}'}}}}]"
+        return {"w": workload(kind, pod=pod, replicas=2)}
+
+    cnf.instantiate(**release("1"))
+    before = cnf.pods(kind, "w")
+    outcome = cnf.update(release("2"))
+    reasons = [str(reason) for result in outcome.results for reason in result.step.reasons]
+    assert reasons == ["volume models: image models:1 -> models:2"]
+    after = cnf.pods(kind, "w")
+    assert not {pod.uid for pod in before.values()} & {pod.uid for pod in after.values()}
+    assert volume_images(cnf, after) == ["models:2"] * len(before)
+    assert cnf.plan(release("2")).is_empty
+    cnf.undo()
+    assert volume_images(cnf, cnf.pods(kind, "w")) == ["models:1"] * len(before)

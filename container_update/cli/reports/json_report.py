@@ -87,8 +87,12 @@ def reason_dicts(reason: Reason) -> Iterator[dict[str, Any]]:
         for key in cause.keys or (None,):
             yield {"text": str(reason), **_named(cause.object), "key": key, "path": cause.path}
     elif isinstance(cause, ImageChange):
-        path = f"{'init container' if cause.init else 'container'} {cause.container}: image"
-        yield {"text": str(reason), "path": path, "old": cause.old, "new": cause.new}
+        yield {
+            "text": str(reason),
+            "path": f"{cause.place}: image",
+            "old": cause.old,
+            "new": cause.new,
+        }
     elif isinstance(cause, KeyChange):
         yield {"text": str(reason), "key": cause.key, "change": cause.how}
     elif isinstance(cause, FieldChange):

@@ -16,12 +16,14 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import FieldPath, Json, Manifest
 from container_update.model.plan import (
     HIDDEN,
+    VOLUME,
     Change,
     ConfigChange,
     FieldChange,
     ImageChange,
     KeyChange,
     Reason,
+    image_place,
 )
 from container_update.workloads import pod_template
 from container_update.workloads.registry import is_workload
@@ -199,27 +201,36 @@ def _details(now: Content, desired: Content) -> Iterator[Reason]:
 
 
 def image_changes(old: Manifest, new: Manifest) -> tuple[ImageChange, ...]:
-    """Return the containers of the old manifest that the new one gives another image, in order.
+    """Return the containers and volumes of the old manifest that the new one gives another image,
+    in order.
+
+    A volume that is no image any more is a field that does not take effect.
 
     :raises PackageError: a container of the old manifest is not in the new one, or has no image.
     """
     desired = pod_template.images(new.body)
+    run_once = {
+        str(container.get("name"))
+        for group, container in pod_template.containers(pod_template.pod_spec(old.body))
+        if pod_template.runs_to_its_end(group, container)
+    }
+    there = [name for name in desired if not name.startswith(VOLUME)]
     changes = []
-    for group, container in pod_template.containers(pod_template.pod_spec(old.body)):
-        name, image = str(container.get("name")), str(container.get("image", ""))
+    for name, image in pod_template.images(old.body).items():
+        if name not in desired and name.startswith(VOLUME):
+            continue
         if name not in desired:
             raise PackageError(
                 f"{new.source}: {new.key}: expected a container {name} as in {old.source}, found "
-                f"{', '.join(desired) or 'none'}: containers are matched by name, so keep the name"
+                f"{', '.join(there) or 'none'}: containers are matched by name, so keep the name"
             )
         if image and not desired[name]:
             raise PackageError(
-                f"{new.source}: {new.key}: container {name}: expected an image, as in "
+                f"{new.source}: {new.key}: {image_place(name)}: expected an image, as in "
                 f"{old.source}, found none"
             )
         if desired[name] != image:
-            init = pod_template.runs_to_its_end(group, container)
-            changes.append(ImageChange(name, image, desired[name], init))
+            changes.append(ImageChange(name, image, desired[name], name in run_once))
     return tuple(changes)
 
 

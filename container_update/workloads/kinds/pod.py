@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from container_update.model.objects import Json
-from container_update.model.plan import Action, ImageChange
+from container_update.model.plan import VOLUME, Action, ImageChange
 from container_update.workloads import pod_status
 from container_update.workloads.config_references import Reach, Use
 from container_update.workloads.kind import WorkloadKind
@@ -28,7 +28,7 @@ class Pod(WorkloadKind):
         changed = {change.container for change in images}
         in_place = (
             images
-            and not any(change.init for change in images)
+            and not any(change.init or change.container.startswith(VOLUME) for change in images)
             and not pod_status.is_finished(live)
             and all(use.reach is not Reach.POD and use.containers <= changed for use in uses)
         )

@@ -57,6 +57,7 @@ def pod(of: Json | None, name: str = "p") -> Json:
             {"name": "a", "emptyDir": {}},
             {"name": "b", "persistentVolumeClaim": CLAIM},
             {"name": "c", "configMap": {"name": "settings"}},
+            {"name": "d", "image": {"reference": "models:1"}},
             {"name": "kube-api-access-x", "projected": {"sources": [CONFIGURATION]}},
         ],
         "tolerations": [{"operator": "Exists"}],
@@ -130,6 +131,7 @@ def test_of_a_pod_with_a_controller_what_is_judged_is_kept_and_a_named_one_as_it
         "volumes": [
             {"name": "b", "persistentVolumeClaim": CLAIM},
             {"name": "c", "configMap": {"name": "settings"}},
+            {"name": "d", "image": {"reference": "models:1"}},
         ],
     }
     assert owned["status"] == {"phase": "Running", "podIP": "10.0.0.1", "conditions": []}

@@ -131,7 +131,9 @@ def test_what_is_immutable_gets_no_other_content_while_a_pod_that_runs_refers_to
     for new in changes.values():
         matching = build.matched([FIXED], [new])
         if is_refused:
-            with pytest.raises(PlanError, match=r"cm \(f.yaml:1\) is immutable .*\(change-vnfpkg\)"):
+            with pytest.raises(
+                PlanError, match=r"cm \(f.yaml:1\) is immutable .*\(change-vnfpkg\)"
+            ):
                 make_plan(matching, cluster, namespace="ns")
         else:
             (step,) = make_plan(matching, cluster, namespace="ns").steps

@@ -212,6 +212,32 @@ def test_images_are_compared_by_the_containers_names(kind: str) -> None:
     )
 
 
+VOLUMES = "containers: [{{name: a, image: app:1}}]\nvolumes: [{{name: a, {}}}, {{name: v, {}}}]"
+
+
+def volumes(first: str, second: str, kind: str = "Deployment") -> Manifest:
+    """A workload with these two volumes."""
+    return manifest(workload(kind, VOLUMES.format(first, second)))
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Deployment", "CronJob"])
+def test_a_volume_with_an_image_is_compared_by_its_name_as_a_container_is(kind: str) -> None:
+    old, new = (volumes(f"image: {{reference: {tag}}}", "emptyDir: {}", kind) for tag in "xy")
+    (change,) = diff.image_changes(old, new)
+    assert (change, str(change)) == (ImageChange("volume a", "x", "y"), "volume a: image x -> y")
+    assert diff.field_changes(old, new) == ()
+
+
+def test_a_volume_that_becomes_or_was_an_image_is_a_field_that_differs() -> None:
+    image, empty = "image: {reference: x}", "emptyDir: {}"
+    old, new = volumes(image, empty), volumes(empty, image)
+    assert diff.image_changes(old, new) == ()
+    assert [change.path for change in diff.field_changes(old, new)] == [
+        f"{T}.volumes[a].image",
+        f"{T}.volumes[v].image",
+    ]
+
+
 def test_another_order_of_containers_is_no_change() -> None:
     new = with_images("Deployment", {})
     new["spec"]["template"]["spec"]["containers"].reverse()
