@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -867,6 +868,18 @@ def test_labels_of_a_workload_that_is_written_are_ignored() -> None:
     new["metadata"]["labels"] = {"v": "2"}
     plan = plan_for(deployment(USES_NONE), new)
     assert [note.change and note.change.path for note in plan.ignored] == ["metadata.labels"]
+
+
+def test_a_namespace_that_does_not_count_is_listed() -> None:
+    moved = build.manifest(config_map(data=A1["data"], metadata={"namespace": "other"}))
+    old = build.manifest(A1)
+    plan = make_plan(
+        match({"f": (old,)}, {}, {"f": (replace(moved, key=old.key),)}, {}),
+        by_identity(live(A1)),
+        namespace="ns",
+    )
+    assert plan.is_empty
+    assert [note.change and note.change.path for note in plan.ignored] == ["metadata.namespace"]
 
 
 def test_of_listed_files_the_configuration_is_written_and_no_other() -> None:
