@@ -38,7 +38,8 @@ from container_update.model.errors import (
     UpdateInProgressError,
 )
 from container_update.model.objects import Collection, Json, ObjectKey
-from container_update.model.operation import DAMAGED, Phase, name_of
+from container_update.model.operation import Phase, name_of
+from container_update.model.packing import DAMAGED
 
 LOG = logging.getLogger(__name__)
 

@@ -27,10 +27,9 @@ from container_update.model.operation import (
     OperationRecord,
     Phase,
     from_bytes,
-    packed,
     to_bytes,
-    unpacked,
 )
+from container_update.model.packing import packed, unpacked
 from container_update.model.plan import Action
 from container_update.planning.steps import ObjectStep
 from container_update.planning.steps.codec import step_to_dict

@@ -7,15 +7,12 @@ adds to the record what its own steps need.
 from __future__ import annotations
 
 import enum
-import gzip
 import hashlib
-import json
 import logging
 import os
 import re
 import socket
 import uuid
-import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -25,12 +22,12 @@ from typing import Any, TypeVar
 
 from container_update.model.errors import (
     NextStep,
-    PlanError,
     UndoIncompleteError,
     UpdateInProgressError,
 )
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Outcome, StepState
+from container_update.model.packing import packed, unpacked
 from container_update.model.plan import Step
 
 LOG = logging.getLogger(__name__)
@@ -199,18 +196,6 @@ def refuse_incomplete(record: OperationRecord, outcome: Outcome) -> None:
         raise UndoIncompleteError(outcome, f"operation {record.operation} was being undone")
 
 
-MAX_BYTES = 64 * 1024 * 1024
-"""Of a record before it is compressed: what is larger is neither written nor read. Who may write
-into the VNF's namespace can write a record, of which a few bytes stand for gigabytes."""
-
-DAMAGED = (
-    *(AttributeError, LookupError, TypeError, ValueError),
-    *(EOFError, OSError, RecursionError, zlib.error),
-)
-"""What the reading of a record may raise that somebody else wrote."""
-
-_GZIP = 16 + zlib.MAX_WBITS
-
 # --- bytes --------------------------------------------------------------------------------------
 
 
@@ -235,7 +220,7 @@ def from_bytes(data: bytes, version: int) -> tuple[dict[str, Any], Json]:
     """Return the record's first five attributes, and everything that :func:`to_bytes` was given.
 
     :raises UpdateInProgressError: another version of this program wrote it.
-    :raises: one of :data:`DAMAGED`: somebody else wrote it.
+    :raises: one of :data:`.packing.DAMAGED`: somebody else wrote it.
     """
     content: Json = unpacked(data)
     if (found := int(content["format"])) != version:
@@ -259,29 +244,3 @@ def _line(value: object) -> str:
     if not isinstance(value, str) or not value.isprintable():
         raise ValueError("expected one line of text")
     return value
-
-
-def packed(content: object) -> bytes:
-    """Return plain values as compressed JSON.
-
-    :raises PlanError: it is more than :func:`unpacked` reads.
-    """
-    text = json.dumps(content).encode()
-    if len(text) > MAX_BYTES:
-        raise PlanError(
-            f"expected at most {MAX_BYTES} bytes of what is needed to undo the operation, found "
-            f"{len(text)}: change less at once"
-        )
-    return gzip.compress(text, mtime=0)
-
-
-def unpacked(data: bytes) -> Any:
-    """Return what :func:`packed` was given.
-
-    :raises: one of :data:`DAMAGED`: somebody else wrote it.
-    """
-    unpacker = zlib.decompressobj(wbits=_GZIP)
-    text = unpacker.decompress(data, MAX_BYTES)
-    if not unpacker.eof:
-        raise ValueError(f"expected at most {MAX_BYTES} bytes, all of them")
-    return json.loads(text)

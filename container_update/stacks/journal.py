@@ -33,7 +33,8 @@ from container_update.model.errors import (
     UpdateInProgressError,
 )
 from container_update.model.objects import Json
-from container_update.model.operation import DAMAGED, name_of
+from container_update.model.operation import name_of
+from container_update.model.packing import DAMAGED
 from container_update.stacks.client import Heat, heat_minutes, reference
 from container_update.stacks.hold import Clock, Holder, is_free, tags_of
 from container_update.stacks.record import Record, decode, encode

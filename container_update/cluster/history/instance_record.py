@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from container_update.cluster.history.revision import object_key, texts
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, Source
-from container_update.model.operation import DAMAGED, packed, unpacked
+from container_update.model.packing import DAMAGED, packed, unpacked
 from container_update.model.plan import Plan
 from container_update.model.requests import PackageIdentity
 

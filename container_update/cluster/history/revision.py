@@ -17,7 +17,7 @@ from typing import Any
 
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, ObjectKey
-from container_update.model.operation import DAMAGED, packed, unpacked
+from container_update.model.packing import DAMAGED, packed, unpacked
 from container_update.model.plan import UNDO, UPDATE
 from container_update.model.requests import PackageIdentity
 from container_update.planning.comparison import diff

@@ -17,7 +17,7 @@ from container_update.cluster.journal import Journal
 from container_update.cluster.journal_secret import digest
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json, ObjectKey
-from container_update.model.operation import MAX_BYTES
+from container_update.model.packing import MAX_BYTES
 from tests.unit.fakes import FakeCluster
 
 KEY = ObjectKey("", "Secret", "ns", "container-update-i")

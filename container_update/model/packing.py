@@ -1,0 +1,48 @@
+"""Plain values as compressed JSON, within a bound that holds for writer and reader. Pure."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from typing import Any
+
+from container_update.model.errors import PlanError
+
+MAX_BYTES = 64 * 1024 * 1024
+"""Of a record before it is compressed: what is larger is neither written nor read. Who may write
+into the VNF's namespace can write a record, of which a few bytes stand for gigabytes."""
+
+DAMAGED = (
+    *(AttributeError, LookupError, TypeError, ValueError),
+    *(EOFError, OSError, RecursionError, zlib.error),
+)
+"""What the reading of a record may raise that somebody else wrote."""
+
+_GZIP = 16 + zlib.MAX_WBITS
+
+
+def packed(content: object) -> bytes:
+    """Return plain values as compressed JSON.
+
+    :raises PlanError: it is more than :func:`unpacked` reads.
+    """
+    text = json.dumps(content).encode()
+    if len(text) > MAX_BYTES:
+        raise PlanError(
+            f"expected at most {MAX_BYTES} bytes of what is needed to undo the operation, found "
+            f"{len(text)}: change less at once"
+        )
+    return gzip.compress(text, mtime=0)
+
+
+def unpacked(data: bytes) -> Any:
+    """Return what :func:`packed` was given.
+
+    :raises: one of :data:`DAMAGED`: somebody else wrote it.
+    """
+    unpacker = zlib.decompressobj(wbits=_GZIP)
+    text = unpacker.decompress(data, MAX_BYTES)
+    if not unpacker.eof:
+        raise ValueError(f"expected at most {MAX_BYTES} bytes, all of them")
+    return json.loads(text)
