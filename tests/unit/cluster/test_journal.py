@@ -27,6 +27,7 @@ from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
     LeaseLostError,
+    PlanError,
     UpdateInProgressError,
 )
 from container_update.model.objects import Collection, Manifest, ObjectKey, Source
@@ -733,3 +734,20 @@ def test_a_goal_does_not_depend_on_the_order_of_files_nor_on_the_version() -> No
     assert record_module.digest_of([one]) != record_module.digest_of([two])
     text = json.dumps([[str(each.key), each.body] for each in (one, two)], sort_keys=True)
     assert record_module.digest_of([one, two]) == hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("place", "bound", "told"),
+    [
+        ("container_update.model.packing.MAX_BYTES", 100, "at most 100 bytes of what is needed"),
+        ("container_update.cluster.journal.MAX_PARTS", 2, "a journal of at most 2 Secrets, found"),
+    ],
+)
+def test_one_that_nobody_would_read_is_not_written(
+    place: str, bound: int, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = FakeCluster()
+    monkeypatch.setattr(place, bound)
+    with pytest.raises(PlanError, match=told):
+        written(cluster, 1_500_000)
+    assert not any(key.kind == "Secret" for key in cluster.objects)
