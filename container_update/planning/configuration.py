@@ -125,7 +125,7 @@ class ConfigPlanner:
         A kubelet reads an immutable object once. New pods get what it has read, as long as any pod
         on its node refers to that name: kubernetes/kubernetes#119733.
         """
-        if not before.get("immutable") or diff.content(before) == diff.content(after):
+        if not before.get("immutable") or diff.stated(new, before) == diff.content(after):
             return
         users = sorted(key for key, body in self.live.items() if _may_run_with(new.key, key, body))
         if users:

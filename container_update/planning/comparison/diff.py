@@ -49,8 +49,8 @@ _FIELDS = {
 
 def key_names(body: Mapping[str, Any]) -> frozenset[str]:
     """Return the keys of a ConfigMap or Secret, live or from a manifest."""
-    fields = _FIELDS.get(str(body.get("kind")), {})
-    return frozenset(str(key) for field in fields for key in body.get(field) or ())
+    entries = [body.get(field) for field in _FIELDS.get(str(body.get("kind")), ())]
+    return frozenset(str(key) for each in entries if isinstance(each, Mapping) for key in each)
 
 
 def content(body: Mapping[str, Any]) -> Content:

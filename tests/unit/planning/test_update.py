@@ -162,6 +162,20 @@ def test_a_pod_may_refer_to_what_is_replaced_where(old: Json, new: Json) -> None
     assert step.action is Action.REPLACE
 
 
+@pytest.mark.parametrize("wrong", [5, ["a"], "text", {"port": 8080}], ids=str)
+@pytest.mark.parametrize("immutable", [True, False])
+def test_content_that_is_none_is_an_error_of_the_package(wrong: Any, immutable: bool) -> None:
+    bad = {**A1, "data": wrong, "immutable": immutable}
+    with pytest.raises(PackageError, match=r"^f.yaml:1: ConfigMap ns/cm: data"):
+        planned([A1], [bad], [live(A1)])
+    gone = [live(deployment(USES_A)), running(ON_A_NODE)]
+    if immutable:
+        with pytest.raises(PackageError, match=r"^f.yaml:1: ConfigMap ns/cm: data"):
+            planned([bad], [A2], gone)
+    else:
+        assert not planned([bad], [A2], [live(A1)]).is_empty
+
+
 KEYS = {"a": "1", "b": "1"}
 DRIFTS = {
     "edited": ({"a": "mine", "b": "1"}, ["key a was edited"]),
