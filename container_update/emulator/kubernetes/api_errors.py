@@ -17,7 +17,8 @@ class ApiError(Exception):
     """A request that is answered with an error.
 
     :param code: the HTTP status.
-    :param reason: the machine-readable reason ('NotFound', 'Conflict', ...).
+    :param reason: the machine-readable reason ('NotFound', 'Conflict', ...); '': the answer is the
+        message as plain text.
     :param message: the sentence for people.
     :param details: the Status object's ``details``; None: it has none.
     :param retry_after: seconds for the ``Retry-After`` header; None: no such header.
@@ -132,9 +133,20 @@ def not_found(group: str, plural: str, name: str) -> ApiError:
 
 
 def no_such_resource() -> ApiError:
-    """Return a 404: the server serves nothing at this path."""
+    """Return a 404: a group of the server's own serves nothing at this path."""
     message = "the server could not find the requested resource"
     return ApiError(404, "NotFound", message, {})
+
+
+def no_such_path() -> ApiError:
+    """Return a 404: no group of the server's own is at this path. It is plain text."""
+    return ApiError(404, "", "404 page not found")
+
+
+def not_supported(group: str, plural: str, verb: str) -> ApiError:
+    """Return a 405: the resource does not allow the verb, now or ever."""
+    message = f'{verb} is not supported on resources of kind "{_qualified(plural, group)}"'
+    return ApiError(405, "MethodNotAllowed", message, {"group": group, "kind": plural})
 
 
 def already_exists(group: str, plural: str, name: str, is_deleting: bool) -> ApiError:

@@ -18,8 +18,13 @@ from container_update.emulator import clock
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import api_errors, names, rules
 from container_update.emulator.kubernetes.api_errors import ApiError
-from container_update.emulator.kubernetes.objects import is_deleting
-from container_update.emulator.kubernetes.resources import Catalogue, Resource, of_definition
+from container_update.emulator.kubernetes.objects import condition_of, is_deleting
+from container_update.emulator.kubernetes.resources import (
+    ESTABLISHED,
+    Catalogue,
+    Resource,
+    of_definition,
+)
 from container_update.emulator.kubernetes.rules import quota
 
 __all__ = ["ApiError", "Registry", "Subscriber"]
@@ -35,6 +40,8 @@ FIRST_VERSION = 1000
 """Versions start here: a watch from '1' is too old, as on a server that has run for long."""
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+"""Holds a deleted CustomResourceDefinition until its objects are gone."""
 _PROPAGATION_FINALIZERS = {"Foreground": FOREGROUND, "Orphan": ORPHAN}
 
 
@@ -95,6 +102,7 @@ class Registry:
     def create(self, resource: str, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
         """Create an object and return it as stored."""
         kind = self.catalogue[resource]
+        self._check_definition(kind)
         self._check_namespace(kind, namespace, body)
         body = self._admitted(kind, body)
         new = rules.new_object(kind, namespace, body, self.get)
@@ -193,6 +201,11 @@ class Registry:
 
     # --- checks ---------------------------------------------------------------------------------
 
+    def _check_definition(self, kind: Resource) -> None:
+        definition = self.get("customresourcedefinitions", "", kind.key)
+        if definition is not None and is_deleting(definition):
+            raise api_errors.not_supported(kind.group, kind.plural, "create")
+
     def _check_namespace(self, kind: Resource, namespace: str, body: Json) -> None:
         stated = (body.get("metadata") or {}).get("namespace")
         if stated and stated != namespace:
@@ -272,7 +285,7 @@ class Registry:
         metadata["resourceVersion"] = str(self._version)
         space = self._objects.setdefault(kind.key, {}).setdefault(metadata.get("namespace", ""), {})
         space[metadata["name"]] = new
-        if kind.key == "customresourcedefinitions":
+        if kind.key == "customresourcedefinitions" and condition_of(new, ESTABLISHED):
             self.catalogue.serve(of_definition(new))
         self._notify(event, kind.key, new, old)
         return new
@@ -331,6 +344,8 @@ def _marked_as_deleted(
         metadata["deletionGracePeriodSeconds"] = grace
     if kind.key == "namespaces":
         new["status"] = {**old.get("status", {}), "phase": "Terminating"}
+    if kind.key == "customresourcedefinitions" and not is_deleting(old):
+        metadata["finalizers"] = [*metadata.get("finalizers", []), CLEANUP]
     return new
 
 

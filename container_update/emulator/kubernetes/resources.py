@@ -9,6 +9,8 @@ from typing import Any
 
 from container_update.emulator.json_type import Json
 
+ESTABLISHED = "Established"
+"""The condition of a CustomResourceDefinition whose objects are served."""
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
@@ -185,6 +187,8 @@ BUILT_IN: tuple[Resource, ...] = (
     _in_group("discovery.k8s.io", "endpointslices", "EndpointSlice", generation=True),
 )  # fmt: skip
 """The kinds of Kubernetes 1.36 that are served from the start."""
+
+BUILT_IN_GROUPS = frozenset(kind.group for kind in BUILT_IN if kind.group)
 
 
 def of_definition(definition: Json) -> Resource:

@@ -22,7 +22,7 @@ from container_update.workloads.readiness import Baseline, State
 from tests import packages, plugins
 from tests.functional import role
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
-from tests.functional.conftest import REAL
+from tests.functional.conftest import REAL, until
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.rollouts.controller import DEFINITION, HASH_LABEL
 
@@ -35,6 +35,12 @@ def rollout(image: str = IMAGES[0], spec: str = "") -> str:
     return text.replace("apps/v1", "argoproj.io/v1alpha1").replace("Deployment", "Rollout")
 
 
+def is_established(definition: Json | None) -> bool:
+    """Tell whether the server serves what was defined."""
+    conditions = ((definition or {}).get("status") or {}).get("conditions") or ()
+    return any(entry["type"] == "Established" for entry in conditions)
+
+
 @pytest.fixture(autouse=True)
 def served(cnf: Cnf) -> None:
     """The cluster has the kind, and the account that updates may read and write it."""
@@ -43,6 +49,7 @@ def served(cnf: Cnf) -> None:
         if REAL:
             pytest.skip("the cluster has no Argo Rollouts")
         cnf.admin.create(DEFINITION)
+    until(lambda: is_established(cnf.admin.get(definition)))
     bound = cnf.admin.get(role.key(cnf.namespace))
     assert bound is not None
     verbs = ["get", "list", "watch", "update"]

@@ -32,6 +32,7 @@ from container_update.emulator.kubernetes.api.watching import Source, stream
 from container_update.emulator.kubernetes.api.writing import WriteRequest
 from container_update.emulator.kubernetes.api_errors import ApiError
 from container_update.emulator.kubernetes.registry import Registry
+from container_update.emulator.kubernetes.resources import BUILT_IN_GROUPS
 from container_update.emulator.kubernetes.watches import Watches
 
 _OPEN_TO_ALL = ("/healthz", "/livez", "/readyz", "/version")
@@ -97,7 +98,7 @@ class Server(HttpServer):
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         target = parse_path(request.path, self._registry.catalogue)
-        if target is None and request.method == "POST":
+        if request.method == "POST" and request.path.startswith(reviews.PREFIX):
             return await self._review(request)
         if target is None:
             return self._about_the_server(request)
@@ -166,16 +167,25 @@ class Server(HttpServer):
 
     def _about_the_server(self, request: web.Request) -> web.Response:
         path = request.path.rstrip("/")
+        if request.method == "POST":
+            raise _nothing_at(path)
         if path.startswith(("/healthz", "/livez", "/readyz")):
             return web.Response(text="ok")
         in_one = representation(request.headers.get("Accept", "")) is Representation.DISCOVERY
         document = discovery.document(self._registry.catalogue, path, request.host, in_one)
         if document is None:
-            raise api_errors.no_such_resource()
+            raise _nothing_at(path)
         response = _json(200, document)
         if document.get("kind") == Representation.DISCOVERY.value:
             response.headers["Content-Type"] = _AGGREGATED
         return response
+
+
+def _nothing_at(path: str) -> ApiError:
+    """Return the 404 for a path; a client turns both into the same sentence."""
+    root, group = [*path.split("/")[1:], ""][:2]
+    is_own = root == "api" or (root == "apis" and group in BUILT_IN_GROUPS)
+    return api_errors.no_such_resource() if is_own else api_errors.no_such_path()
 
 
 async def _body(request: web.Request) -> Any:
@@ -218,6 +228,8 @@ def _json(status: int, body: Json) -> web.Response:
 
 
 def _error_response(error: ApiError) -> web.Response:
+    if not error.reason:
+        return web.Response(status=error.code, text=f"{error.message}\n")
     response = _json(error.code, error.status())
     if error.retry_after is not None:
         response.headers["Retry-After"] = str(error.retry_after)

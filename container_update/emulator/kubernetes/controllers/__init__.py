@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.controllers.base import Context, Controller, Handler
+from container_update.emulator.kubernetes.controllers.definitions import Definitions
 from container_update.emulator.kubernetes.controllers.disruption import DisruptionBudgets
 from container_update.emulator.kubernetes.controllers.endpoints import EndpointSlices
 from container_update.emulator.kubernetes.controllers.garbage import GarbageCollector
@@ -26,6 +27,7 @@ from container_update.emulator.kubernetes.registry import Registry
 
 _KINDS: tuple[type[Controller], ...] = (
     Namespaces,
+    Definitions,
     Deployments,
     ReplicaSets,
     DaemonSets,

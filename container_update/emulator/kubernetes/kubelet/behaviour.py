@@ -1,4 +1,4 @@
-"""How the emulated nodes behave: delays and failures for tests and demos."""
+"""How the emulated nodes and controllers behave: delays and failures for tests and demos."""
 
 from __future__ import annotations
 
@@ -61,6 +61,8 @@ class Behaviour:
     backoff_limit_seconds: float = 300.0
     volume_refresh_seconds: float = 60.0
     """From a change of a ConfigMap or Secret to the change of the files mounted from it."""
+    definition_seconds: float = 0.3
+    """From a new CustomResourceDefinition until its objects are served."""
     bad_images: list[str] = field(default_factory=lambda: ["*missing*"])
     """Patterns of images that cannot be pulled."""
     flaky_images: dict[str, int] = field(default_factory=dict)

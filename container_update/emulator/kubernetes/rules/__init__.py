@@ -48,7 +48,7 @@ def complete_new(kind: Resource, new: Json) -> None:
     if kind.key == "namespaces":
         new["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
     if kind.key == "customresourcedefinitions":
-        initial_status.establish(new)
+        new["status"] = initial_status.of_definition(new)
 
 
 def changed_object(kind: Resource, old: Json, body: Json, subresource: str) -> Json:

@@ -159,12 +159,21 @@ def _namespace(new: Json) -> None:
     new.setdefault("spec", {}).setdefault("finalizers", ["kubernetes"])
 
 
+def _definition(new: Json) -> None:
+    spec = new.setdefault("spec", {})
+    names = spec.setdefault("names", {})
+    kind = names.get("kind", "")
+    _fill(names, singular=kind.lower(), listKind=f"{kind}List")
+    spec.setdefault("conversion", {"strategy": "None"})
+
+
 def _autoscaler(new: Json) -> None:
     new.setdefault("spec", {}).setdefault("minReplicas", 1)
 
 
 _DEFAULTS: Mapping[str, Callable[[Json], None]] = {
     "cronjobs": _cron_job,
+    "customresourcedefinitions": _definition,
     "daemonsets": _daemon_set,
     "deployments": _deployment,
     "horizontalpodautoscalers": _autoscaler,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from container_update.emulator import clock
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.objects import new_condition
-from container_update.emulator.kubernetes.resources import Resource
+from container_update.emulator.kubernetes.resources import ESTABLISHED, Resource
 
 _INITIAL: Mapping[str, Json] = {
     "cronjobs": {},
@@ -62,19 +62,25 @@ def quality_of_service(spec: Json) -> str:
     return "Guaranteed"
 
 
-def establish(definition: Json) -> None:
-    """Set the status of a CustomResourceDefinition, which is served as soon as it is stored."""
-    names = definition["spec"]["names"]
-    definition["status"] = {
-        "acceptedNames": copy.deepcopy(names),
-        "storedVersions": [
-            version["name"] for version in definition["spec"]["versions"] if version.get("storage")
-        ],
+def of_definition(definition: Json) -> Json:
+    """Return the status of a new CustomResourceDefinition, which is not served yet."""
+    versions = definition["spec"]["versions"]
+    return {
+        "acceptedNames": {"plural": "", "kind": ""},
+        "storedVersions": [entry["name"] for entry in versions if entry.get("storage")],
+    }
+
+
+def established(definition: Json) -> Json:
+    """Return the status of a CustomResourceDefinition whose objects are served."""
+    return {
+        **definition["status"],
+        "acceptedNames": copy.deepcopy(definition["spec"]["names"]),
         "conditions": [
             new_condition(kind, "True", reason, message, clock.stamp())
             for kind, reason, message in (
                 ("NamesAccepted", "NoConflicts", "no conflicts found"),
-                ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+                (ESTABLISHED, "InitialNamesAccepted", "the initial names have been accepted"),
             )
         ],
     }

@@ -239,9 +239,23 @@ def _service(new: Json, old: Json | None) -> list[FieldError]:
     return problems
 
 
+def _definition(new: Json, _old: Json | None) -> list[FieldError]:
+    spec, name = new["spec"], new["metadata"].get("name", "")
+    problems = []
+    if name != f"{spec['names'].get('plural', '')}.{spec.get('group', '')}":
+        why = 'must be spec.names.plural+"."+spec.group'
+        problems.append(invalid_value("metadata.name", name, why))
+    for index, version in enumerate(spec.get("versions", [])):
+        if not (version.get("schema") or {}).get("openAPIV3Schema"):
+            field = f"spec.versions[{index}].schema.openAPIV3Schema"
+            problems.append(required(field, "schemas are required"))
+    return problems
+
+
 _CHECKS: Mapping[str, Check] = {
     "configmaps": _config_map,
     "cronjobs": _cron_job,
+    "customresourcedefinitions": _definition,
     "daemonsets": _daemon_set,
     "deployments": _deployment,
     "jobs": _job,

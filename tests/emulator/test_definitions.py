@@ -1,0 +1,131 @@
+"""CustomResourceDefinitions: when their objects are served, and what goes with them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
+from tests.emulator.client import Answer, Api, eventually
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+ONE = f"{DEFINITIONS}/things.example.org"
+THINGS = "/apis/example.org/v1/namespaces/default/things"
+THING = {"metadata": {"name": "t"}, "spec": {"empty": [], "none": None}, "status": {"x": 1}}
+SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+
+
+def definition(**spec: Any) -> Any:
+    version = {"name": "v1", "served": True, "storage": True, "schema": SCHEMA}
+    names = {"plural": "things", "kind": "Thing"}
+    about = {"group": "example.org", "scope": "Namespaced", "names": names, "versions": [version]}
+    return {"metadata": {"name": "things.example.org"}, "spec": about | spec}
+
+
+def conditions(answer: Answer) -> dict[str, str]:
+    given = answer.body["status"].get("conditions", [])
+    return {entry["type"]: entry["status"] for entry in given}
+
+
+@pytest.fixture
+def behaviour() -> Behaviour:
+    """Definitions are not served until a test says so."""
+    return Behaviour(definition_seconds=3600)
+
+
+@pytest.fixture
+def api(behaviour: Behaviour) -> Iterator[Api]:
+    """A client of a cluster with that behaviour."""
+    with EmbeddedCluster(behaviour=behaviour) as running:
+        client = Api(running)
+        yield client
+        client.close()
+
+
+@pytest.fixture
+def served(api: Api, behaviour: Behaviour) -> Api:
+    """A client of a cluster that serves things."""
+    behaviour.definition_seconds = 0
+    assert api.post(DEFINITIONS, definition()).status == 201
+    eventually(lambda: api.get(THINGS).status, lambda status: status == 200, "things are served")
+    return api
+
+
+def test_a_new_definition_is_not_served_yet(api: Api) -> None:
+    created = api.post(DEFINITIONS, definition())
+    assert created.status == 201
+    assert created.body["status"] == {
+        "acceptedNames": {"kind": "", "plural": ""},
+        "storedVersions": ["v1"],
+    }
+    for answer in (
+        api.get(THINGS), api.get(f"{THINGS}/t"), api.post(THINGS, THING), api.delete(f"{THINGS}/t"),
+        api.get("/apis/example.org/v1"), api.get("/apis/example.org"),
+    ):  # fmt: skip
+        assert (answer.status, answer.body) == (404, "404 page not found\n")
+        assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+    groups = {entry["name"] for entry in api.get("/apis").body["groups"]}
+    assert "example.org" not in groups
+
+
+def test_an_established_definition_is_served(served: Api) -> None:
+    answer = served.get(ONE)
+    assert conditions(answer) == {"NamesAccepted": "True", "Established": "True"}
+    assert answer.body["status"]["acceptedNames"]["listKind"] == "ThingList"
+    assert served.post(THINGS, THING).status == 201
+    stored = served.get(f"{THINGS}/t").body
+    assert (stored["kind"], stored["apiVersion"]) == ("Thing", "example.org/v1")
+    assert stored["spec"] == {"empty": [], "none": None}
+    resources = served.get("/apis/example.org/v1").body["resources"]
+    assert [entry["name"] for entry in resources] == ["things"]
+
+
+def test_an_established_definition_stays_served_when_it_changes(served: Api) -> None:
+    changed = definition(names={"plural": "things", "kind": "Thing", "shortNames": ["th"]})
+    assert served.put(ONE, changed).status == 200
+    [resource] = served.get("/apis/example.org/v1").body["resources"]
+    assert resource["shortNames"] == ["th"]
+
+
+def test_the_objects_of_a_deleted_definition_are_deleted(served: Api) -> None:
+    held = THING | {"metadata": {"name": "held", "finalizers": ["example.org/mine"]}}
+    for body in (THING, held):
+        assert served.post(THINGS, body).status == 201
+    assert served.delete(ONE).body["metadata"]["deletionTimestamp"]
+    eventually(
+        lambda: [item["metadata"]["name"] for item in served.get(THINGS).body["items"]],
+        lambda names: names == ["held"],
+        "the object that nothing holds is deleted",
+    )
+    refused = served.post(THINGS, {"metadata": {"name": "late"}})
+    assert (refused.status, refused.body["reason"]) == (405, "MethodNotAllowed")
+    served.patch(f"{THINGS}/held", {"metadata": {"finalizers": []}})
+    eventually(lambda: served.get(ONE).status, lambda status: status == 404, "it is gone")
+    assert served.get(THINGS).body == "404 page not found\n"
+    assert served.post(DEFINITIONS, definition()).status == 201
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            definition(names={"plural": "other", "kind": "Thing"}),
+            'metadata.name: Invalid value: "things.example.org": must be '
+            'spec.names.plural+"."+spec.group',
+        ),
+        (
+            definition(versions=[{"name": "v1", "served": True, "storage": True}]),
+            "spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required",
+        ),
+    ],
+)
+def test_a_wrong_definition_is_refused(api: Api, body: Any, message: str) -> None:
+    answer = api.post(DEFINITIONS, body)
+    assert answer.status == 422
+    assert message in answer.body["message"]
+
+
+def test_an_object_in_a_namespace_that_does_not_exist_is_refused(api: Api) -> None:
+    answer = api.post("/api/v1/namespaces/none/configmaps", {"metadata": {"name": "c"}})
+    assert (answer.status, answer.body["reason"]) == (404, "NotFound")
+    assert answer.body["message"] == 'namespaces "none" not found'
