@@ -593,6 +593,46 @@ def test_pods_that_a_quota_refuses_are_reported_and_created_when_there_is_room(k
     scenario()
 
 
+NO_ACCOUNT = (
+    'is forbidden: error looking up service account rec/none: serviceaccount "none" not found'
+)
+WITHOUT_ACCOUNT = {
+    "deployments": rf'Error creating: pods "w-\w+-" {NO_ACCOUNT}',
+    "replicasets": f'Error creating: pods "w-" {NO_ACCOUNT}',
+    "daemonsets": f'Error creating: pods "w-" {NO_ACCOUNT}',
+    "jobs": f'Error creating: pods "w-" {NO_ACCOUNT}',
+    "statefulsets": f'create Pod w-0 in StatefulSet w failed error: pods "w-0" {NO_ACCOUNT}',
+}
+
+
+@pytest.mark.parametrize("kind", WITHOUT_ACCOUNT)
+def test_pods_without_their_service_account_are_reported_until_it_is_there(kind: str) -> None:
+    """The Event is about what owns the pods: for a Deployment its ReplicaSet."""
+
+    @on_stage
+    async def scenario(stage: Stage) -> None:
+        body = workload(kind, "w", None if kind in ("daemonsets", "jobs") else 1)
+        spec = body["spec"]["template"]["spec"]
+        spec["serviceAccountName"] = "none"
+        if kind == "jobs":
+            del body["spec"]["selector"]
+            spec["restartPolicy"] = "Never"
+        stage.create(kind, body)
+
+        def event() -> Json:
+            events = [event for event in stage.stored("events") if event["type"] == "Warning"]
+            return events[0] if events else {"count": 0}
+
+        await stage.until(lambda: event()["count"] > 1)
+        assert re.fullmatch(WITHOUT_ACCOUNT[kind], event()["message"])
+        owner = "ReplicaSet" if kind == "deployments" else stage.get(kind, "w")["kind"]
+        assert (event()["reason"], event()["involvedObject"]["kind"]) == ("FailedCreate", owner)
+        stage.create("serviceaccounts", {"metadata": {"name": "none"}})
+        await stage.until(lambda: stage.stored("pods", "w-"))
+
+    scenario()
+
+
 @pytest.mark.parametrize("kind", ["deployments", "daemonsets", "statefulsets"])
 def test_a_changed_annotation_of_the_template_alone_gives_new_pods(kind: str) -> None:
     @on_stage

@@ -40,7 +40,8 @@ def _account(pod: Json, account_name: str, lookup: Lookup) -> Json:
             f"error looking up service account {metadata['namespace']}/{account_name}: "
             f'serviceaccount "{account_name}" not found'
         )
-        raise forbidden("", "pods", metadata.get("name", ""), why, [])
+        name = metadata.get("name") or metadata.get("generateName", "")
+        raise forbidden("", "pods", name, why, [])
     return account or {}  # the default one is created a little later than its namespace
 
 

@@ -1,0 +1,55 @@
+"""A new workload whose pods cannot run: the change ends early or says why, and is undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from container_update.model.errors import UpdateFailedError
+from tests.functional.change_vnfpkg.conftest import kubernetes_site
+from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
+from tests.functional.change_vnfpkg.site import V1, V2, Arguments, ContractSite
+from tests.functional.manifests import workload
+from tests.functional.upgrade_types import UPGRADE_TYPES
+
+Site = KubernetesContractSite
+KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Pod")
+
+
+@pytest.fixture(params=UPGRADE_TYPES)
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ContractSite]:
+    """A VNF with the old release, for each strategy."""
+    with kubernetes_site(request.param, request, tmp_path) as contract_site:
+        contract_site.instantiate(V1)
+        yield contract_site
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pods_without_their_service_account_end_the_change_with_the_servers_words(
+    site: Site, kind: str
+) -> None:
+    site.shape = Shape(more={"x.yaml": workload(kind, "x", pod="serviceAccountName: none")})
+    with pytest.raises(UpdateFailedError) as raised:
+        site.change(V2)
+    message = str(raised.value)
+    assert 'serviceaccount "none" not found' in message
+    assert "not ready in time" not in message
+    assert site.is_at("v1")
+
+
+MISSING = "volumes: [{name: v, secret: {secretName: gone}}]"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_secret_that_is_missing_is_named(site: Site, kind: str) -> None:
+    site.shape = Shape(more={"x.yaml": workload(kind, "x", pod=MISSING)})
+    with pytest.raises(UpdateFailedError) as raised:
+        site.change(V2, Arguments(options={"timeout": 2}))
+    (failed,) = [result for result in raised.value.outcome.results if result.diagnosis]
+    assert failed.step.key.name == "x"
+    assert failed.diagnosis is not None
+    assert "FailedMount" in failed.diagnosis.events[0]
+    assert '"gone" not found' in failed.diagnosis.events[0]
+    assert site.is_at("v1")
