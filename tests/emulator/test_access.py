@@ -174,3 +174,30 @@ def test_the_administrator_may_act_as_another(account):
 def test_a_review_without_a_namespace_is_refused(account):
     assert account.asks("POST", f"{REVIEWS}/selfsubjectrulesreviews", {"spec": {}}).status == 400
     assert account.asks("POST", f"{REVIEWS}/nothing", {}).status == 404
+
+
+@pytest.mark.parametrize("plural", ["subjectaccessreviews", "localsubjectaccessreviews"])
+def test_the_administrator_can_review_what_another_may(account, plural):
+    account.bind(rule("get", "pods"))
+    where = "/namespaces/rec" if plural.startswith("local") else ""
+    attributes = {"verb": "get", "resource": "pods", "namespace": "rec"}
+    body = {"spec": {"user": USER, "resourceAttributes": attributes}}
+    path = f"{REVIEWS}{where}/{plural}"
+    assert account.api.post(path, body).body["status"] == {"allowed": True}
+    body["spec"]["user"] = "somebody"
+    assert account.api.post(path, body).body["status"] == {"allowed": False}
+    assert account.asks("POST", path, body).status == 403
+    assert account.api.get(path).status == 405
+
+
+def test_a_token_tells_its_owner(account):
+    reviews = "/apis/authentication.k8s.io/v1"
+    answer = account.asks("POST", f"{reviews}/selfsubjectreviews", {})
+    assert answer.body["status"] == {"userInfo": {"username": USER}}
+    for token, status in (
+        (account.api.cluster.token,
+         {"authenticated": True, "user": {"username": "kubernetes-admin"}}),
+        ("none", {"user": {}, "error": "invalid bearer token"}),
+    ):  # fmt: skip
+        answer = account.api.post(f"{reviews}/tokenreviews", {"spec": {"token": token}})
+        assert answer.body["status"] == status

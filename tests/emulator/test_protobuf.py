@@ -63,6 +63,31 @@ def test_jobs_and_cron_jobs(kubectl: Kubectl) -> None:
     assert kubectl.json("cronjob", "c")["spec"]["schedule"] == "0 0 1 1 *"
 
 
+CREATED = [
+    ("role r --verb=get --resource=pods,deployments.apps", "{.rules[*].resources}",
+     '["pods"] ["deployments"]'),
+    ("clusterrole r --verb=get --non-resource-url=/healthz", "{.rules}",
+     '[{"nonResourceURLs":["/healthz"],"verbs":["get"]}]'),
+    ("rolebinding r --role=a --serviceaccount=default:b", "{.roleRef.name} {.subjects}",
+     'a [{"kind":"ServiceAccount","name":"b","namespace":"default"}]'),
+    ("clusterrolebinding r --clusterrole=a --user=b", "{.roleRef.kind} {.subjects[0].name}",
+     "ClusterRole b"),
+    ("quota r --hard=cpu=1,pods=2 --scopes=BestEffort", "{.spec}",
+     '{"hard":{"cpu":"1","pods":"2"},"scopes":["BestEffort"]}'),
+    ("pdb r --selector=app=x --min-available=50%", "{.spec}",
+     '{"minAvailable":"50%","selector":{"matchLabels":{"app":"x"}}}'),
+    ("priorityclass r --value=10 --description=hello", "{.value} {.description}", "10 hello"),
+    ("ingress r --rule=a.b/c=svc:80", "{.spec.rules[0].host} {.spec.rules[0].http.paths[0].path}",
+     "a.b /c"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "path", "expected"), CREATED)
+def test_other_kinds(kubectl: Kubectl, words: str, path: str, expected: str) -> None:
+    kubectl("create", *words.split())
+    assert kubectl("get", words.split(maxsplit=1)[0], "r", "-o", f"jsonpath={path}") == expected
+
+
 @pytest.mark.parametrize("body", [b"", b"{}", b"k8s\x00\x12\x7f", b"k8s\x00\x80"])
 def test_what_is_not_in_this_encoding_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match="the body"):

@@ -79,6 +79,11 @@ class Resource:
         return next((entry for entry in self.subresources if entry.name == name), None)
 
     @property
+    def is_stored(self) -> bool:
+        """Whether objects of the kind exist: a review is answered, and that is all."""
+        return self.verbs != _CREATED
+
+    @property
     def has_status(self) -> bool:
         """Whether its status is a subresource."""
         return self.subresource("status") is not None
@@ -104,8 +109,20 @@ _POD_PATHS = (
 _ALL = ("all",)
 _APPS = "apps"
 _RBAC = "rbac.authorization.k8s.io"
+_ADMISSION = "admissionregistration.k8s.io"
+_AUTHORIZATION = "authorization.k8s.io"
+_FLOW = "flowcontrol.apiserver.k8s.io"
+_STORAGE = "storage.k8s.io"
+
+_CREATED = ("create",)
+"""The verbs of what is answered and not stored."""
+_NO_NAMESPACE: Json = {"namespaced": False}
+_EXTENSION: Json = {"namespaced": False, "generation": True, "categories": ("api-extensions",)}
+_REVIEW: Json = {"namespaced": False, "verbs": _CREATED}
 
 BUILT_IN: tuple[Resource, ...] = (
+    _core("bindings", "Binding", verbs=_CREATED),
+    _core("componentstatuses", "ComponentStatus", "cs", namespaced=False, verbs=("get", "list")),
     _core("configmaps", "ConfigMap", "cm"),
     _core("endpoints", "Endpoints", "ep"),
     _core("events", "Event", "ev"),
@@ -128,6 +145,10 @@ BUILT_IN: tuple[Resource, ...] = (
         generation=True, returns_deleted=True,
     ),
     _core("podtemplates", "PodTemplate", returns_deleted=True),
+    _core(
+        "replicationcontrollers", "ReplicationController", "rc", categories=_ALL,
+        subresources=(SCALE,), status=True, generation=True,
+    ),
     _core("resourcequotas", "ResourceQuota", "quota", status=True, returns_deleted=True),
     _core("secrets", "Secret"),
     _core(
@@ -166,9 +187,11 @@ BUILT_IN: tuple[Resource, ...] = (
     ),
     _in_group("networking.k8s.io", "ingressclasses", "IngressClass", namespaced=False,
               generation=True),
+    _in_group("networking.k8s.io", "ipaddresses", "IPAddress", "ip", namespaced=False),
     _in_group(
         "networking.k8s.io", "networkpolicies", "NetworkPolicy", "netpol", generation=True
     ),
+    _in_group("networking.k8s.io", "servicecidrs", "ServiceCIDR", namespaced=False, status=True),
     _in_group(
         "policy", "poddisruptionbudgets", "PodDisruptionBudget", "pdb", status=True,
         generation=True,
@@ -177,8 +200,54 @@ BUILT_IN: tuple[Resource, ...] = (
     _in_group(_RBAC, "clusterroles", "ClusterRole", namespaced=False),
     _in_group(_RBAC, "rolebindings", "RoleBinding"),
     _in_group(_RBAC, "roles", "Role"),
-    _in_group("storage.k8s.io", "storageclasses", "StorageClass", "sc", namespaced=False),
-    _in_group("scheduling.k8s.io", "priorityclasses", "PriorityClass", "pc", namespaced=False),
+    _in_group(_STORAGE, "csidrivers", "CSIDriver", **_NO_NAMESPACE),
+    _in_group(_STORAGE, "csinodes", "CSINode", **_NO_NAMESPACE),
+    _in_group(_STORAGE, "csistoragecapacities", "CSIStorageCapacity"),
+    _in_group(_STORAGE, "storageclasses", "StorageClass", "sc", **_NO_NAMESPACE),
+    _in_group(_STORAGE, "volumeattachments", "VolumeAttachment", status=True, **_NO_NAMESPACE),
+    _in_group(_STORAGE, "volumeattributesclasses", "VolumeAttributesClass", "vac",
+              **_NO_NAMESPACE),
+    _in_group("scheduling.k8s.io", "priorityclasses", "PriorityClass", "pc", namespaced=False,
+              generation=True),
+    _in_group("node.k8s.io", "runtimeclasses", "RuntimeClass", **_NO_NAMESPACE),
+    _in_group(
+        "certificates.k8s.io", "certificatesigningrequests", "CertificateSigningRequest", "csr",
+        status=True, **_NO_NAMESPACE,
+        subresources=(
+            Subresource("approval", "CertificateSigningRequest", ("get", "patch", "update")),
+        ),
+    ),
+    _in_group(_ADMISSION, "mutatingadmissionpolicies", "MutatingAdmissionPolicy", **_EXTENSION),
+    _in_group(_ADMISSION, "mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding",
+              **_EXTENSION),
+    _in_group(_ADMISSION, "mutatingwebhookconfigurations", "MutatingWebhookConfiguration",
+              **_EXTENSION),
+    _in_group(_ADMISSION, "validatingadmissionpolicies", "ValidatingAdmissionPolicy",
+              status=True, **_EXTENSION),
+    _in_group(_ADMISSION, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding",
+              **_EXTENSION),
+    _in_group(_ADMISSION, "validatingwebhookconfigurations", "ValidatingWebhookConfiguration",
+              **_EXTENSION),
+    _in_group(
+        "apiregistration.k8s.io", "apiservices", "APIService", status=True, namespaced=False,
+        categories=("api-extensions",),
+    ),
+    _in_group("authentication.k8s.io", "selfsubjectreviews", "SelfSubjectReview", **_REVIEW),
+    _in_group("authentication.k8s.io", "tokenreviews", "TokenReview", **_REVIEW),
+    _in_group(_AUTHORIZATION, "localsubjectaccessreviews", "LocalSubjectAccessReview",
+              verbs=_CREATED),
+    _in_group(_AUTHORIZATION, "selfsubjectaccessreviews", "SelfSubjectAccessReview", **_REVIEW),
+    _in_group(_AUTHORIZATION, "selfsubjectrulesreviews", "SelfSubjectRulesReview", **_REVIEW),
+    _in_group(_AUTHORIZATION, "subjectaccessreviews", "SubjectAccessReview", **_REVIEW),
+    _in_group(_FLOW, "flowschemas", "FlowSchema", status=True, generation=True, **_NO_NAMESPACE),
+    _in_group(_FLOW, "prioritylevelconfigurations", "PriorityLevelConfiguration", status=True,
+              generation=True, **_NO_NAMESPACE),
+    _in_group("resource.k8s.io", "deviceclasses", "DeviceClass", namespaced=False,
+              generation=True),
+    _in_group("resource.k8s.io", "resourceclaims", "ResourceClaim", status=True),
+    _in_group("resource.k8s.io", "resourceclaimtemplates", "ResourceClaimTemplate"),
+    _in_group("resource.k8s.io", "resourceslices", "ResourceSlice", namespaced=False,
+              generation=True),
     _in_group(
         "apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition", "crd",
         "crds", namespaced=False, status=True, generation=True, categories=("api-extensions",),

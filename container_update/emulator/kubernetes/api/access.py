@@ -97,9 +97,13 @@ class Access:
     def user(self, authorization: str | None) -> str:
         """Return the owner of the token in an Authorization header; raise 401 without one."""
         scheme, _, token = (authorization or "").partition(" ")
-        if scheme == "Bearer" and secrets.compare_digest(token.encode(), self.token.encode()):
+        return self.owner(token if scheme == "Bearer" else "")
+
+    def owner(self, token: str) -> str:
+        """Return the owner of a token; raise 401 for an unknown one."""
+        if secrets.compare_digest(token.encode(), self.token.encode()):
             return ADMINISTRATOR
-        user = self._accounts.get(token) if scheme == "Bearer" else None
+        user = self._accounts.get(token)
         if user is None:
             raise ApiError(401, "Unauthorized", "Unauthorized")
         return user

@@ -24,14 +24,21 @@ class Field:
 
     name: str
     kind: str | Mapping[int, Field] = "string"
-    """'string', 'bytes', 'int', 'bool', 'map', 'bytes-map', or the fields of a message."""
+    """'string', 'bytes', 'int', 'bool', 'map', 'bytes-map', 'quantity-map', or the fields of a
+    message."""
     repeated: bool = False
+
+    @property
+    def is_map(self) -> bool:
+        """Whether it is sent as entries with a key and a value."""
+        return isinstance(self.kind, str) and self.kind in _MAPS
 
 
 def _fields(text: str, **messages: Mapping[int, Field]) -> Mapping[int, Field]:
     """Parse '1 name, 2 port:int, 3 args*': numbers, names, types, and a star for repeated fields.
 
-    A field that is named in *messages* has the type of that message.
+    A field that is named in *messages* has the type of that message. The fields of a message named
+    '+' are those of the message around it.
     """
     fields = {}
     for part in text.split(","):
@@ -73,20 +80,62 @@ _ACCESS_REVIEW_SPEC = _fields(
     ),
 )
 
+_RULES = _fields(
+    "2 rules*",
+    rules=_fields("1 verbs*, 2 apiGroups*, 3 resources*, 4 resourceNames*, 5 nonResourceURLs*"),
+)
+_BINDING = _fields(
+    "2 subjects*, 3 roleRef",
+    subjects=_fields("1 kind, 2 apiGroup, 3 name, 4 namespace"),
+    roleRef=_fields("1 apiGroup, 2 kind, 3 name"),
+)
+_BACKEND = _fields(
+    "4 service", service=_fields("1 name, 2 port", port=_fields("1 name, 2 number:int"))
+)
+_PATHS = _fields("1 paths*", paths=_fields("1 path, 2 backend, 3 pathType", backend=_BACKEND))
+_INGRESS_SPEC = _fields(
+    "1 defaultBackend, 2 tls*, 3 rules*, 4 ingressClassName",
+    defaultBackend=_BACKEND,
+    tls=_fields("1 hosts*, 2 secretName"),
+    rules=_fields("1 host, 2 +", **{"+": _fields("1 http", http=_PATHS)}),
+)
+_BUDGET_SPEC = _fields(
+    "1 minAvailable, 2 selector, 3 maxUnavailable",
+    minAvailable=_INT_OR_STRING,
+    maxUnavailable=_INT_OR_STRING,
+    selector=_fields("1 matchLabels:map"),
+)
+
 _KINDS: Mapping[str, Mapping[int, Field]] = {
+    "ClusterRole": _RULES,
+    "ClusterRoleBinding": _BINDING,
     "ConfigMap": _fields("2 data:map, 3 binaryData:bytes-map, 4 immutable:bool"),
     "CronJob": _fields("2 spec", spec=_CRON_JOB_SPEC),
     "DeleteOptions": _DELETE_OPTIONS,
     "Deployment": _fields("2 spec", spec=_DEPLOYMENT_SPEC),
     "Eviction": _fields("2 deleteOptions", deleteOptions=_DELETE_OPTIONS),
+    "Ingress": _fields("2 spec", spec=_INGRESS_SPEC),
     "Job": _fields("2 spec", spec=_JOB_SPEC),
     "Namespace": {},
+    "PodDisruptionBudget": _fields("2 spec", spec=_BUDGET_SPEC),
+    "PriorityClass": _fields(
+        "2 value:int, 3 globalDefault:bool, 4 description, 5 preemptionPolicy"
+    ),
+    "ResourceQuota": _fields("2 spec", spec=_fields("1 hard:quantity-map, 2 scopes*")),
+    "Role": _RULES,
+    "RoleBinding": _BINDING,
     "Secret": _fields("2 data:bytes-map, 3 type, 4 stringData:map, 5 immutable:bool"),
     "SelfSubjectAccessReview": _fields("2 spec", spec=_ACCESS_REVIEW_SPEC),
+    "SelfSubjectReview": {},
     "SelfSubjectRulesReview": _fields("2 spec", spec=_fields("1 namespace")),
     "Service": _fields("2 spec", spec=_SERVICE_SPEC),
     "ServiceAccount": {},
     "TokenRequest": _fields("2 spec", spec=_fields("4 expirationSeconds:int")),
+}
+_MAPS: Mapping[str, str | Mapping[int, Field]] = {
+    "map": "string",
+    "bytes-map": "bytes",
+    "quantity-map": _fields("1 string"),
 }
 _ENVELOPE = _fields("1 type, 2 raw:bytes", type=_fields("1 apiVersion, 2 kind"))
 
@@ -120,8 +169,10 @@ def _message(data: bytes, fields: Mapping[int, Field]) -> Json:
         if field is None:
             continue
         read = _value(value, field)
-        if field.kind in ("map", "bytes-map"):
+        if field.is_map:
             message.setdefault(field.name, {}).update(read)
+        elif field.name == "+":
+            message.update(read)
         elif field.repeated:
             message.setdefault(field.name, []).append(read)
         elif read not in ("", 0) or field.name in _OPTIONAL:
@@ -136,10 +187,10 @@ def _value(value: bytes | int, field: Field) -> Any:
         if field.kind is _INT_OR_STRING:
             return _int_or_string(_message(value, _INT_OR_STRING))
         return _message(value, field.kind)
-    if field.kind in ("map", "bytes-map"):
-        inner = "string" if field.kind == "map" else "bytes"
-        entry = _message(value, {1: Field("key"), 2: Field("value", inner)})
-        return {entry.get("key", ""): entry.get("value", "")}
+    if field.is_map:
+        entry = _message(value, {1: Field("key"), 2: Field("value", _MAPS[str(field.kind)])})
+        read = entry.get("value", "")
+        return {entry.get("key", ""): read["string"] if isinstance(read, dict) else read}
     return base64.b64encode(value).decode() if field.kind == "bytes" else value.decode()
 
 

@@ -1,26 +1,26 @@
-"""Reviews of the caller's own rights, as ``kubectl auth can-i`` requests them.
+"""Reviews: who a token belongs to, and what somebody may do, as ``kubectl auth can-i`` asks.
 
-Source: API reference, authorization.k8s.io/v1, SelfSubjectAccessReview and SelfSubjectRulesReview.
+Source: API reference, authentication.k8s.io/v1 and authorization.k8s.io/v1. They have no name, and
+nothing of them is stored.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import api_errors
 from container_update.emulator.kubernetes.api.access import Access, RequestAttributes
 from container_update.emulator.kubernetes.api_errors import ApiError
 
-PREFIX = "/apis/authorization.k8s.io/v1/"
+Review = Callable[[Access, str, Json], Json]
+"""(rights, who asks, spec) to the status."""
 
 
-def answer(access: Access, user: str, path: str, body: Json) -> Json:
-    """Return the review that was posted to *path* with its status."""
-    kinds = {"selfsubjectaccessreviews": _access, "selfsubjectrulesreviews": _rules}
-    review = kinds.get(path.removeprefix(PREFIX))
-    if review is None:
-        raise api_errors.no_such_resource()
-    spec = body.get("spec") or {}
-    return {**body, "metadata": body.get("metadata") or {}, "status": review(access, user, spec)}
+def answer(access: Access, user: str, plural: str, body: Json) -> Json:
+    """Return the review that was posted, with its status."""
+    status = _REVIEWS[plural](access, user, body.get("spec") or {})
+    return {**body, "metadata": body.get("metadata") or {}, "status": status}
 
 
 def _access(access: Access, user: str, spec: Json) -> Json:
@@ -40,6 +40,21 @@ def _access(access: Access, user: str, spec: Json) -> Json:
     return {"allowed": True}
 
 
+def _access_of_other(access: Access, _user: str, spec: Json) -> Json:
+    return _access(access, spec.get("user", ""), spec)
+
+
+def _owner(_access: Access, user: str, _spec: Json) -> Json:
+    return {"userInfo": {"username": user}}
+
+
+def _token(access: Access, _user: str, spec: Json) -> Json:
+    try:
+        return {"authenticated": True, "user": {"username": access.owner(spec.get("token", ""))}}
+    except ApiError:
+        return {"user": {}, "error": "invalid bearer token"}
+
+
 def _rules(access: Access, user: str, spec: Json) -> Json:
     if not spec.get("namespace"):
         raise api_errors.bad_request("no namespace on request")
@@ -53,3 +68,13 @@ def _rules(access: Access, user: str, spec: Json) -> Json:
         if rule.get("resources")
     ]
     return {"resourceRules": rules, "nonResourceRules": [], "incomplete": False}
+
+
+_REVIEWS: Mapping[str, Review] = {
+    "localsubjectaccessreviews": _access_of_other,
+    "selfsubjectaccessreviews": _access,
+    "selfsubjectreviews": _owner,
+    "selfsubjectrulesreviews": _rules,
+    "subjectaccessreviews": _access_of_other,
+    "tokenreviews": _token,
+}

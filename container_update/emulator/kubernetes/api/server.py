@@ -88,7 +88,7 @@ class Server(HttpServer):
             return
         user = self._user(request)
         target = parse_path(request.path, self._registry.catalogue)
-        if target is not None:
+        if target is not None and not _is_of_oneself(target):
             self._access.check(user, RequestAttributes.of(request.method, target, request.query))
 
     def _user(self, request: web.Request) -> str:
@@ -98,10 +98,10 @@ class Server(HttpServer):
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         target = parse_path(request.path, self._registry.catalogue)
-        if request.method == "POST" and request.path.startswith(reviews.PREFIX):
-            return await self._review(request)
         if target is None:
             return self._about_the_server(request)
+        if not target.resource.is_stored:
+            return await self._answer_only(request, target)
         if request.method != "GET":
             return await self._write(request, target)
         if target.subresource == "log":
@@ -159,9 +159,14 @@ class Server(HttpServer):
             answer = {**answer, "apiVersion": target.api_version}
         return _json(status, answer)
 
-    async def _review(self, request: web.Request) -> web.Response:
+    async def _answer_only(self, request: web.Request, target: Target) -> web.Response:
+        if request.method != "POST" or target.name:
+            raise writing.not_allowed(request.method)
         body = await _body(request) or {}
-        return _json(201, reviews.answer(self._access, self._user(request), request.path, body))
+        if target.resource.plural == "bindings":
+            return _json(201, writing.bind(self._registry, target.space, body))
+        user = self._user(request)
+        return _json(201, reviews.answer(self._access, user, target.resource.plural, body))
 
     # --- about the server -----------------------------------------------------------------------
 
@@ -186,6 +191,11 @@ def _nothing_at(path: str) -> ApiError:
     root, group = [*path.split("/")[1:], ""][:2]
     is_own = root == "api" or (root == "apis" and group in BUILT_IN_GROUPS)
     return api_errors.no_such_resource() if is_own else api_errors.no_such_path()
+
+
+def _is_of_oneself(target: Target) -> bool:
+    """Return whether everybody may ask it: about their own rights."""
+    return not target.resource.is_stored and target.resource.plural.startswith("self")
 
 
 async def _body(request: web.Request) -> Any:

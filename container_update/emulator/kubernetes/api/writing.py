@@ -44,13 +44,18 @@ def create(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
     if target.subresource == "eviction":
         return 201, evict(registry, space, target.name, body, dry_run=request.dry_run)
     if target.subresource == "binding":
-        node = (body.get("target") or {}).get("name", "")
-        bound = {"spec": {"nodeName": node}}
-        registry.update(key, space, target.name, bound, subresource="binding")
-        return 201, success()
+        return 201, bind(registry, space, {**body, "metadata": {"name": target.name}})
     if target.name:
         raise not_allowed("POST")
     return 201, registry.create(key, space, body, dry_run=request.dry_run)
+
+
+def bind(registry: Registry, namespace: str, body: Json) -> Json:
+    """Carry out a Binding of a pod to a node and return the response."""
+    name = (body.get("metadata") or {}).get("name", "")
+    bound = {"spec": {"nodeName": (body.get("target") or {}).get("name", "")}}
+    registry.update("pods", namespace, name, bound, subresource="binding")
+    return success()
 
 
 def replace(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
