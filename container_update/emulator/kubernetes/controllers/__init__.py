@@ -15,6 +15,7 @@ from container_update.emulator.kubernetes.controllers.garbage import GarbageColl
 from container_update.emulator.kubernetes.controllers.index import Index
 from container_update.emulator.kubernetes.controllers.namespaces import Namespaces
 from container_update.emulator.kubernetes.controllers.scheduler import Scheduler
+from container_update.emulator.kubernetes.controllers.volumes import VolumeClaims
 from container_update.emulator.kubernetes.controllers.workloads.cronjob import CronJobs
 from container_update.emulator.kubernetes.controllers.workloads.daemonset import DaemonSets
 from container_update.emulator.kubernetes.controllers.workloads.deployment import Deployments
@@ -36,6 +37,7 @@ _KINDS: tuple[type[Controller], ...] = (
     DisruptionBudgets,
     EndpointSlices,
     GarbageCollector,
+    VolumeClaims,
     Scheduler,
 )
 

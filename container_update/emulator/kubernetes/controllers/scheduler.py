@@ -1,7 +1,8 @@
 """The scheduler: it binds pods to the nodes in turn.
 
 A pod whose affinity names one node, like those of a DaemonSet, is bound to that. Resources,
-selectors, taints and other affinities are ignored. One that names another scheduler waits for it.
+selectors, taints and other affinities are ignored. One that names another scheduler waits for it,
+one whose claims are not bound for them.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from collections.abc import Mapping
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.controllers.base import Context, Controller, Handler
-from container_update.emulator.kubernetes.objects import is_deleting, key_of
+from container_update.emulator.kubernetes.controllers.volumes import claims_of
+from container_update.emulator.kubernetes.objects import is_deleting, key_of, labels_of
 from container_update.emulator.kubernetes.pod_state import is_finished
+from container_update.emulator.kubernetes.selectors import matches
 
 COMPONENT = "default-scheduler"
 
@@ -27,16 +30,20 @@ class Scheduler(Controller):
         self._turns = itertools.count()
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Handle pods, and nodes for the pods without one."""
-        return {"pods": self._pod_changed, "nodes": self._node_changed}
+        """Handle pods; nodes and claims for the pods without a node."""
+        return {
+            "pods": self._pod_changed,
+            "nodes": self._retry_waiting,
+            "persistentvolumeclaims": self._retry_waiting,
+        }
 
     def reconcile(self, pod: Json) -> None:
         """Bind the pod to a node."""
         if not _needs_node(pod):
             return
         node = self._node_for(pod)
-        if node is None:
-            text = "0 nodes are available for this pod."
+        text = "0 nodes are available for this pod." if node is None else self._unbound(pod)
+        if node is None or text:
             self.record.warning(COMPONENT, pod, "FailedScheduling", text)
             return
         self._bind(pod, node)
@@ -47,7 +54,7 @@ class Scheduler(Controller):
         if event == "ADDED" and _needs_node(pod):
             self.queue.add(key_of(pod))
 
-    def _node_changed(self, event: str, _node: Json, _previous: Json | None) -> None:
+    def _retry_waiting(self, event: str, _node: Json, _previous: Json | None) -> None:
         if event != "DELETED":
             for pod in self.registry.list("pods", selector=_needs_node):
                 self.queue.add(key_of(pod))
@@ -62,6 +69,17 @@ class Scheduler(Controller):
         if required is not None:
             return required if required in nodes else None
         return nodes[next(self._turns) % len(nodes)] if nodes else None
+
+    def _unbound(self, pod: Json) -> str:
+        """Return what is wrong with the claims of a pod, '' where all are bound."""
+        namespace = pod["metadata"]["namespace"]
+        for name in claims_of(pod):
+            claim = self.registry.get("persistentvolumeclaims", namespace, name)
+            if claim is None:
+                return f'persistentvolumeclaim "{name}" not found'
+            if claim["status"].get("phase") != "Bound":
+                return "pod has unbound immediate PersistentVolumeClaims"
+        return ""
 
     def _bind(self, pod: Json, node: str) -> None:
         body = {**pod, "spec": {**pod["spec"], "nodeName": node}}
@@ -83,3 +101,20 @@ def required_node(pod: Json) -> str | None:
             if field["key"] == "metadata.name" and len(field["values"]) == 1:
                 return str(field["values"][0])
     return None
+
+
+def may_run_on(spec: Json, node: Json) -> bool:
+    """Return whether a pod spec's node selector and required affinity allow a node."""
+    labels = labels_of(node)
+    if not matches({"matchLabels": spec.get("nodeSelector") or {}}, labels):
+        return False
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if not required:
+        return True
+    fields = {"metadata.name": node["metadata"]["name"]}
+    return any(
+        matches({"matchExpressions": term.get("matchExpressions")}, labels)
+        and matches({"matchExpressions": term.get("matchFields")}, fields)
+        for term in required.get("nodeSelectorTerms") or []
+    )

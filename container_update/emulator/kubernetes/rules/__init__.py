@@ -47,6 +47,9 @@ def complete_new(kind: Resource, new: Json) -> None:
         defaults.label_job(new, name, uid)
     if kind.key == "namespaces":
         new["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
+    if kind.key == "persistentvolumeclaims":
+        finalizers = new["metadata"].get("finalizers", [])
+        new["metadata"]["finalizers"] = [*finalizers, defaults.CLAIM_PROTECTION]
     if kind.key == "customresourcedefinitions":
         new["status"] = initial_status.of_definition(new)
 

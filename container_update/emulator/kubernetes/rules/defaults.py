@@ -11,6 +11,8 @@ from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.resources import Resource
 from container_update.emulator.kubernetes.rules import pod_defaults
 
+CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
+"""Holds a deleted claim while a pod uses it."""
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 """An annotation in which the server still counts the changes of a DaemonSet's template."""
 
@@ -159,6 +161,10 @@ def _namespace(new: Json) -> None:
     new.setdefault("spec", {}).setdefault("finalizers", ["kubernetes"])
 
 
+def _claim(new: Json) -> None:
+    new.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
+
+
 def _definition(new: Json) -> None:
     spec = new.setdefault("spec", {})
     names = spec.setdefault("names", {})
@@ -179,6 +185,7 @@ _DEFAULTS: Mapping[str, Callable[[Json], None]] = {
     "horizontalpodautoscalers": _autoscaler,
     "jobs": _job,
     "namespaces": _namespace,
+    "persistentvolumeclaims": _claim,
     "pods": _pod,
     "replicasets": _replica_set,
     "secrets": _secret,

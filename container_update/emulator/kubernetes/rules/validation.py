@@ -133,7 +133,8 @@ def _daemon_set(new: Json, old: Json | None) -> list[FieldError]:
 
 
 def _stateful_set(new: Json, old: Json | None) -> list[FieldError]:
-    problems = _workload_errors(new)
+    """Check all but the pod spec: the server checks that of the pods, when they are created."""
+    problems = _template_errors(new)
     if old and _fixed_part(old["spec"]) != _fixed_part(new["spec"]):
         *most, last = (f"'{name}'" for name in _STATEFUL_CHANGEABLE)
         names = f"{', '.join(most)} and {last}"
@@ -147,6 +148,13 @@ def _fixed_part(spec: Json) -> Json:
 
 
 def _workload_errors(new: Json) -> list[FieldError]:
+    template = new["spec"]["template"]
+    return _template_errors(new) + pod_validation.spec_errors(
+        template["spec"], "spec.template.spec"
+    )
+
+
+def _template_errors(new: Json) -> list[FieldError]:
     spec = new["spec"]
     template, selector = spec["template"], spec.get("selector")
     problems = []
@@ -162,7 +170,7 @@ def _workload_errors(new: Json) -> list[FieldError]:
     policy = template["spec"].get("restartPolicy")
     if policy != "Always":
         problems.append(unsupported("spec.template.spec.restartPolicy", policy, ["Always"]))
-    return problems + pod_validation.spec_errors(template["spec"], "spec.template.spec")
+    return problems
 
 
 def _selector_change(new: Json, old: Json | None) -> list[FieldError]:
@@ -239,6 +247,24 @@ def _service(new: Json, old: Json | None) -> list[FieldError]:
     return problems
 
 
+_CLAIM_CHANGEABLE = ("resources", "volumeAttributesClassName")
+
+
+def _claim(new: Json, old: Json | None) -> list[FieldError]:
+    if old is None:
+        return []
+    given_later = {"volumeName", "storageClassName"} - old["spec"].keys()
+    changeable = {*_CLAIM_CHANGEABLE, *given_later}
+    fixed = [{k: v for k, v in body["spec"].items() if k not in changeable} for body in (old, new)]
+    if fixed[0] == fixed[1]:
+        return []
+    why = (
+        "spec is immutable after creation except resources.requests and "
+        "volumeAttributesClassName for bound claims"
+    )
+    return [forbidden_field("spec", why)]
+
+
 def _definition(new: Json, _old: Json | None) -> list[FieldError]:
     spec, name = new["spec"], new["metadata"].get("name", "")
     problems = []
@@ -259,6 +285,7 @@ _CHECKS: Mapping[str, Check] = {
     "daemonsets": _daemon_set,
     "deployments": _deployment,
     "jobs": _job,
+    "persistentvolumeclaims": _claim,
     "poddisruptionbudgets": _disruption_budget,
     "pods": _pod,
     "replicasets": _replicated,

@@ -1,4 +1,4 @@
-"""DaemonSets: one pod on each node."""
+"""DaemonSets: one pod on each node that the template's node selector and affinity allow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import pod_state
 from container_update.emulator.kubernetes.controllers.base import Context, Handler
 from container_update.emulator.kubernetes.controllers.claim import ClaimingController
-from container_update.emulator.kubernetes.controllers.scheduler import required_node
+from container_update.emulator.kubernetes.controllers.scheduler import may_run_on, required_node
 from container_update.emulator.kubernetes.controllers.workloads.revisions import (
     REVISION_LABEL,
     Revisions,
@@ -73,8 +73,13 @@ class DaemonSets(ClaimingController):
         revision = self._revisions.latest(owner)
         digest = self._revisions.hash_of(revision)
         pods = self.claim(owner)
-        nodes = self._by_node(pods, digest)
+        every = self._by_node(pods, digest)
+        allowed = self._allowed(owner)
+        nodes = [node for node in every if node.name in allowed]
+        misplaced = [node for node in every if node.pods and node.name not in allowed]
         try:
+            for pod in (pod for node in misplaced for pod in node.pods):
+                self._delete(owner, pod)
             for node in nodes:
                 self._manage(owner, node, digest)
             if owner["spec"].get("updateStrategy", {}).get("type", "RollingUpdate") != "OnDelete":
@@ -84,13 +89,22 @@ class DaemonSets(ClaimingController):
             }
             self._revisions.clean_up(owner, in_use | {revision["metadata"]["name"]})
         finally:
-            self.write_status(owner, daemon_status(owner, nodes))
+            self.write_status(owner, daemon_status(owner, nodes, len(misplaced)))
         self.requeue_when_available(owner, pods)
 
-    def _node_changed(self, event: str, _node: Json, _previous: Json | None) -> None:
-        if event != "MODIFIED":
+    def _node_changed(self, event: str, node: Json, previous: Json | None) -> None:
+        if event != "MODIFIED" or labels_of(node) != labels_of(previous or node):
             for owner in self.registry.list(self.resource):
                 self.queue.add(key_of(owner))
+
+    def _allowed(self, owner: Json) -> set[str]:
+        """Return the names of the nodes that are to have a pod."""
+        spec = owner["spec"]["template"]["spec"]
+        return {
+            node["metadata"]["name"]
+            for node in self.registry.list("nodes")
+            if may_run_on(spec, node)
+        }
 
     def _by_node(self, pods: list[Json], digest: str) -> list[_NodePods]:
         nodes = {
@@ -208,14 +222,17 @@ def daemon_pod(owner: Json, node: str, digest: str) -> Json:
     return pod
 
 
-def daemon_status(owner: Json, nodes: list[_NodePods]) -> Json:
-    """Return the status of a DaemonSet. Of several pods on a node only the oldest counts."""
+def daemon_status(owner: Json, nodes: list[_NodePods], misplaced: int) -> Json:
+    """Return the status of a DaemonSet. Of several pods on a node only the oldest counts.
+
+    :param misplaced: how many other nodes still have a pod.
+    """
     needed = owner["spec"].get("minReadySeconds", 0)
     counted = [(node, node.pods[0]) for node in nodes if node.pods]
     available = sum(pod_state.is_available(pod, needed) for _, pod in counted)
     status = {
         "currentNumberScheduled": len(counted),
-        "numberMisscheduled": 0,
+        "numberMisscheduled": misplaced,
         "desiredNumberScheduled": len(nodes),
         "numberReady": sum(pod_state.is_ready(pod) for _, pod in counted),
         "observedGeneration": owner["metadata"]["generation"],

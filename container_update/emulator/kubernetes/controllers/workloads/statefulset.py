@@ -18,7 +18,13 @@ from container_update.emulator.kubernetes.controllers.workloads.revisions import
     template_of,
 )
 from container_update.emulator.kubernetes.controllers.workloads.templates import pod_of
-from container_update.emulator.kubernetes.objects import is_deleting, labels_of
+from container_update.emulator.kubernetes.objects import (
+    is_deleting,
+    key_of,
+    labels_of,
+    owner_references,
+    reference_to,
+)
 
 HASH_LABEL = "controller.kubernetes.io/hash"
 
@@ -53,6 +59,37 @@ class StatefulSets(ClaimingController):
             names = {revision["metadata"]["name"] for revision in (sync.current, sync.update)}
             self._revisions.clean_up(owner, in_use | names)
         self.requeue_when_available(owner, pods)
+
+    def create_claims(self, owner: Json, pod: str) -> None:
+        """Create the claims that a pod lacks, and report them."""
+        namespace, name = key_of(owner)
+        for template in owner["spec"].get("volumeClaimTemplates") or []:
+            claim = claim_name(template, pod)
+            if self.registry.get("persistentvolumeclaims", namespace, claim) is None:
+                body = claim_of(owner, template, pod)
+                self.registry.create("persistentvolumeclaims", namespace, body)
+                text = f"create Claim {claim} Pod {pod} in StatefulSet {name} success"
+                self.record.normal(self.component, owner, "SuccessfulCreate", text)
+
+    def release_claims(self, owner: Json, pod: Json) -> None:
+        """Let the claims of a surplus pod go with it, where the StatefulSet says so."""
+        retention = owner["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
+        if retention.get("whenScaled") != "Delete":
+            return
+        namespace, name = key_of(pod)
+        reference = {
+            **reference_to({"apiVersion": "v1", "kind": "Pod", **pod}),
+            "controller": False,
+        }
+        for template in owner["spec"].get("volumeClaimTemplates") or []:
+            claim = self.registry.get(
+                "persistentvolumeclaims", namespace, claim_name(template, name)
+            )
+            if claim is not None:
+                owners = [*owner_references(claim), reference]
+                metadata = {**claim["metadata"], "ownerReferences": owners}
+                body = {**claim, "metadata": metadata}
+                self.registry.update("persistentvolumeclaims", *key_of(claim), body)
 
 
 @dataclass
@@ -131,6 +168,7 @@ class _Sync:
         for number in sorted(surplus, reverse=True):
             pod = self._pods[number]
             if not is_deleting(pod):
+                self._controller.release_claims(self._owner, pod)
                 self._delete(pod)
             if self._in_order:
                 return False
@@ -153,7 +191,9 @@ class _Sync:
     def _create(self, number: int) -> None:
         keeps_current = self._is_rolling and number < self._first_updated
         revision = self.current if keeps_current else self.update
-        self._controller.create_pod(self._owner, numbered_pod(self._owner, number, revision))
+        pod = numbered_pod(self._owner, number, revision)
+        self._controller.create_claims(self._owner, pod["metadata"]["name"])
+        self._controller.create_pod(self._owner, pod)
 
     def _delete(self, pod: Json) -> None:
         self._controller.delete_pod(self._owner, pod)
@@ -204,13 +244,36 @@ def numbered_pod(owner: Json, number: int, revision: Json) -> Json:
         "hostname": name,
         "subdomain": owner["spec"].get("serviceName", ""),
     }
-    claims = [
-        {"name": entry["metadata"]["name"], "persistentVolumeClaim": {
-            "claimName": f"{entry['metadata']['name']}-{name}"}}
-        for entry in owner["spec"].get("volumeClaimTemplates") or []
-    ]  # fmt: skip
+    claims = {
+        template["metadata"]["name"]: claim_name(template, name)
+        for template in owner["spec"].get("volumeClaimTemplates") or []
+    }
     if claims:
-        names = {entry["name"] for entry in claims}
-        others = [vol for vol in pod["spec"].get("volumes") or [] if vol["name"] not in names]
-        pod["spec"]["volumes"] = [*claims, *others]
+        others = [vol for vol in pod["spec"].get("volumes") or [] if vol["name"] not in claims]
+        volumes = [
+            {"name": volume, "persistentVolumeClaim": {"claimName": claim}}
+            for volume, claim in claims.items()
+        ]
+        pod["spec"]["volumes"] = [*volumes, *others]
     return pod
+
+
+def claim_name(template: Json, pod: str) -> str:
+    """Return the name of the claim that a claim template gives a pod."""
+    return f"{template['metadata']['name']}-{pod}"
+
+
+def claim_of(owner: Json, template: Json, pod: str) -> Json:
+    """Return the claim that a claim template gives a pod: it stays when the pod goes."""
+    given = template["metadata"]
+    labels = owner["spec"]["selector"].get("matchLabels") or {}
+    metadata: Json = {
+        "name": claim_name(template, pod),
+        "labels": {**(given.get("labels") or {}), **labels},
+    }
+    if given.get("annotations"):
+        metadata["annotations"] = dict(given["annotations"])
+    retention = owner["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
+    if retention.get("whenDeleted") == "Delete":
+        metadata["ownerReferences"] = [reference_to(owner)]
+    return {"metadata": metadata, "spec": template["spec"]}
