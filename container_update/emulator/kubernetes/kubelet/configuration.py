@@ -14,6 +14,11 @@ from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.rules.admission import Lookup
 
 CONFIG_RESOURCES = {"ConfigMap": "configmaps", "Secret": "secrets"}
+_REFERENCES = {
+    **dict.fromkeys(("configMap", "configMapRef", "configMapKeyRef"), "configmaps"),
+    **dict.fromkeys(("secret", "secretRef", "secretKeyRef"), "secrets"),
+}
+"""The fields that refer to one."""
 _VARIABLE = re.compile(r"\$(\$|\(([^)]*)\))")
 _TOKEN = b"emulated-token"
 
@@ -27,6 +32,26 @@ def container_of(pod: Json, name: str) -> Json:
     spec = pod["spec"]
     containers: list[Json] = [*(spec.get("initContainers") or []), *spec["containers"]]
     return next(entry for entry in containers if entry["name"] == name)
+
+
+def references(pod: Json) -> set[tuple[str, str]]:
+    """Return the ConfigMaps and Secrets that the pod's containers and volumes name, by resource."""
+    spec = pod["spec"]
+    containers = [*(spec.get("initContainers") or []), *spec["containers"]]
+    variables = [entry for each in containers for entry in each.get("env") or []]
+    volumes = spec.get("volumes") or []
+    sources: list[Json] = [
+        *(entry for each in containers for entry in each.get("envFrom") or []),
+        *(entry.get("valueFrom") or {} for entry in variables),
+        *(entry for each in volumes for entry in (each.get("projected") or {}).get("sources", [])),
+        *volumes,
+    ]
+    return {
+        (resource, _name_in(source[field] or {}))
+        for source in sources
+        for field, resource in _REFERENCES.items()
+        if field in source
+    }
 
 
 def environment(pod: Json, container: Json, lookup: Lookup) -> dict[str, str]:
@@ -131,7 +156,7 @@ def _key(kind: str, reference: Json, namespace: str, lookup: Lookup) -> str | No
 
 def _content(kind: str, reference: Json, namespace: str, lookup: Lookup) -> dict[str, bytes]:
     """Return all data of the object that is referred to."""
-    name = reference.get("name") or reference.get("secretName", "")
+    name = _name_in(reference)
     obj = lookup(CONFIG_RESOURCES[kind], namespace, name)
     if obj is None:
         if reference.get("optional"):
@@ -143,6 +168,10 @@ def _content(kind: str, reference: Json, namespace: str, lookup: Lookup) -> dict
     binary = obj.get("binaryData") or {}
     content = {key: value.encode() for key, value in data.items()}
     return content | {key: base64.b64decode(value) for key, value in binary.items()}
+
+
+def _name_in(reference: Json) -> str:
+    return str(reference.get("name") or reference.get("secretName", ""))
 
 
 def _expanded(value: str, env: Mapping[str, str]) -> str:

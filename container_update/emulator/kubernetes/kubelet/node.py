@@ -10,9 +10,11 @@ from container_update.emulator.clock import stamp
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.events import Recorder
 from container_update.emulator.kubernetes.kubelet.behaviour import Behaviour
+from container_update.emulator.kubernetes.kubelet.cache import ImmutableCache
 from container_update.emulator.kubernetes.kubelet.configuration import CONFIG_RESOURCES
 from container_update.emulator.kubernetes.kubelet.worker import PodContext, PodWorker
 from container_update.emulator.kubernetes.objects import new_condition
+from container_update.emulator.kubernetes.pod_state import is_finished
 from container_update.emulator.kubernetes.registry import Registry
 
 VERSION = "v1.36.2"
@@ -30,7 +32,8 @@ class Kubelet:
     ) -> None:
         self._registry = registry
         self._loop = loop
-        self._context = PodContext(registry, loop, behaviour, record, self._new_ip)
+        self._cache = ImmutableCache(registry)
+        self._context = PodContext(registry, loop, behaviour, record, self._cache, self._new_ip)
         self._workers: dict[str, PodWorker] = {}
         self._by_namespace: dict[str, dict[str, PodWorker]] = {}
         self._addresses = itertools.count(2)
@@ -65,6 +68,8 @@ class Kubelet:
         metadata = pod["metadata"]
         uid, namespace = metadata["uid"], metadata["namespace"]
         worker = self._workers.get(uid)
+        if worker is not None and (event == "DELETED" or is_finished(pod)):
+            self._cache.end(pod)
         if event == "DELETED":
             if worker is not None:
                 worker.close()
@@ -87,6 +92,8 @@ class Kubelet:
     def _start_worker(self, pod: Json) -> None:
         metadata = pod["metadata"]
         host_ip = _host_ip(self._registry.get("nodes", "", pod["spec"]["nodeName"]))
+        if not is_finished(pod):
+            self._cache.begin(pod)
         worker = PodWorker(pod, self._context, host_ip)
         self._workers[metadata["uid"]] = worker
         self._by_namespace.setdefault(metadata["namespace"], {})[metadata["uid"]] = worker

@@ -18,6 +18,7 @@ from container_update.emulator.kubernetes.kubelet.behaviour import (
     ContainerKey,
     ContainerStart,
 )
+from container_update.emulator.kubernetes.kubelet.cache import ImmutableCache
 from container_update.emulator.kubernetes.kubelet.configuration import (
     MissingConfiguration,
     container_of,
@@ -52,6 +53,7 @@ class PodContext:
     loop: asyncio.AbstractEventLoop
     behaviour: Behaviour
     record: Recorder
+    cache: ImmutableCache
     new_ip: Callable[[], str]
     """Returns an unused address."""
 
@@ -64,6 +66,7 @@ class PodWorker:
         self._loop = context.loop
         self._behaviour = context.behaviour
         self._record = context.record
+        self._lookup = context.cache.lookup(pod)
         self._new_ip = context.new_ip
         self._pod = pod
         self._sandbox = Sandbox(host_ip, stamp(), generation=pod["metadata"]["generation"])
@@ -134,7 +137,7 @@ class PodWorker:
         """Start the containers if all mounted objects exist."""
         for volume in self._pod["spec"].get("volumes") or []:
             try:
-                volume_files(self._pod, volume, self._registry.get)
+                volume_files(self._pod, volume, self._lookup)
             except MissingConfiguration as missing:
                 text = f'MountVolume.SetUp failed for volume "{volume["name"]}" : {missing}'
                 self._record.warning(COMPONENT, self._pod, "FailedMount", text)
@@ -150,7 +153,7 @@ class PodWorker:
         for name, fixed in self._refreshable.items():
             try:
                 container = container_of(self._pod, name)
-                fresh = mounted_files(self._pod, container, self._registry.get, fixed=False)
+                fresh = mounted_files(self._pod, container, self._lookup, fixed=False)
             except MissingConfiguration:
                 continue
             self._behaviour.record_files(self._key(name), {**fresh, **fixed})
@@ -202,9 +205,9 @@ class PodWorker:
     def _start(self, container: ContainerState) -> None:
         pod, spec = self._pod, container_of(self._pod, container.name)
         try:
-            env = environment(pod, spec, self._registry.get)
-            files = mounted_files(pod, spec, self._registry.get, fixed=False)
-            fixed = mounted_files(pod, spec, self._registry.get, fixed=True)
+            env = environment(pod, spec, self._lookup)
+            files = mounted_files(pod, spec, self._lookup, fixed=False)
+            fixed = mounted_files(pod, spec, self._lookup, fixed=True)
         except MissingConfiguration as missing:
             self._warn(container, "Failed", f"Error: {missing}")
             container.wait("CreateContainerConfigError", str(missing))
