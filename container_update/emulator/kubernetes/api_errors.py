@@ -188,6 +188,11 @@ def bad_request(message: str) -> ApiError:
     return ApiError(400, "BadRequest", message)
 
 
+def undecodable(kind: str, version: str, why: str) -> ApiError:
+    """Return a 400: the body cannot be read as an object of the kind."""
+    return bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
+
+
 def expired(message: str) -> ApiError:
     """Return a 410: the requested version is no longer kept."""
     return ApiError(410, "Expired", message)

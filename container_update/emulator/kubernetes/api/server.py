@@ -157,7 +157,10 @@ class Server(HttpServer):
         status, answer = handler(self._registry, write)
         if answer.get("kind") == target.resource.kind:
             answer = {**answer, "apiVersion": target.api_version}
-        return _json(status, answer)
+        response = _json(status, answer)
+        for warning in write.warnings:
+            response.headers.add("Warning", f"299 - {compact(warning)}")
+        return response
 
     async def _answer_only(self, request: web.Request, target: Target) -> web.Response:
         if request.method != "POST" or target.name:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from container_update.emulator.json_type import Json
@@ -15,6 +15,9 @@ from container_update.emulator.kubernetes.api_errors import ApiError
 from container_update.emulator.kubernetes.eviction import evict
 from container_update.emulator.kubernetes.objects import key_of
 from container_update.emulator.kubernetes.registry import Registry, is_finished
+from container_update.emulator.kubernetes.rules import schema
+
+_VALIDATIONS = ("Ignore", "Strict", "Warn")
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,29 @@ class WriteRequest:
     query: Mapping[str, str]
     body: Any
     content_type: str = "application/json"
+    warnings: list[str] = field(default_factory=list)
+    """What the response's ``Warning`` headers say."""
+
+    def unknown_fields(self, body: Json) -> str:
+        """Return what is wrong with the fields of a body under ``fieldValidation=Strict``.
+
+        Without it the server warns, unless it is told to ignore them.
+        """
+        stated = self.query.get("fieldValidation") or "Warn"
+        if stated not in _VALIDATIONS:
+            allowed = ", ".join(f'"{value}"' for value in _VALIDATIONS)
+            raise api_errors.bad_request(
+                f'fieldValidation: Unsupported value: "{stated}": supported values: {allowed}'
+            )
+        target = self.target
+        if stated == "Ignore" or target.subresource not in ("", "status"):
+            return ""
+        paths = schema.unknown(target.resource, body)
+        problems = [f'unknown field "{path}"' for path in paths]
+        if stated == "Strict" and problems:
+            return f"strict decoding error: {', '.join(problems)}"
+        self.warnings.extend(problems)
+        return ""
 
     @property
     def dry_run(self) -> bool:
@@ -39,7 +65,7 @@ class WriteRequest:
 
 def create(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
     """Carry out a POST and return the status and the body of the response."""
-    target, body = request.target, _object_in(request)
+    target, body = request.target, _checked_object_in(request)
     key, space = target.resource.key, target.space
     if target.subresource == "eviction":
         return 201, evict(registry, space, target.name, body, dry_run=request.dry_run)
@@ -60,7 +86,11 @@ def bind(registry: Registry, namespace: str, body: Json) -> Json:
 
 def replace(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
     """Carry out a PUT and return the status and the body of the response."""
-    target, body = request.target, _object_in(request)
+    return _replace(registry, request, _checked_object_in(request))
+
+
+def _replace(registry: Registry, request: WriteRequest, body: Json) -> tuple[int, Json]:
+    target = request.target
     if not target.name:
         raise not_allowed("PUT")
     if target.subresource == "scale":
@@ -80,7 +110,10 @@ def patch(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
     if target.subresource == "scale":
         base = scale.of(base)
     patched = patching.apply(target.resource, request.content_type, base, request.body)
-    return replace(registry, WriteRequest(target, request.query, patched))
+    if problem := request.unknown_fields(patched):
+        error = api_errors.invalid_value("patch", request.body, problem)
+        raise api_errors.invalid("", "", "", [error])
+    return _replace(registry, request, patched)
 
 
 def delete(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
@@ -118,6 +151,13 @@ def success(details: Json | None = None) -> Json:
     """Return the Status object of a success."""
     body: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     return body | ({"details": details} if details else {})
+
+
+def _checked_object_in(request: WriteRequest) -> Json:
+    body, kind = _object_in(request), request.target.resource
+    if problem := request.unknown_fields(body):
+        raise api_errors.undecodable(kind.kind, kind.versions[0], problem)
+    return body
 
 
 def _object_in(request: WriteRequest) -> Json:

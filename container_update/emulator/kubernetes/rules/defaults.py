@@ -13,6 +13,7 @@ from container_update.emulator.kubernetes.rules import pod_defaults
 
 CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
 """Holds a deleted claim while a pod uses it."""
+RBAC = "rbac.authorization.k8s.io"
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 """An annotation in which the server still counts the changes of a DaemonSet's template."""
 
@@ -174,21 +175,83 @@ def _definition(new: Json) -> None:
 
 
 def _autoscaler(new: Json) -> None:
-    new.setdefault("spec", {}).setdefault("minReplicas", 1)
+    spec = new.setdefault("spec", {})
+    spec.setdefault("minReplicas", 1)
+    target = {"type": "Utilization", "averageUtilization": 80}
+    cpu = {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+    spec.setdefault("metrics", [cpu])
+
+
+def _replication_controller(new: Json) -> None:
+    _replica_set(new)
+    spec = new["spec"]
+    labels = spec["template"]["metadata"].get("labels", {})
+    if labels:
+        spec.setdefault("selector", dict(labels))
+        new["metadata"].setdefault("labels", dict(labels))
+
+
+def _volume(new: Json) -> None:
+    spec = new.setdefault("spec", {})
+    _fill(spec, persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem")
+
+
+def _storage_class(new: Json) -> None:
+    _fill(new, reclaimPolicy="Delete", volumeBindingMode="Immediate")
+
+
+def _priority_class(new: Json) -> None:
+    new.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+
+def _binding(new: Json) -> None:
+    new.get("roleRef", {}).setdefault("apiGroup", RBAC)
+    for subject in new.get("subjects", []):
+        if subject.get("kind") in ("User", "Group"):
+            subject.setdefault("apiGroup", RBAC)
+
+
+def _network_policy(new: Json) -> None:
+    spec = new.setdefault("spec", {})
+    spec.setdefault("policyTypes", ["Ingress", *(["Egress"] if spec.get("egress") else [])])
+    for rule in (*spec.get("ingress", []), *spec.get("egress", [])):
+        for port in rule.get("ports", []):
+            port.setdefault("protocol", "TCP")
+
+
+def _webhooks(new: Json) -> None:
+    for webhook in new.get("webhooks", []):
+        _fill(webhook, failurePolicy="Fail", matchPolicy="Equivalent", timeoutSeconds=10)
+        _fill(webhook, namespaceSelector={}, objectSelector={})
+        if new.get("kind") == "MutatingWebhookConfiguration":
+            webhook.setdefault("reinvocationPolicy", "Never")
+        if "service" in webhook.get("clientConfig", {}):
+            webhook["clientConfig"]["service"].setdefault("port", 443)
+        for rule in webhook.get("rules", []):
+            rule.setdefault("scope", "*")
 
 
 _DEFAULTS: Mapping[str, Callable[[Json], None]] = {
+    "clusterrolebindings": _binding,
     "cronjobs": _cron_job,
     "customresourcedefinitions": _definition,
     "daemonsets": _daemon_set,
     "deployments": _deployment,
     "horizontalpodautoscalers": _autoscaler,
     "jobs": _job,
+    "mutatingwebhookconfigurations": _webhooks,
     "namespaces": _namespace,
+    "networkpolicies": _network_policy,
     "persistentvolumeclaims": _claim,
+    "persistentvolumes": _volume,
     "pods": _pod,
+    "priorityclasses": _priority_class,
     "replicasets": _replica_set,
+    "replicationcontrollers": _replication_controller,
+    "rolebindings": _binding,
     "secrets": _secret,
     "services": _service,
     "statefulsets": _stateful_set,
+    "storageclasses": _storage_class,
+    "validatingwebhookconfigurations": _webhooks,
 }

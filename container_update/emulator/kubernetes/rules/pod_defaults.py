@@ -16,6 +16,8 @@ def apply(spec: Json) -> None:
     for group in ("containers", "initContainers", "ephemeralContainers"):
         for container in spec.get(group, []):
             apply_to_container(container)
+    if spec.get("hostNetwork"):
+        _host_ports(spec)
     for volume in spec.get("volumes", []):
         _volume(volume)
     spec.setdefault("restartPolicy", "Always")
@@ -23,6 +25,14 @@ def apply(spec: Json) -> None:
     spec.setdefault("dnsPolicy", "ClusterFirst")
     spec.setdefault("securityContext", {})
     spec.setdefault("schedulerName", "default-scheduler")
+
+
+def _host_ports(spec: Json) -> None:
+    """Open the ports of containers on the node, whose network they use."""
+    for group in ("containers", "initContainers"):
+        for port in (port for entry in spec.get(group, []) for port in entry.get("ports", [])):
+            if "containerPort" in port:
+                port.setdefault("hostPort", port["containerPort"])
 
 
 def apply_to_container(container: Json) -> None:
@@ -37,9 +47,7 @@ def apply_to_container(container: Json) -> None:
     for port in container.get("ports", []):
         port.setdefault("protocol", "TCP")
     for variable in container.get("env", []):
-        reference = (variable.get("valueFrom") or {}).get("fieldRef")
-        if reference:
-            reference.setdefault("apiVersion", "v1")
+        _field_reference(variable.get("valueFrom") or {})
     for name in _PROBES:
         if name in container:
             _probe(container[name])
@@ -67,6 +75,8 @@ def _http_get(handler: Json) -> None:
     if "httpGet" in handler:
         handler["httpGet"].setdefault("path", "/")
         handler["httpGet"].setdefault("scheme", "HTTP")
+    if "grpc" in handler:
+        handler["grpc"].setdefault("service", "")
 
 
 def _volume(volume: Json) -> None:
@@ -83,5 +93,14 @@ def _volume(volume: Json) -> None:
             source["serviceAccountToken"].setdefault("expirationSeconds", 3600)
         items = [*items, *source.get("downwardAPI", {}).get("items", [])]
     for item in items:
-        if "fieldRef" in item:
-            item["fieldRef"].setdefault("apiVersion", "v1")
+        _field_reference(item)
+    claim = volume.get("ephemeral", {}).get("volumeClaimTemplate", {}).get("spec")
+    if claim is not None:
+        claim.setdefault("volumeMode", "Filesystem")
+
+
+def _field_reference(source: Json) -> None:
+    if "fieldRef" in source:
+        source["fieldRef"].setdefault("apiVersion", "v1")
+    if "resourceFieldRef" in source:
+        source["resourceFieldRef"].setdefault("divisor", "0")

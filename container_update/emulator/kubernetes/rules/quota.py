@@ -12,6 +12,7 @@ from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import pod_state
 from container_update.emulator.kubernetes.api_errors import forbidden
 from container_update.emulator.kubernetes.resources import Resource
+from container_update.emulator.kubernetes.rules import quantity
 
 List = Callable[[str, str], list[Json]]
 """Lists the objects of a resource in a namespace."""
@@ -26,7 +27,7 @@ def admit(kind: Resource, new: Json, objects: List) -> None:
         hard = (quota.get("spec") or {}).get("hard") or {}
         for name in sorted({kind.plural, f"count/{whole}"} & hard.keys()):
             used = sum(_counts(name, item) for item in objects(kind.key, namespace))
-            if used >= int(hard[name]):
+            if used >= quantity.value(hard[name]):
                 text = (
                     f"exceeded quota: {quota['metadata']['name']}, requested: {name}=1, "
                     f"used: {name}={used}, limited: {name}={hard[name]}"

@@ -1,8 +1,8 @@
 """Decoding of objects: types are checked, and empty values are removed.
 
 The server decodes into typed structures. A number instead of a text is a 400; a null, an empty list
-or an empty map of labels counts as absent and is not returned. Only types that are often wrong in
-manifests are checked; a custom resource is kept as sent.
+or an empty map of labels counts as absent and is not returned, nor is a field that does not exist.
+Only types that are often wrong in manifests are checked; a custom resource is kept as sent.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from container_update.emulator.json_type import Json
-from container_update.emulator.kubernetes.api_errors import ApiError, bad_request
+from container_update.emulator.kubernetes.api_errors import ApiError, undecodable
 from container_update.emulator.kubernetes.resources import Resource
+from container_update.emulator.kubernetes.rules import schema
 
 
 @dataclass(frozen=True)
@@ -105,24 +106,26 @@ def read(kind: Resource, body: Json) -> Json:
     """Return a copy of *body* as the server decodes it; raise 400 for a wrong type."""
     stated = body.get("kind")
     if stated and stated != kind.kind:
-        raise bad_request(
-            f'{kind.kind} in version "{kind.versions[0]}" cannot be handled as a {kind.kind}: the '
-            f"object provided is a {stated}"
-        )
+        raise _unreadable(kind, f"the object provided is a {stated}")
     if kind.custom:
         new = copy.deepcopy(body)
     else:
         problem = _problem(_STRUCTS.get(kind.key, _ANYTHING), body, "", kind.kind)
         if problem:
             raise _unreadable(kind, problem)
-        new = without_empty(body)
+        new = _stored(kind, without_empty(body))
     return {**new, "kind": kind.kind, "apiVersion": kind.api_version}
 
 
+def _stored(kind: Resource, body: Json) -> Json:
+    try:
+        return schema.stored(kind, body)
+    except ApiError as error:
+        raise _unreadable(kind, error.message) from error
+
+
 def _unreadable(kind: Resource, problem: str) -> ApiError:
-    return bad_request(
-        f'{kind.kind} in version "{kind.versions[0]}" cannot be handled as a {kind.kind}: {problem}'
-    )
+    return undecodable(kind.kind, kind.versions[0], problem)
 
 
 def without_empty(value: Any) -> Any:
