@@ -294,8 +294,24 @@ def test_a_refusal_reaches_the_user(web: Kubectl, words: list[str], message: str
     web(*words, fails=message)
 
 
-def test_server_side_apply_is_refused_in_so_many_words(kubectl: Kubectl, manifest: Path) -> None:
-    kubectl("apply", "--server-side", "-f", str(manifest), fails="accepted media types include")
+def test_server_side_apply_has_owners_and_conflicts(kubectl: Kubectl, manifest: Path) -> None:
+    apply = ("apply", "--server-side", "-f", str(manifest))
+    for _ in range(2):
+        assert "deployment.apps/web serverside-applied" in kubectl(*apply)
+    assert kubectl("get", "deploy", "web", "-o", "jsonpath={.metadata.generation}") == "1"
+    kubectl("scale", "deploy/web", "--replicas=3")
+    kubectl(*apply, fails='conflict with "kubectl" with subresource "scale" using apps/v1')
+    kubectl(*apply, "--force-conflicts")
+    assert kubectl("get", "deploy", "web", "-o", "jsonpath={.spec.replicas}") == "2"
+    manifest.write_text(MANIFEST.replace("replicas: 2", "replica: 2"))
+    kubectl(*apply, fails=".spec.replica: field not declared in schema")
+
+
+def test_server_side_apply_takes_over_what_apply_has_made(kubectl: Kubectl, manifest: Path) -> None:
+    kubectl("apply", "-f", str(manifest))
+    manifest.write_text(MANIFEST.replace("colour: blue", "size: big"))
+    kubectl("apply", "--server-side", "-f", str(manifest))
+    assert kubectl("get", "cm", "settings", "-o", "jsonpath={.data}") == '{"size":"big"}'
 
 
 def test_logs_and_events_have_something_to_show(web: Kubectl) -> None:

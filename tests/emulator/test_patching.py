@@ -192,7 +192,6 @@ def test_an_unknown_directive_is_a_bad_request() -> None:
 @pytest.mark.parametrize(
     ("kind", "content_type"),
     [
-        (PODS, "application/apply-patch+yaml"),
         (PODS, "application/json"),
         (CUSTOM, STRATEGIC_PATCH),
     ],

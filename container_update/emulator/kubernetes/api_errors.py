@@ -17,8 +17,7 @@ class ApiError(Exception):
     """A request that is answered with an error.
 
     :param code: the HTTP status.
-    :param reason: the machine-readable reason ('NotFound', 'Conflict', ...); '': the answer is the
-        message as plain text.
+    :param reason: the machine-readable reason ('NotFound', 'Conflict', ...); '': it has none.
     :param message: the sentence for people.
     :param details: the Status object's ``details``; None: it has none.
     :param retry_after: seconds for the ``Retry-After`` header; None: no such header.
@@ -47,12 +46,17 @@ class ApiError(Exception):
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
         }
+        if self.reason:
+            body["reason"] = self.reason
         if self.details is not None:
             body["details"] = self.details
         body["code"] = self.code
         return body
+
+
+class NoSuchPathError(ApiError):
+    """No group of the server's own is at the path: the answer is plain text."""
 
 
 @dataclass(frozen=True)
@@ -138,9 +142,9 @@ def no_such_resource() -> ApiError:
     return ApiError(404, "NotFound", message, {})
 
 
-def no_such_path() -> ApiError:
-    """Return a 404: no group of the server's own is at this path. It is plain text."""
-    return ApiError(404, "", "404 page not found")
+def no_such_path() -> NoSuchPathError:
+    """Return a 404: no group of the server's own is at this path."""
+    return NoSuchPathError(404, "NotFound", "404 page not found")
 
 
 def not_supported(group: str, plural: str, verb: str) -> ApiError:
@@ -186,6 +190,31 @@ def forbidden(group: str, plural: str, name: str, why: str, causes: list[Json]) 
 def bad_request(message: str) -> ApiError:
     """Return a 400: the request is malformed."""
     return ApiError(400, "BadRequest", message)
+
+
+def not_typed(namespace: str, name: str, version: str, kind: str, why: str) -> ApiError:
+    """Return a 500: what is to be applied has fields that the kind does not have."""
+    what = f"{namespace}/{name}; {version}, Kind={kind}"
+    return ApiError(500, "", f"failed to create typed patch object ({what}): {why}")
+
+
+def apply_conflict(found: list[tuple[str, str]]) -> ApiError:
+    """Return a 409: an apply would change fields that others own.
+
+    :param found: who owns which field.
+    """
+    causes = [
+        {"reason": "FieldManagerConflict", "message": f"conflict with {owner}", "field": field}
+        for owner, field in found
+    ]
+    if len(found) == 1:
+        text = f"1 conflict: conflict with {found[0][0]}: {found[0][1]}"
+    else:
+        text = f"{len(found)} conflicts: " + "\n".join(
+            "\n".join([f"conflicts with {owner}:", *(f"- {f}" for o, f in found if o == owner)])
+            for owner in sorted({owner for owner, _ in found})
+        )
+    return ApiError(409, "Conflict", f"Apply failed with {text}", {"causes": causes})
 
 
 def undecodable(kind: str, version: str, why: str) -> ApiError:

@@ -33,6 +33,10 @@ Subscriber = Callable[[str, str, Json, "Json | None"], None]
 """Called with the event's type (ADDED, MODIFIED, DELETED), the resource, the object, and the object
 before (None for ADDED)."""
 
+Own = Callable[["Json | None", Json], "list[Json]"]
+"""Returns the ``managedFields`` of an object, from the stored one (None: there is none) and the new
+one."""
+
 Webhook = Callable[[Resource, Json], None]
 """Called with a resource and the body of a write, which it may change."""
 
@@ -99,8 +103,19 @@ class Registry:
 
     # --- writing --------------------------------------------------------------------------------
 
-    def create(self, resource: str, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
-        """Create an object and return it as stored."""
+    def create(
+        self,
+        resource: str,
+        namespace: str,
+        body: Json,
+        *,
+        own: Own | None = None,
+        dry_run: bool = False,
+    ) -> Json:
+        """Create an object and return it as stored.
+
+        :param own: returns who owns which of its fields; None: nobody is noted.
+        """
         kind = self.catalogue[resource]
         self._check_definition(kind)
         self._check_namespace(kind, namespace, body)
@@ -119,6 +134,8 @@ class Registry:
         if kind.generation:
             metadata["generation"] = 1
         rules.complete_new(kind, new)
+        if own is not None:
+            metadata["managedFields"] = own(None, new)
         return new if dry_run else self._commit("ADDED", kind, new, None)
 
     def update(  # noqa: PLR0913 - the request's own parts
@@ -129,6 +146,7 @@ class Registry:
         body: Json,
         *,
         subresource: str = "",
+        own: Own | None = None,
         dry_run: bool = False,
     ) -> Json:
         """Write an object and return it as stored; a write without a change does nothing.
@@ -139,12 +157,15 @@ class Registry:
         :param subresource: '' writes all but the status, 'status' only the status; for pods
             'ephemeralcontainers', and 'binding' (the node and the status, and the generation does
             not change); for namespaces 'finalize' (``spec.finalizers``).
+        :param own: returns who owns which of its fields; None: as before.
         """
         kind = self.catalogue[resource]
         old = self.require(resource, namespace, name)
         self._check_identity(kind, old, body)
         body = body if subresource else self._admitted(kind, body)
         new = rules.changed_object(kind, old, body, subresource)
+        if own is not None:
+            new["metadata"]["managedFields"] = own(old, new)
         if new == old:
             return old
         if kind.generation and subresource in ("", "ephemeralcontainers"):

@@ -2,7 +2,7 @@
 
 The last is Kubernetes' own: lists of objects are merged by a key if the type has one (the API
 reference calls it "patch merge key"), and a patch may have directives (``$patch``, ``$retainKeys``,
-``$setElementOrder/x``, ``$deleteFromPrimitiveList/x``).
+``$setElementOrder/x``, ``$deleteFromPrimitiveList/x``). A server-side apply is in :mod:`writing`.
 """
 
 from __future__ import annotations
@@ -21,17 +21,19 @@ from container_update.emulator.kubernetes.resources import Resource
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
 
 Patcher = Callable[[Json, Any], Json]
 
 
 def check_type(kind: Resource, content_type: str) -> None:
-    """Raise ApiError (415) for a type of patch that is not supported; server-side apply is not."""
-    if content_type in _patchers(kind):
+    """Raise ApiError (415) for a type of patch that is not supported."""
+    supported = [*_patchers(kind), APPLY_PATCH]
+    if content_type in supported:
         return
     message = (
         "the body of the request was in an unknown format - accepted media types include: "
-        f"{', '.join(_patchers(kind))}"
+        f"{', '.join(supported)}"
     )
     raise ApiError(415, "UnsupportedMediaType", message, {})
 

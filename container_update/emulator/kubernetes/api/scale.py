@@ -5,7 +5,7 @@ from __future__ import annotations
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import selectors
 from container_update.emulator.kubernetes.api.paths import Target
-from container_update.emulator.kubernetes.registry import Registry
+from container_update.emulator.kubernetes.registry import Own, Registry
 
 _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
@@ -25,7 +25,7 @@ def of(workload: Json) -> Json:
     }
 
 
-def write(registry: Registry, target: Target, scale: Json, *, dry_run: bool) -> Json:
+def write(registry: Registry, target: Target, scale: Json, own: Own, *, dry_run: bool) -> Json:
     """Store the replicas of *scale* and return the new Scale; 409 for an old resourceVersion."""
     workload = registry.require(target.resource.key, target.space, target.name)
     replicas = (scale.get("spec") or {}).get("replicas", 0)
@@ -36,4 +36,4 @@ def write(registry: Registry, target: Target, scale: Json, *, dry_run: bool) -> 
     spec = {**workload["spec"], "replicas": replicas}
     body = {**workload, "metadata": metadata, "spec": spec}
     key = target.resource.key
-    return of(registry.update(key, target.space, target.name, body, dry_run=dry_run))
+    return of(registry.update(key, target.space, target.name, body, own=own, dry_run=dry_run))

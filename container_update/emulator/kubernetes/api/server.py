@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import yaml
 from aiohttp import web
 
 from container_update.emulator.http_server import MAX_BODY_BYTES, HttpServer
@@ -15,6 +16,7 @@ from container_update.emulator.kubernetes import api_errors, tables
 from container_update.emulator.kubernetes.api import (
     discovery,
     listing,
+    patching,
     protobuf,
     reviews,
     scale,
@@ -30,7 +32,7 @@ from container_update.emulator.kubernetes.api.negotiation import (
 from container_update.emulator.kubernetes.api.paths import Target, parse_path
 from container_update.emulator.kubernetes.api.watching import Source, stream
 from container_update.emulator.kubernetes.api.writing import WriteRequest
-from container_update.emulator.kubernetes.api_errors import ApiError
+from container_update.emulator.kubernetes.api_errors import ApiError, NoSuchPathError
 from container_update.emulator.kubernetes.registry import Registry
 from container_update.emulator.kubernetes.resources import BUILT_IN_GROUPS
 from container_update.emulator.kubernetes.watches import Watches
@@ -144,7 +146,8 @@ class Server(HttpServer):
         body = await _body(request)
         if target.subresource == "token" and request.method == "POST":
             return _json(201, self._access.issue(target, body or {}))
-        write = WriteRequest(target, request.query, body, request.content_type)
+        agent = request.headers.get("User-Agent", "")
+        write = WriteRequest(target, request.query, body, request.content_type, agent)
         handlers = {
             "POST": writing.create,
             "PUT": writing.replace,
@@ -210,8 +213,10 @@ async def _body(request: web.Request) -> Any:
     if "cbor" in request.content_type:
         raise _unknown_format()
     try:
+        if request.content_type == patching.APPLY_PATCH:
+            return yaml.safe_load(raw)
         return json.loads(raw)
-    except ValueError as error:
+    except (ValueError, yaml.YAMLError) as error:
         raise api_errors.bad_request(f"the body of the request is no JSON: {error}") from error
 
 
@@ -241,7 +246,7 @@ def _json(status: int, body: Json) -> web.Response:
 
 
 def _error_response(error: ApiError) -> web.Response:
-    if not error.reason:
+    if isinstance(error, NoSuchPathError):
         return web.Response(status=error.code, text=f"{error.message}\n")
     response = _json(error.code, error.status())
     if error.retry_after is not None:

@@ -14,8 +14,9 @@ from container_update.emulator.kubernetes.api.paths import Target
 from container_update.emulator.kubernetes.api_errors import ApiError
 from container_update.emulator.kubernetes.eviction import evict
 from container_update.emulator.kubernetes.objects import key_of
-from container_update.emulator.kubernetes.registry import Registry, is_finished
-from container_update.emulator.kubernetes.rules import schema
+from container_update.emulator.kubernetes.registry import Own, Registry, is_finished
+from container_update.emulator.kubernetes.rules import ownership, schema, shape
+from container_update.emulator.kubernetes.rules.ownership import Manager
 
 _VALIDATIONS = ("Ignore", "Strict", "Warn")
 
@@ -28,8 +29,30 @@ class WriteRequest:
     query: Mapping[str, str]
     body: Any
     content_type: str = "application/json"
+    user_agent: str = ""
     warnings: list[str] = field(default_factory=list)
     """What the response's ``Warning`` headers say."""
+
+    def manager(self, operation: str) -> Manager:
+        """Return who owns what the request writes."""
+        name = self.query.get("fieldManager") or self.user_agent.partition("/")[0] or "unknown"
+        return Manager(name, operation, self.target.api_version, self.target.subresource)
+
+    def own(self, old: Json | None, new: Json) -> list[Json]:
+        """Return the managed fields after the request has written *new*."""
+        manager = self.manager(ownership.UPDATE)
+        return ownership.after_update(self.target.resource, manager, old, new)
+
+    def own_as_stated(self, body: Json) -> Own:
+        """Return :meth:`own` for a body, which may itself say who owned what before."""
+        stated = (body.get("metadata") or {}).get("managedFields")
+
+        def own(old: Json | None, new: Json) -> list[Json]:
+            if old is not None and stated is not None:
+                old = {**old, "metadata": {**old["metadata"], "managedFields": stated}}
+            return self.own(old, new)
+
+        return own
 
     def unknown_fields(self, body: Json) -> str:
         """Return what is wrong with the fields of a body under ``fieldValidation=Strict``.
@@ -73,7 +96,7 @@ def create(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
         return 201, bind(registry, space, {**body, "metadata": {"name": target.name}})
     if target.name:
         raise not_allowed("POST")
-    return 201, registry.create(key, space, body, dry_run=request.dry_run)
+    return 201, registry.create(key, space, body, own=request.own, dry_run=request.dry_run)
 
 
 def bind(registry: Registry, namespace: str, body: Json) -> Json:
@@ -89,14 +112,18 @@ def replace(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
     return _replace(registry, request, _checked_object_in(request))
 
 
-def _replace(registry: Registry, request: WriteRequest, body: Json) -> tuple[int, Json]:
+def _replace(
+    registry: Registry, request: WriteRequest, body: Json, own: Own | None = None
+) -> tuple[int, Json]:
     target = request.target
     if not target.name:
         raise not_allowed("PUT")
     if target.subresource == "scale":
-        return 200, scale.write(registry, target, body, dry_run=request.dry_run)
+        return 200, scale.write(registry, target, body, request.own, dry_run=request.dry_run)
     key, below = target.resource.key, target.subresource
     options: Json = {"subresource": below, "dry_run": request.dry_run}
+    if not below:
+        options["own"] = own or request.own_as_stated(body)
     return 200, registry.update(key, target.space, target.name, body, **options)
 
 
@@ -106,6 +133,8 @@ def patch(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
     if not target.name:
         raise not_allowed("PATCH")
     patching.check_type(target.resource, request.content_type)
+    if request.content_type == patching.APPLY_PATCH:
+        return _apply(registry, request)
     base = registry.require(target.resource.key, target.space, target.name)
     if target.subresource == "scale":
         base = scale.of(base)
@@ -114,6 +143,33 @@ def patch(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
         error = api_errors.invalid_value("patch", request.body, problem)
         raise api_errors.invalid("", "", "", [error])
     return _replace(registry, request, patched)
+
+
+def _apply(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
+    """Carry out a server-side apply."""
+    target, query = request.target, request.query
+    kind, name = target.resource, target.name
+    if not query.get("fieldManager"):
+        why = "is required for apply patch"
+        error = api_errors.required("fieldManager", why)
+        raise api_errors.invalid("meta.k8s.io", "PatchOptions", "", [error])
+    applied = {**_object_in(request)}
+    applied["metadata"] = {"name": name, **(applied.get("metadata") or {})}
+    if problem := ownership.undeclared(kind, applied):
+        raise api_errors.not_typed(target.space, name, target.api_version, kind.kind, problem)
+    applied, manager = shape.read(kind, applied), request.manager(ownership.APPLY)
+
+    def own(old: Json | None, _new: Json) -> list[Json]:
+        return ownership.after_apply(kind, manager, old, applied)
+
+    live = registry.get(kind.key, target.space, name)
+    if live is None:
+        options: Json = {"own": own, "dry_run": request.dry_run}
+        return 201, registry.create(kind.key, target.space, applied, **options)
+    found = ownership.conflicts(kind, manager, live, applied)
+    if found and not flag(query, "force"):
+        raise api_errors.apply_conflict([(str(each.manager), each.field) for each in found])
+    return _replace(registry, request, ownership.merged(kind, manager, live, applied), own)
 
 
 def delete(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
