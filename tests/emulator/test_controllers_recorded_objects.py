@@ -275,7 +275,7 @@ async def test_a_cronjob_makes_a_job_of_its_template_when_its_hour_strikes(stage
 
 def test_without_a_cluster_a_behaviour_can_evict_nothing() -> None:
     behaviour = Behaviour()
-    for command in (behaviour.evict_pod, behaviour.run_cronjob):
+    for command in (behaviour.evict_pod, behaviour.run_cronjob, behaviour.crash_pod):
         with pytest.raises(RuntimeError, match="start one"):
             command(NAMESPACE, "x")
 

@@ -351,3 +351,21 @@ async def test_a_mounted_file_follows_its_configmap_unless_mounted_with_a_sub_pa
     await stage.until(lambda: seen() == [b"new", b"v"])
     (start,) = stage.behaviour.started(NAMESPACE, "p", "a")
     assert start.files["/etc/all/k"] == b"v"
+
+
+@on_stage
+async def test_a_pod_crashes_when_a_test_asks_for_it(stage: Stage) -> None:
+    stage.create("deployments", workload("deployments", "web", 1))
+    await stage.until(lambda: stage.is_rolled_out("deployments", "web"))
+    (pod,) = stage.stored("pods")
+    name = pod["metadata"]["name"]
+    stage.behaviour.crash_pod("rec", name, code=3)
+    stage.behaviour.crash_pod("rec", "nobody")
+
+    def status() -> Json:
+        (container,) = stage.status("pods", name)["containerStatuses"]
+        return dict(container)
+
+    await stage.until(lambda: status()["restartCount"] == 1 and status()["ready"])
+    assert status()["lastState"]["terminated"]["exitCode"] == 3
+    assert stage.get("pods", name)["metadata"]["uid"] == pod["metadata"]["uid"]

@@ -52,6 +52,9 @@ def add_emulate_arguments(command: argparse.ArgumentParser) -> None:
     add("--fail", action="append", default=[], metavar="PATTERN",
         help="images that cannot be pulled, as the manifest names them: 'upf:*' "
         "(repeatable)")  # fmt: skip
+    add("--crash", action="append", default=[], metavar="PATTERN",
+        help="images or pods whose containers end with exit code 1 as soon as they run "
+        "(repeatable)")  # fmt: skip
     add("--openstack", action="store_true", help="run Keystone and Heat of an OpenStack instead")
     add("--clouds-yaml", type=Path, default=Path("clouds.yaml"), metavar="FILE",
         help="with --openstack: the clouds.yaml file to write, under the same condition "
@@ -82,6 +85,8 @@ def _emulate_cluster(parsed: argparse.Namespace, out: TextIO, stop: threading.Ev
     with embedded_cluster(port=parsed.port, nodes=parsed.nodes) as embedded:
         embedded.behaviour.ready_seconds = parsed.slow or embedded.behaviour.ready_seconds
         embedded.behaviour.bad_images.extend(parsed.fail)
+        for pattern in parsed.crash:
+            embedded.behaviour.let_crash(pattern)
         path = login_files.write(
             parsed.write_kubeconfig, embedded.kubeconfig(), login_files.is_kubeconfig
         )

@@ -63,13 +63,16 @@ def test_pods_are_slow_and_images_cannot_be_pulled(monkeypatch: pytest.MonkeyPat
         return made[-1]
 
     monkeypatch.setattr(emulators, "embedded_cluster", embedded)
-    run("--slow", "5s", "--fail", "upf:*", "--fail", "*/smf:2")
+    run("--slow", "5s", "--fail", "upf:*", "--fail", "*/smf:2", "--crash", "amf-*")
     behaviour = made[0].behaviour
     assert behaviour.ready_seconds == 5
     images = ("upf:1", "site/smf:2", "site/smf:1", "amf:1", "is/missing:1")
     assert [image for image in images if behaviour.pull_fails(image, 0)] == [
         *("upf:1", "site/smf:2", "is/missing:1")
     ]
+    crashing = ("amf-0", "amf:1"), ("x", "amf-image:1")
+    assert all(behaviour.exit_of(pod, "main", image, 0) for pod, image in crashing)
+    assert behaviour.exit_of("x", "main", "amf:1", 0) is None
     run()
     assert made[1].behaviour.ready_seconds == 0
 

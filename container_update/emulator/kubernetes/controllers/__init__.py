@@ -66,7 +66,7 @@ class Controllers:
     def start_nodes(self, nodes: int) -> None:
         """Start the nodes, and carry out what ``Behaviour`` requests from now on."""
         self._kubelet.start(nodes)
-        self._behaviour.connect(evict=self._evict, run_cronjob=self._run_cronjob)
+        self._behaviour.connect(evict=self._evict, run_cronjob=self._run_cronjob, crash=self._crash)
 
     def handle(self, event: str, resource: str, obj: Json, previous: Json | None) -> None:
         """Handle one event of the registry."""
@@ -81,7 +81,7 @@ class Controllers:
     def stop(self) -> None:
         """Stop all controllers and nodes; the objects stay as they are."""
         self._stopped = True
-        self._behaviour.connect(evict=None, run_cronjob=None)
+        self._behaviour.connect(evict=None, run_cronjob=None, crash=None)
         for controller in self._controllers:
             controller.stop()
         self._kubelet.stop()
@@ -97,6 +97,9 @@ class Controllers:
 
     def _evict(self, namespace: str, name: str, message: str) -> None:
         self._loop.call_soon_threadsafe(self._kubelet.evict, namespace, name, message)
+
+    def _crash(self, namespace: str, name: str, code: int) -> None:
+        self._loop.call_soon_threadsafe(self._kubelet.crash, namespace, name, code)
 
     def _run_cronjob(self, namespace: str, name: str) -> None:
         self._loop.call_soon_threadsafe(self._cronjobs.run, namespace, name)

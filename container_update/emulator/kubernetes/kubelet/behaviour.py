@@ -77,6 +77,7 @@ class Behaviour:
     _files: dict[ContainerKey, Mapping[str, bytes]] = field(default_factory=dict, repr=False)
     _evict: Callable[[str, str, str], None] | None = field(default=None, repr=False)
     _run_cronjob: Callable[[str, str], None] | None = field(default=None, repr=False)
+    _crash: Callable[[str, str, int], None] | None = field(default=None, repr=False)
 
     def started(self, namespace: str, pod: str, container: str) -> list[ContainerStart]:
         """Return every start of the container, oldest first, for all pods of that name."""
@@ -100,6 +101,19 @@ class Behaviour:
         if self._evict is None:
             raise RuntimeError("no cluster runs with this behaviour: start one, then evict")
         self._evict(namespace, name, message)
+
+    def let_crash(self, pattern: str) -> None:
+        """Let containers end with exit code 1 as soon as they run: of images or pods like this."""
+        self.exits += [Exit(image=pattern), Exit(pod=pattern)]
+
+    def crash_pod(self, namespace: str, name: str, code: int = 1) -> None:
+        """Let all running containers of a pod end now, with *code*; they restart as it says.
+
+        Returns before they have ended. Does nothing without such a pod.
+        """
+        if self._crash is None:
+            raise RuntimeError("no cluster runs with this behaviour: start one, then crash a pod")
+        self._crash(namespace, name, code)
 
     def run_cronjob(self, namespace: str, name: str) -> None:
         """Let a CronJob create a Job, unless it is suspended. Returns before the Job exists."""
@@ -160,6 +174,7 @@ class Behaviour:
         *,
         evict: Callable[[str, str, str], None] | None,
         run_cronjob: Callable[[str, str], None] | None,
+        crash: Callable[[str, str, int], None] | None,
     ) -> None:
-        """Set what :meth:`evict_pod` and :meth:`run_cronjob` call, from any thread."""
-        self._evict, self._run_cronjob = evict, run_cronjob
+        """Set what the methods of the same names call, from any thread."""
+        self._evict, self._run_cronjob, self._crash = evict, run_cronjob, crash

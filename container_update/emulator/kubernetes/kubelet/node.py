@@ -59,10 +59,17 @@ class Kubelet:
 
     def evict(self, namespace: str, name: str, message: str) -> None:
         """Evict a running pod from its node."""
-        pod = self._registry.get("pods", namespace, name)
-        worker = self._workers.get(pod["metadata"]["uid"]) if pod is not None else None
-        if worker is not None:
+        if (worker := self._worker_of(namespace, name)) is not None:
             worker.evict(message)
+
+    def crash(self, namespace: str, name: str, code: int) -> None:
+        """End the running containers of a pod."""
+        if (worker := self._worker_of(namespace, name)) is not None:
+            worker.crash(code)
+
+    def _worker_of(self, namespace: str, name: str) -> PodWorker | None:
+        pod = self._registry.get("pods", namespace, name)
+        return self._workers.get(pod["metadata"]["uid"]) if pod is not None else None
 
     def _pod_event(self, event: str, pod: Json, _previous: Json | None) -> None:
         metadata = pod["metadata"]

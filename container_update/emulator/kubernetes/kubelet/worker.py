@@ -125,6 +125,14 @@ class PodWorker:
         self._record.warning(COMPONENT, self._pod, "Evicted", message)
         self._write(evicted_status(self._pod, self._sandbox, self._containers, message, stamp()))
 
+    def crash(self, code: int) -> None:
+        """End all running containers, as if by themselves."""
+        if self._closed or self._stopping:
+            return
+        for container in self._containers:
+            if container.is_running:
+                self._exited(container, code)
+
     def close(self) -> None:
         """Stop working on the pod."""
         self._closed = True
