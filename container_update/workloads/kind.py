@@ -115,6 +115,14 @@ class WorkloadKind:
             total=readiness.status_count(live, "replicas"),
         )
 
+    def counts_without(self, live: Json, leaving: Sequence[Json]) -> Counts:
+        """Return the counts for a workload that gets no pod in the place of *leaving*.
+
+        For most kinds a pod that is being deleted is none already.
+        """
+        del leaving
+        return self.counts(live)
+
     def readiness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
         """Judge whether every pod from before is replaced and all are Ready.
 
@@ -122,16 +130,19 @@ class WorkloadKind:
         """
         if self.runs_to_completion:
             return readiness.DONE
-        return readiness.judge(live, self.counts(live), pods, baseline)
+        return readiness.judge(live, self._counts(live, pods, baseline), pods, baseline)
 
     def lacks_pods(self, live: Json, pods: Sequence[Json]) -> bool:
         """Tell whether it has fewer pods than it should, those counted that are being deleted."""
         present = sum(not is_finished(pod) for pod in pods)
         return readiness.is_observed(live) and present < self.counts(live).desired
 
-    def completeness(self, live: Json, pods: Sequence[Json]) -> Readiness:
+    def completeness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
         """Judge whether all of its pods are there, Ready or not, and the change was seen.
 
         From then on a pod that goes is replaced by one of the present template.
         """
-        return readiness.all_there(live, self.counts(live).desired, pods)
+        return readiness.all_there(live, self._counts(live, pods, baseline).desired, pods)
+
+    def _counts(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Counts:
+        return self.counts_without(live, [pod for pod in pods if baseline.is_of_nobody(pod)])

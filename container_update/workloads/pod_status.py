@@ -53,6 +53,20 @@ def is_deleting(pod: Mapping[str, Any]) -> bool:
     return bool(pod["metadata"].get("deletionTimestamp"))
 
 
+def is_on_lost_node(pod: Mapping[str, Any]) -> bool:
+    """Return whether the pod's node does not answer any more, so that nothing ends the pod.
+
+    The node controller then writes that the pod is not Ready, and nothing else; a kubelet gives a
+    reason, or its containers are not ready either. Source: Kubernetes documentation, "Nodes", "Node
+    controller"; "Pod Lifecycle", "Pod conditions".
+    """
+    found: Sequence[Json] = (pod.get("status") or {}).get("conditions") or ()
+    conditions = {condition.get("type"): condition for condition in found}
+    ready, containers = conditions.get("Ready") or {}, conditions.get("ContainersReady") or {}
+    said_by_kubelet = ready.get("status") == "True" or ready.get("reason")
+    return not said_by_kubelet and containers.get("status") == "True"
+
+
 def is_finished(pod: Mapping[str, Any]) -> bool:
     """Return whether the pod has ended or was evicted: its controller ignores it then."""
     return phase(pod) in ("Succeeded", "Failed")

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import copy
 import enum
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from container_update.model.objects import Json
 from container_update.workloads import pod_status
@@ -50,6 +50,8 @@ class Baseline:
     -1 for one that never started: its first start is not counted as a restart."""
     allowed: frozenset[str] = frozenset()
     """UIDs of pods from before that are not to be replaced yet."""
+    abandoned: frozenset[str] = frozenset()
+    """UIDs of pods that were being deleted before the change."""
 
     @classmethod
     def of(cls, pods: Sequence[Json], containers: Sequence[str] = ()) -> Baseline:
@@ -61,6 +63,26 @@ class Baseline:
             if status["name"] in containers
         }
         return cls(frozenset(pod["metadata"]["uid"] for pod in pods), counts)
+
+    def with_old(self, pods: Iterable[Json]) -> Baseline:
+        """Return the baseline with these pods as those that are to be replaced."""
+        return replace(self, uids=frozenset(pod["metadata"]["uid"] for pod in pods))
+
+    def is_of_nobody(self, pod: Json) -> bool:
+        """Tell whether a pod is neither waited for nor counted: it is being deleted, and was before
+        the change, or is on a node that cannot end it."""
+        if not pod_status.is_deleting(pod):
+            return False
+        return pod["metadata"]["uid"] in self.abandoned or pod_status.is_on_lost_node(pod)
+
+
+def abandoned(pods: Sequence[Json], before: Collection[str]) -> frozenset[str]:
+    """Return the UIDs of the pods that are being deleted, without those that a change began with.
+
+    :param before: the UIDs of the pods that were there, and were not being deleted, before it.
+    """
+    uids = (pod["metadata"]["uid"] for pod in pods if pod_status.is_deleting(pod))
+    return frozenset(uid for uid in uids if uid not in before)
 
 
 def _progressing(live: Json, count: str, new: Sequence[Json], pods: Sequence[Json]) -> Readiness:
@@ -108,7 +130,9 @@ def judge(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) 
     """
     if not is_observed(live):
         return NOT_SEEN
-    present = [pod for pod in pods if not pod_status.is_finished(pod)]
+    present = [
+        pod for pod in pods if not (pod_status.is_finished(pod) or baseline.is_of_nobody(pod))
+    ]
     uids = [pod["metadata"]["uid"] for pod in present]
     new = [pod for pod in present if pod["metadata"]["uid"] not in baseline.uids]
     to_replace = baseline.uids - baseline.allowed

@@ -12,6 +12,7 @@ from container_update.cluster.execution.writer import ObjectWriter
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Reverted
 from container_update.planning.steps import ObjectStep
+from container_update.workloads.readiness import abandoned
 
 S = TypeVar("S", bound=ObjectStep)
 
@@ -51,6 +52,14 @@ class StepExecutor(ABC, Generic[S]):
     @abstractmethod
     def revert(self, step: S, deadline: float) -> Reverted:
         """Restore what the step wrote, as far as it is there; raises as :meth:`apply`."""
+
+    def abandoned(self, step: S) -> frozenset[str]:
+        """Return the UIDs of those pods of a workload that were being deleted before the plan.
+
+        To be called before the step is carried out, or reverted: from then on it deletes some too.
+        """
+        before = self.context.pods_before.get(step.key, frozenset())
+        return abandoned(self.informer.pods_of(step.old), before)
 
     def restore(self, step: S, live: Json) -> Reverted:
         """Write a live object as it was before the step, where it has traces of the step."""

@@ -37,6 +37,7 @@ from container_update.model.plan import Action, Plan, Stage
 from container_update.model.reporter import REPORTED, reporter
 from container_update.planning import order
 from container_update.planning.steps import ConfigStep, ObjectStep, object_steps
+from container_update.workloads.pod_status import is_deleting
 from container_update.workloads.readiness import Baseline
 
 LOG = logging.getLogger(__name__)
@@ -320,9 +321,14 @@ class Execution:
 def pods_by_workload(
     steps: Iterable[ObjectStep], informer: Informer
 ) -> dict[ObjectKey, frozenset[str]]:
-    """Return for each workload of these steps the UIDs of the pods it has now."""
+    """Return for each workload of these steps the UIDs of the pods it has now.
+
+    Without those that are being deleted already: they belong to nobody.
+    """
     return {
-        step.key: frozenset(pod["metadata"]["uid"] for pod in informer.pods_of(step.before))
+        step.key: frozenset(
+            pod["metadata"]["uid"] for pod in informer.pods_of(step.before) if not is_deleting(pod)
+        )
         for step in steps
         if not step.is_config and step.before is not None
     }

@@ -54,10 +54,10 @@ class RolloutWaiter:
         kind, pods = known_kind(key), self.informer.pods_of
         self.until(key, lambda live: kind.readiness(live, pods(live), baseline), deadline)
 
-    def until_complete(self, key: ObjectKey, deadline: float) -> None:
+    def until_complete(self, key: ObjectKey, baseline: Baseline, deadline: float) -> None:
         """Wait until a controller creates pods from the template that it has now."""
         kind, pods = known_kind(key), self.informer.pods_of
-        self.until(key, lambda live: kind.completeness(live, pods(live)), deadline)
+        self.until(key, lambda live: kind.completeness(live, pods(live), baseline), deadline)
 
     def until_recreated(self, key: ObjectKey, old_uid: str, deadline: float) -> None:
         """Wait until a Pod of that name with another UID is Ready, or has ended."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from container_update.model.objects import Json
 from container_update.model.plan import Action, Stage
@@ -13,7 +14,7 @@ from container_update.planning.steps.scale import ScaleStep
 from container_update.workloads import pod_status
 from container_update.workloads.kinds import pod
 from container_update.workloads.pod_template import pod_template
-from container_update.workloads.readiness import DONE, Baseline, Readiness, State
+from container_update.workloads.readiness import DONE, Baseline, Readiness, State, abandoned
 from container_update.workloads.registry import kind_of
 
 
@@ -35,7 +36,8 @@ def applied(
         return DONE
     if step.action is Action.RESTART_CONTAINERS:
         return pod.restarted(live, Baseline.of([step.old], tuple(step.images)))
-    return kind.readiness(live, pods, _baseline(step, live, before))
+    baseline = replace(_baseline(step, live, before), abandoned=abandoned(pods, before))
+    return kind.readiness(live, pods, baseline)
 
 
 def _replaced(step: ObjectStep, live: Json | None) -> Readiness | None:

@@ -5,6 +5,9 @@ Source: Kubernetes API reference, DaemonSet, DaemonSetUpdateStrategy.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from container_update.model.objects import Json
 from container_update.workloads.kind import WorkloadKind
 from container_update.workloads.readiness import Counts, status_count
@@ -27,3 +30,9 @@ class DaemonSet(WorkloadKind):
             available=status_count(live, "numberAvailable"),
             total=desired,
         )
+
+    def counts_without(self, live: Json, leaving: Sequence[Json]) -> Counts:
+        """Return the counts without the nodes of these pods, kept until they are gone."""
+        counts = self.counts(live)
+        nodes = counts.desired - len(leaving)
+        return replace(counts, desired=nodes, total=nodes)

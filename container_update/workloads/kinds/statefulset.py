@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from container_update.model.objects import Json
 from container_update.workloads.kind import WorkloadKind
-from container_update.workloads.readiness import Baseline, Readiness
+from container_update.workloads.readiness import Baseline, Counts, Readiness, replicas
 
 
 class StatefulSet(WorkloadKind):
@@ -25,6 +25,12 @@ class StatefulSet(WorkloadKind):
         """Yield a note about the pods that a partition keeps."""
         if kept := partition(live):
             yield f"its partition keeps the pods with ordinals below {kept} as they are"
+
+    def counts_without(self, live: Json, leaving: Sequence[Json]) -> Counts:
+        """Return the counts without the names of these pods, kept until they are gone."""
+        counts, end = self.counts(live), first_ordinal(live) + replicas(live)
+        wanted = sum(ordinal(pod) < end for pod in leaving)
+        return replace(counts, desired=counts.desired - wanted, total=counts.total - len(leaving))
 
     def readiness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
         """Judge without the pods that the partition keeps."""
@@ -43,8 +49,14 @@ def partition(live: Json) -> int:
 def left_by_partition(live: Json, pods: Sequence[Json]) -> frozenset[str]:
     """Return the UIDs of the pods that the partition keeps: their names end in lower ordinals."""
     first = partition(live)
-    return frozenset(
-        pod["metadata"]["uid"]
-        for pod in pods
-        if int(pod["metadata"]["name"].rpartition("-")[2]) < first
-    )
+    return frozenset(pod["metadata"]["uid"] for pod in pods if ordinal(pod) < first)
+
+
+def ordinal(pod: Json) -> int:
+    """Return the number at the end of a pod's name."""
+    return int(pod["metadata"]["name"].rpartition("-")[2])
+
+
+def first_ordinal(live: Json) -> int:
+    """Return the number of its first pod."""
+    return int(((live.get("spec") or {}).get("ordinals") or {}).get("start") or 0)

@@ -517,6 +517,94 @@ def test_a_statefulset_that_waits_for_deletions_takes_turns_too() -> None:
     assert judge(live, [*OLD[:2], NEW[2]], before) == (DONE, "")
 
 
+# --- pods that belong to nobody -----------------------------------------------------------------
+
+
+def conditions(ready: str, containers: str, **more: str) -> Json:
+    return {
+        "conditions": [
+            {"type": "ContainersReady", "status": containers},
+            {"type": "Ready", "status": ready, **more},
+        ]
+    }
+
+
+LOST = pod("lost", deleting=True, status=conditions("False", "True"))
+DYING = pod("dying", deleting=True)
+NOBODYS: dict[str, tuple[Json, list[Json], Verdict]] = {
+    "a Deployment has another in its place": (
+        workload("Deployment", replicas(3, 3, 3)), [DYING, LOST, N1, N2, N3], (DONE, ""),
+    ),
+    "the others of a Deployment are waited for": (
+        workload("Deployment", replicas(3, 2, 3)), [DYING, O1, N1, N2],
+        (PROGRESSING, "2 of 3 pods are updated"),
+    ),
+    "a DaemonSet has none on its node": (
+        workload("DaemonSet", nodes(3, 2, 2)), [DYING, N1, N2], (DONE, ""),
+    ),
+    "a DaemonSet's other nodes are waited for": (
+        workload("DaemonSet", nodes(3, 1, 2)), [DYING, O1, N1],
+        (PROGRESSING, "1 of 2 pods are updated"),
+    ),
+    "a StatefulSet has none of its name": (
+        workload("StatefulSet", replicas(3, 2, 2)),
+        [member(0, "old", deleting=True), *NEW[1:]], (DONE, ""),
+    ),
+    "a StatefulSet's other pods are waited for": (
+        workload("StatefulSet", replicas(3, 1, 2)),
+        [member(0, "old", deleting=True), OLD[1], NEW[2]],
+        (PROGRESSING, "1 of 2 pods are updated"),
+    ),
+    "a StatefulSet was to have less pods": (
+        workload("StatefulSet", replicas(4, 3, 3)), [*NEW, member(3, "old", deleting=True)],
+        (DONE, ""),
+    ),
+    "a StatefulSet was to have less pods, and lacks another": (
+        workload("StatefulSet", replicas(3, 2, 2)), [*NEW[1:], member(3, "old", deleting=True)],
+        (PROGRESSING, "2 of 3 pods are updated"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("live", "pods", "expected"), NOBODYS.values(), ids=NOBODYS.keys())
+def test_a_pod_that_was_being_deleted_before_is_not_counted(
+    live: Json, pods: list[Json], expected: Verdict
+) -> None:
+    before = Baseline(
+        frozenset({"o1", "o2", "o3", "lost", "old1", "old2"}),
+        abandoned=frozenset({"dying", "old0", "old3"}),
+    )
+    assert judge(live, pods, before) == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        pytest.param(conditions("False", "True"), True, id="its containers ran well"),
+        pytest.param(conditions("Unknown", "True"), True, id="nobody knows"),
+        pytest.param(conditions("True", "True"), False, id="it is Ready"),
+        pytest.param(conditions("False", "False"), False, id="its containers are not ready"),
+        pytest.param(
+            conditions("False", "True", reason="ReadinessGatesNotReady"), False,
+            id="a readiness gate is not met",
+        ),
+        pytest.param({"conditions": []}, False, id="no kubelet has seen it"),
+    ],
+)  # fmt: skip
+def test_a_node_that_does_not_answer_shows_in_its_pods(status: Json, expected: bool) -> None:
+    leaving = pod("p", deleting=True, status=status)
+    assert Baseline(frozenset({"p"})).is_of_nobody(leaving) is expected
+    assert not Baseline(frozenset({"p"})).is_of_nobody(pod("p", status=status))
+
+
+def test_a_place_that_cannot_be_filled_does_not_make_a_workload_incomplete() -> None:
+    live = workload("DaemonSet", {"desiredNumberScheduled": 3})
+    before = Baseline(abandoned=frozenset({"dying"}))
+    assert kind_of(live).completeness(live, [DYING, O1, N1], before).state is DONE
+    lacking = kind_of(live).completeness(live, [DYING, O1], before)
+    assert (lacking.state, lacking.message) == (PROGRESSING, "1 of 2 pods are there")
+
+
 # --- complete, whatever its pods' age -----------------------------------------------------------
 
 THERE: dict[str, tuple[Json, list[Json], Verdict]] = {
@@ -550,7 +638,7 @@ THERE: dict[str, tuple[Json, list[Json], Verdict]] = {
 
 @pytest.mark.parametrize(("live", "pods", "expected"), THERE.values(), ids=THERE.keys())
 def test_a_workload_is_complete_when(live: Json, pods: list[Json], expected: Verdict) -> None:
-    found = kind_of(live).completeness(live, pods)
+    found = kind_of(live).completeness(live, pods, Baseline())
     assert (found.state, found.message) == expected
 
 

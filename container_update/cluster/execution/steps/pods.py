@@ -20,7 +20,7 @@ class PodsExecutor(StepExecutor[PodsStep]):
 
         Deleted, not evicted: a disruption budget counts a broken pod as gone, and would forbid it.
         """
-        pods = step.pods
+        abandoned, pods = self.abandoned(step), step.pods
         if self.writer.resumed:  # their back-off may be longer than another try has time
             now = self.informer.pods_of(step.old)
             pods += tuple((p["metadata"]["name"], p["metadata"]["uid"]) for p in now if problem(p))
@@ -31,11 +31,12 @@ class PodsExecutor(StepExecutor[PodsStep]):
                 if error.status != 409:
                     raise  # 409: a pod of this name with another UID has taken its place
         gone = frozenset(uid for _, uid in pods)
-        self.rollout.until_new(step.key, Baseline(gone), deadline)
+        self.rollout.until_new(step.key, Baseline(gone, abandoned=abandoned), deadline)
 
     def revert(self, step: PodsStep, deadline: float) -> Reverted:
         """Wait until what replaced the pods is Ready: the template is the one they had."""
-        self.rollout.until_ready(step.key, deadline)
+        before = Baseline(abandoned=self.abandoned(step))
+        self.rollout.until_new(step.key, before, deadline)
         return Reverted.UNCHANGED
 
 
@@ -47,16 +48,20 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
 
         It fails as soon as all pods that were added are in trouble, whatever the others do.
         """
+        abandoned = self.abandoned(step)
         there = frozenset(pod["metadata"]["uid"] for pod in self.informer.pods_of(step.old))
+        there -= abandoned
         self.informer.observe(self.writer.apply(step, self.writer.read(step)))
-        self.rollout.until_new(step.key, Baseline(there, allowed=there), deadline)
+        before = Baseline(there, allowed=there, abandoned=abandoned)
+        self.rollout.until_new(step.key, before, deadline)
 
     def revert(self, step: ScaleStep, deadline: float) -> Reverted:
         """Write the number of pods that there were before."""
         live = self.cluster.get(step.key)
         if live is None or is_deleting(live):
             return Reverted.OF_OTHERS
+        before = Baseline(abandoned=self.abandoned(step))
         reverted = self.restore(step, live)
         if reverted is not Reverted.OF_OTHERS:
-            self.rollout.until_ready(step.key, deadline)
+            self.rollout.until_new(step.key, before, deadline)
         return reverted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from container_update.cluster.execution.context import StepExecutor
 from container_update.cluster.execution.writer import ChangedByAnotherError
@@ -34,6 +35,9 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             return
         live = self.writer.read(step)
         old_pods = self.context.pods_before.get(step.key, frozenset())
+        abandoned = self.abandoned(step)
+        if self.writer.resumed:
+            abandoned -= self._own_pods(step)
         if live in (None, before) or not self.writer.recognised(step, live).is_applied(live):
             old_pods |= {owned["metadata"]["uid"] for owned in self.informer.pods_of(before)}
         written = self.writer.apply(step, live)
@@ -44,24 +48,22 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         step = step.with_stored(images(written))
         if pod_template(before) == pod_template(written):
             old_pods = frozenset()  # what changed restarts no pod
-        self._wait(step, written, old_pods, deadline)
+        self._wait(step, written, Baseline(old_pods - abandoned, abandoned=abandoned), deadline)
 
-    def _wait(
-        self, step: WorkloadStep, written: Json, old_pods: frozenset[str], deadline: float
-    ) -> None:
+    def _wait(self, step: WorkloadStep, written: Json, before: Baseline, deadline: float) -> None:
         if step.action is Action.RESTART_CONTAINERS:
             baseline = Baseline.of([step.old], tuple(step.images))
             self.rollout.until(step.key, lambda live: pod.restarted(live, baseline), deadline)
         elif step.action is Action.ROLL:
-            self.rollout.until_new(step.key, Baseline(old_pods), deadline)
+            self.rollout.until_new(step.key, before, deadline)
         elif step.action is Action.EVICT:
-            self.rollout.until_complete(step.key, deadline)
+            self.rollout.until_complete(step.key, before, deadline)
             old = [
                 owned
                 for owned in self.informer.pods_of(written)
-                if owned["metadata"]["uid"] in old_pods or step.is_outdated(owned)
+                if owned["metadata"]["uid"] in before.uids or step.is_outdated(owned)
             ]
-            self._evict_one_by_one(step.key, old, deadline)
+            self._evict_one_by_one(step.key, old, before, deadline)
 
     def _recreate_pod(self, step: WorkloadStep, deadline: float) -> None:
         new = step.new_pod(self.writer.labels)
@@ -83,21 +85,32 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             return Reverted.OF_OTHERS
         step = self.writer.recognised(step, live)
         since = self._pods_since(step, live)
+        before = Baseline(abandoned=self.abandoned(step) - self._own_pods(step))
         reverted = self.restore(step, live)
         if reverted is Reverted.OF_OTHERS:
             return reverted
         if step.action is Action.EVICT:
-            self.rollout.until_complete(step.key, deadline)
-            self._evict_one_by_one(step.key, self._pods_since(step, live), deadline)
+            self.rollout.until_complete(step.key, before, deadline)
+            self._evict_one_by_one(step.key, self._pods_since(step, live), before, deadline)
         elif step.action is not Action.TEMPLATE:
-            self._roll_back(step, since, deadline)
+            self._roll_back(step, since, before, deadline)
         return reverted
+
+    def _own_pods(self, step: WorkloadStep) -> frozenset[str]:
+        """Return the UIDs of the pods that the step has started, as far as they show it."""
+        return Baseline().with_old(filter(step.is_applied, self.informer.pods_of(step.old))).uids
 
     def _pods_since(self, step: WorkloadStep, live: Json) -> list[Json]:
         before = self.context.pods_before.get(step.key, frozenset())
-        return [now for now in self.informer.pods_of(live) if now["metadata"]["uid"] not in before]
+        return [
+            now
+            for now in self.informer.pods_of(live)
+            if now["metadata"]["uid"] not in before and not is_deleting(now)
+        ]
 
-    def _roll_back(self, step: WorkloadStep, since: Sequence[Json], deadline: float) -> None:
+    def _roll_back(
+        self, step: WorkloadStep, since: Sequence[Json], before: Baseline, deadline: float
+    ) -> None:
         """Wait until a controller has replaced the pods with the new template.
 
         Pods that it keeps but that were started since the plan are evicted: they may have read the
@@ -110,12 +123,12 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
 
         def judge(live: Json) -> Readiness:
             pods = self.informer.pods_of(live)
-            return kind.readiness(live, pods, Baseline.of(list(filter(step.is_applied, pods))))
+            return kind.readiness(live, pods, before.with_old(filter(step.is_applied, pods)))
 
         self.rollout.until(step.key, judge, deadline)
         if step.digest is not None:
             kept = [started for started in since if not step.is_applied(started)]
-            self._evict_one_by_one(step.key, kept, deadline)
+            self._evict_one_by_one(step.key, kept, before, deadline)
 
     def _revert_pod(self, step: WorkloadStep, deadline: float) -> Reverted:
         live = self.cluster.get(step.key)
@@ -144,14 +157,17 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         self.rollout.until(step.key, judge, deadline)
         return Reverted.RESTORED
 
-    def _evict_one_by_one(self, key: ObjectKey, old: Sequence[Json], deadline: float) -> None:
+    def _evict_one_by_one(
+        self, key: ObjectKey, old: Sequence[Json], before: Baseline, deadline: float
+    ) -> None:
         """Evict these pods of a workload in turn, each replacement Ready before the next goes."""
-        waiting = sorted((p for p in old if not is_finished(p)), key=_ordinal, reverse=True)
-        gone = Baseline.of(old)
+        old = [pod for pod in old if not (is_finished(pod) or before.is_of_nobody(pod))]
+        waiting = sorted(old, key=_ordinal, reverse=True)
+        gone = before.with_old(old)
         while waiting:
             self._evict(waiting.pop(0), deadline)
             allowed = frozenset(later["metadata"]["uid"] for later in waiting)
-            self.rollout.until_new(key, Baseline(gone.uids, allowed=allowed), deadline)
+            self.rollout.until_new(key, replace(gone, allowed=allowed), deadline)
         self.rollout.until_new(key, gone, deadline)
 
     def _evict(self, old: Json, deadline: float) -> None:

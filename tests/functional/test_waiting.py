@@ -1,0 +1,130 @@
+"""What is waited for, forwards and back, where not all was well before the update."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from container_update.cluster.client import connect
+from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
+from container_update.model.cancellation import CancelToken
+from container_update.model.errors import UpdateFailedError, UpdateInterruptedError
+from container_update.model.objects import Collection, Json
+from container_update.model.outcome import StepState
+from container_update.model.plan import Step
+from container_update.operations.update import update
+from container_update.workloads.pod_status import is_deleting, is_ready
+from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
+from tests.functional.conftest import OPTIONS, until
+from tests.functional.manifests import workload
+
+FOR_EVER = 3600
+SHORT = replace(OPTIONS, grace_period=0.5, timeout=20, undo_timeout=20)
+ON_DELETE = "updateStrategy: {type: OnDelete}"
+TWO_AT_ONCE = "updateStrategy: {rollingUpdate: {maxUnavailable: 2}}"
+"""Else its controller waits for the pod that cannot end."""
+PARALLEL = "podManagementPolicy: Parallel"
+
+
+@dataclass
+class Lab:
+    """A CNF in a cluster of its own, whose kubelets do as they are told."""
+
+    embedded: EmbeddedCluster
+    behaviour: Behaviour
+    cnf: Cnf
+
+    def live(self) -> list[Json]:
+        """Return the pods by name."""
+        listed = self.cnf.admin.list(Collection("", "Pod", self.cnf.namespace)).items
+        return sorted(listed, key=lambda pod: str(pod["metadata"]["name"]))
+
+    def ready(self) -> list[str]:
+        """Return the images of the ready pods."""
+        return [pod["spec"]["containers"][0]["image"] for pod in self.live() if is_ready(pod)]
+
+    def hang(self, pod: Json) -> None:
+        """Delete a pod whose kubelet never ends it."""
+        name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+        self.embedded.call(
+            lambda registry: registry.delete("pods", namespace, name, grace_seconds=FOR_EVER)
+        )
+
+    def hanging(self) -> list[str]:
+        return [pod["metadata"]["uid"] for pod in self.live() if is_deleting(pod)]
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    # a container ends only when it is killed, after its pod's grace period
+    behaviour = Behaviour(stop_seconds=FOR_EVER, start_seconds=0.01, backoff_seconds=0.2)
+    with EmbeddedCluster(behaviour=behaviour, nodes=2) as embedded:
+        path = str(embedded.write_kubeconfig(tmp_path / "kubeconfig"))
+        with connect(path, options=SHORT) as cluster:
+            yield Lab(embedded, behaviour, Cnf(cluster, cluster, "default", tmp_path, SHORT))
+
+
+# --- pods that belong to nobody -----------------------------------------------------------------
+
+KINDS = {
+    "a Deployment": ("Deployment", "", 2),
+    "a ReplicaSet": ("ReplicaSet", "", 2),
+    "a DaemonSet": ("DaemonSet", TWO_AT_ONCE, 1),
+    "a DaemonSet with OnDelete": ("DaemonSet", ON_DELETE, 1),
+    "a StatefulSet, all at once": ("StatefulSet", PARALLEL, 1),
+    "a StatefulSet with OnDelete": ("StatefulSet", f"{PARALLEL}\n{ON_DELETE}", 1),
+}
+"""With how many pods each has while one of two cannot end."""
+
+
+@pytest.fixture(params=KINDS.values(), ids=KINDS.keys())
+def hung(lab: Lab, request: pytest.FixtureRequest) -> tuple[Lab, str, str, int]:
+    """A workload of two pods, one of which has been Terminating for long."""
+    kind, spec, number = request.param
+    lab.cnf.instantiate(w=workload(kind, spec=spec, replicas=2))
+    first = lab.live()[0]
+    lab.hang(first)
+    until(lambda: first["metadata"]["uid"] in lab.hanging() and len(lab.ready()) == number)
+    return lab, kind, spec, number
+
+
+def test_a_pod_that_was_terminating_before_does_not_hold_an_update(
+    hung: tuple[Lab, str, str, int],
+) -> None:
+    lab, kind, spec, number = hung
+    left = lab.hanging()
+    lab.cnf.update({"w": workload(kind, spec=spec, replicas=2, image=IMAGES[1])})
+    assert lab.hanging() == left
+    assert lab.ready() == [IMAGES[1]] * number
+
+
+def test_a_pod_that_was_terminating_before_does_not_hold_an_undo(
+    hung: tuple[Lab, str, str, int],
+) -> None:
+    lab, kind, spec, number = hung
+    with pytest.raises(UpdateFailedError) as failed:
+        lab.cnf.update({"w": workload(kind, spec=spec, replicas=2, image=BAD_IMAGE)})
+    assert {result.state for result in failed.value.outcome.results} == {StepState.UNDONE}
+    assert lab.ready() == [IMAGES[0]] * number
+
+
+@pytest.mark.parametrize("hung", [KINDS["a Deployment"], KINDS["a DaemonSet"]], indirect=True)
+@pytest.mark.parametrize("back", [False, True], ids=["resumed", "rolled back"])
+def test_a_run_that_was_interrupted_still_knows_which_pods_were_terminating_before(
+    hung: tuple[Lab, str, str, int], back: bool
+) -> None:
+    lab, kind, spec, number = hung
+    cancel = CancelToken()
+
+    def stop(event: object) -> None:
+        if isinstance(event, Step):
+            cancel.request("by a test", keep_journal=True)
+
+    new = {"w": workload(kind, spec=spec, replicas=2, image=IMAGES[1])}
+    with pytest.raises(UpdateInterruptedError):
+        update(lab.cnf.request(new), lab.cnf.cluster, SHORT, cancel=cancel, progress=stop)
+    assert (lab.cnf.rollback() if back else lab.cnf.resume()) is not None
+    assert lab.ready() == [IMAGES[0 if back else 1]] * number
