@@ -142,7 +142,8 @@ class WorkloadKind:
 
         From then on a pod that goes is replaced by one of the present template.
         """
-        return readiness.all_there(live, self._counts(live, pods, baseline).desired, pods)
+        desired = self._counts(live, pods, baseline).desired
+        return readiness.all_there(live, desired, pods, baseline)
 
     def _counts(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Counts:
         return self.counts_without(live, [pod for pod in pods if baseline.is_of_nobody(pod)])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import enum
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from container_update.model.objects import Json
@@ -52,6 +52,8 @@ class Baseline:
     """UIDs of pods from before that are not to be replaced yet."""
     abandoned: frozenset[str] = frozenset()
     """UIDs of pods that were being deleted before the change."""
+    conditions: Sequence[Json] = ()
+    """Of its status before the change: its controller may leave them there, see :meth:`news`."""
 
     @classmethod
     def of(cls, pods: Sequence[Json], containers: Sequence[str] = ()) -> Baseline:
@@ -67,6 +69,14 @@ class Baseline:
     def with_old(self, pods: Iterable[Json]) -> Baseline:
         """Return the baseline with these pods as those that are to be replaced."""
         return replace(self, uids=frozenset(pod["metadata"]["uid"] for pod in pods))
+
+    def news(self, live: Json) -> Iterator[Json]:
+        """Yield the conditions in its status that are newer than the change.
+
+        A Deployment's controller keeps the verdict on the roll before until there is progress, and
+        a change back to what ran before needs none. Clocks are not compared.
+        """
+        yield from (condition for condition in conditions(live) if condition not in self.conditions)
 
     def is_of_nobody(self, pod: Json) -> bool:
         """Tell whether a pod is neither waited for nor counted: it is being deleted, and was before
@@ -85,10 +95,18 @@ def abandoned(pods: Sequence[Json], before: Collection[str]) -> frozenset[str]:
     return frozenset(uid for uid in uids if uid not in before)
 
 
-def _progressing(live: Json, count: str, new: Sequence[Json], pods: Sequence[Json]) -> Readiness:
+def conditions(live: Json) -> Sequence[Json]:
+    """Return the conditions in the status of a workload."""
+    found: Sequence[Json] = (live.get("status") or {}).get("conditions") or ()
+    return found
+
+
+def _progressing(
+    count: str, new: Sequence[Json], pods: Sequence[Json], news: Iterable[Json]
+) -> Readiness:
     """Report that it is not done yet: failing where all new pods are in trouble or refused, of
     which the cause is said first."""
-    if refusal := _refusal(live):
+    if refusal := _refusal(news):
         return Readiness(State.FAILING, f"{refusal} ({count})")
     problems = [pod_status.problem(pod) for pod in new if not pod_status.is_deleting(pod)]
     if problems and all(problems):
@@ -97,12 +115,12 @@ def _progressing(live: Json, count: str, new: Sequence[Json], pods: Sequence[Jso
     return Readiness(State.PROGRESSING, f"{count}: {waiting}" if waiting else count)
 
 
-def _refusal(live: Json) -> str:
+def _refusal(news: Iterable[Json]) -> str:
     """Return why the server refuses to create or delete its pods, '' where it does not.
 
     Source: API reference, Deployment and ReplicaSet, condition ReplicaFailure.
     """
-    for condition in (live.get("status") or {}).get("conditions") or ():
+    for condition in news:
         if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":
             return f"{condition.get('reason')}: {condition.get('message')}"
     return ""
@@ -143,29 +161,34 @@ def judge(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) 
     if counts.updated < needed:
         message = f"{counts.updated} of {needed} pods are updated"
     elif counts.total > counts.desired:
-        message = _old_pods(counts.total - counts.desired)
+        message = _old_pods(counts.total - counts.desired, new)
     elif serving < counts.desired:
         message = f"{serving} of {counts.desired} pods are ready"
     elif old:
-        message = _old_pods(old)
+        message = _old_pods(old, new)
     elif ready < max(len(present), counts.desired):
         message = f"{ready} of {counts.desired} pods are ready"
     else:
         return DONE
-    return _progressing(live, message, new, present)
+    return _progressing(message, new, present, baseline.news(live))
 
 
-def _old_pods(number: int) -> str:
+def _old_pods(number: int, new: Sequence[Json]) -> str:
+    """Say that there are old pods, or which of the new ones they wait for."""
+    ready = sum(map(pod_status.is_ready, new))
+    if ready < len(new):
+        return f"{ready} of {len(new)} new pods are ready"
     return f"{number} old {'pod is' if number == 1 else 'pods are'} still there"
 
 
-def all_there(live: Json, desired: int, pods: Sequence[Json]) -> Readiness:
+def all_there(live: Json, desired: int, pods: Sequence[Json], baseline: Baseline) -> Readiness:
     """Judge whether the controller has seen the last change, and *desired* pods are there."""
     if not is_observed(live):
         return NOT_SEEN
     active = [pod for pod in pods if pod_status.is_active(pod)]
     if len(active) < desired:
-        return _progressing(live, f"{len(active)} of {desired} pods are there", (), ())
+        there = f"{len(active)} of {desired} pods are there"
+        return _progressing(there, (), (), baseline.news(live))
     return DONE
 
 

@@ -128,3 +128,39 @@ def test_a_run_that_was_interrupted_still_knows_which_pods_were_terminating_befo
         update(lab.cnf.request(new), lab.cnf.cluster, SHORT, cancel=cancel, progress=stop)
     assert (lab.cnf.rollback() if back else lab.cnf.resume()) is not None
     assert lab.ready() == [IMAGES[0 if back else 1]] * number
+
+
+# --- the verdict of a controller ----------------------------------------------------------------
+
+SLOW = "slow:1"
+"""Its containers run and do not get ready."""
+DEADLINE = "progressDeadlineSeconds: 1"
+
+
+def late(lab: Lab) -> bool:
+    """Tell whether the Deployment has missed its deadline."""
+    conditions = lab.cnf.get("Deployment", "w")["status"]["conditions"]
+    return any(condition["reason"] == "ProgressDeadlineExceeded" for condition in conditions)
+
+
+def test_a_deployment_of_one_pod_that_misses_its_deadline_is_undone(lab: Lab) -> None:
+    lab.behaviour.never_ready = [SLOW]
+    lab.cnf.instantiate(w=workload("Deployment", spec=DEADLINE))
+    with pytest.raises(UpdateFailedError, match="ProgressDeadlineExceeded") as failed:
+        lab.cnf.update({"w": workload("Deployment", spec=DEADLINE, image=SLOW)})
+    assert {result.state for result in failed.value.outcome.results} == {StepState.UNDONE}
+    assert lab.ready() == [IMAGES[0]]
+    lab.cnf.update({"w": workload("Deployment", spec=DEADLINE, image=IMAGES[1])})
+
+
+def test_a_deadline_that_was_missed_before_does_not_fail_the_way_back(lab: Lab) -> None:
+    lab.behaviour.never_ready = [SLOW]
+    good = {"w": workload("Deployment", spec=DEADLINE)}
+    lab.cnf.instantiate(**good)
+    live = lab.cnf.get("Deployment", "w")
+    live["spec"]["template"]["spec"]["containers"][0]["image"] = SLOW
+    lab.cnf.admin.replace(live)
+    until(lambda: late(lab))
+    lab.cnf.old = lab.cnf.package({"w.yaml": workload("Deployment", spec=DEADLINE, image=SLOW)})
+    lab.cnf.update(good)
+    assert lab.ready() == [IMAGES[0]]

@@ -14,7 +14,14 @@ from container_update.planning.steps.scale import ScaleStep
 from container_update.workloads import pod_status
 from container_update.workloads.kinds import pod
 from container_update.workloads.pod_template import pod_template
-from container_update.workloads.readiness import DONE, Baseline, Readiness, State, abandoned
+from container_update.workloads.readiness import (
+    DONE,
+    Baseline,
+    Readiness,
+    State,
+    abandoned,
+    conditions,
+)
 from container_update.workloads.registry import kind_of
 
 
@@ -36,7 +43,11 @@ def applied(
         return DONE
     if step.action is Action.RESTART_CONTAINERS:
         return pod.restarted(live, Baseline.of([step.old], tuple(step.images)))
-    baseline = replace(_baseline(step, live, before), abandoned=abandoned(pods, before))
+    baseline = replace(
+        _baseline(step, live, before),
+        abandoned=abandoned(pods, before),
+        conditions=conditions(step.before) if step.before is not None else (),
+    )
     return kind.readiness(live, pods, baseline)
 
 
@@ -71,4 +82,5 @@ def restored(step: ObjectStep, live: Json | None, pods: Sequence[Json]) -> Readi
         return DONE
     changes_pods = isinstance(step, WorkloadStep) and step.action is not Action.DELETE
     new = [owned for owned in pods if changes_pods and step.is_applied(owned)]
-    return kind.readiness(live, pods, Baseline.of(new))
+    baseline = Baseline(conditions=conditions(live)).with_old(new)
+    return kind.readiness(live, pods, baseline)

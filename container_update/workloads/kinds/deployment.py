@@ -35,7 +35,7 @@ class Deployment(WorkloadKind):
         """Judge by counts and pods, and by the controller's own verdict."""
         judged = super().readiness(live, pods, baseline)
         if judged.state is not State.DONE and is_observed(live):
-            for condition in (live.get("status") or {}).get("conditions") or ():
+            for condition in baseline.news(live):
                 if condition.get("reason") == "ProgressDeadlineExceeded":
                     return Readiness(State.FAILED, f"ProgressDeadlineExceeded: {judged.message}")
         return judged

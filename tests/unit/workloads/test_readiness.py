@@ -238,6 +238,22 @@ def test_the_progress_deadline(status: Json, pods: list[Json], expected: Verdict
     assert judge(live, pods, baseline("o1", "o2", "o3")) == expected
 
 
+def test_a_condition_that_was_there_before_says_nothing_about_the_change() -> None:
+    at = {"lastUpdateTime": "2026-01-01T00:00:00Z"}
+    exceeded, refused = {**DEADLINE[1], **at}, {**REFUSED, **at}
+    before = Baseline(frozenset({"o1", "o2", "o3"}), conditions=[exceeded, refused])
+    pods, counts = [O1, O2, O3], replicas(3, 0, 3)
+    for seen, state in {
+        (): PROGRESSING,
+        (exceeded["reason"],): FAILED,
+        (refused["reason"],): FAILING,
+    }.items():
+        newer = {"lastUpdateTime": "2026-01-01T00:00:01Z"}
+        conditions = [{**c, **newer} if c["reason"] in seen else c for c in (exceeded, refused)]
+        live = workload("Deployment", {**counts, "conditions": conditions})
+        assert judge(live, pods, before)[0] is state
+
+
 def test_a_deployment_whose_status_is_not_there_has_not_been_seen() -> None:
     live = workload("Deployment", {}, generation=1)
     del live["status"]

@@ -9,7 +9,7 @@ from container_update.model.outcome import Reverted
 from container_update.planning.steps import PodsStep, ScaleStep
 from container_update.workloads.kind import POD
 from container_update.workloads.pod_status import is_deleting, problem
-from container_update.workloads.readiness import Baseline
+from container_update.workloads.readiness import Baseline, conditions
 
 
 class PodsExecutor(StepExecutor[PodsStep]):
@@ -35,7 +35,8 @@ class PodsExecutor(StepExecutor[PodsStep]):
 
     def revert(self, step: PodsStep, deadline: float) -> Reverted:
         """Wait until what replaced the pods is Ready: the template is the one they had."""
-        before = Baseline(abandoned=self.abandoned(step))
+        seen = conditions(self.informer.get(step.key) or step.old)
+        before = Baseline(abandoned=self.abandoned(step), conditions=seen)
         self.rollout.until_new(step.key, before, deadline)
         return Reverted.UNCHANGED
 
@@ -60,7 +61,7 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
         live = self.cluster.get(step.key)
         if live is None or is_deleting(live):
             return Reverted.OF_OTHERS
-        before = Baseline(abandoned=self.abandoned(step))
+        before = Baseline(abandoned=self.abandoned(step), conditions=conditions(live))
         reverted = self.restore(step, live)
         if reverted is not Reverted.OF_OTHERS:
             self.rollout.until_new(step.key, before, deadline)

@@ -17,7 +17,7 @@ from container_update.planning.steps.new_objects import recreated_pod
 from container_update.workloads.kinds import pod
 from container_update.workloads.pod_status import is_deleting, is_finished, is_ready
 from container_update.workloads.pod_template import images, pod_template
-from container_update.workloads.readiness import DONE, Baseline, Readiness
+from container_update.workloads.readiness import DONE, Baseline, Readiness, conditions
 from container_update.workloads.registry import known_kind
 
 _EVICTION_PAUSE = 2.0
@@ -37,7 +37,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         old_pods = self.context.pods_before.get(step.key, frozenset())
         abandoned = self.abandoned(step)
         if self.writer.resumed:
-            abandoned -= self._own_pods(step)
+            abandoned -= self._as_wanted(step)
         if live in (None, before) or not self.writer.recognised(step, live).is_applied(live):
             old_pods |= {owned["metadata"]["uid"] for owned in self.informer.pods_of(before)}
         written = self.writer.apply(step, live)
@@ -48,7 +48,14 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         step = step.with_stored(images(written))
         if pod_template(before) == pod_template(written):
             old_pods = frozenset()  # what changed restarts no pod
-        self._wait(step, written, Baseline(old_pods - abandoned, abandoned=abandoned), deadline)
+        old_pods -= self._as_wanted(step) | abandoned  # in the midst of another roll, some are
+        seen = conditions(before if written is live else written)  # a resumed run wrote it before
+        self._wait(
+            step,
+            written,
+            Baseline(old_pods, abandoned=abandoned, conditions=seen),
+            deadline,
+        )
 
     def _wait(self, step: WorkloadStep, written: Json, before: Baseline, deadline: float) -> None:
         if step.action is Action.RESTART_CONTAINERS:
@@ -85,7 +92,8 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             return Reverted.OF_OTHERS
         step = self.writer.recognised(step, live)
         since = self._pods_since(step, live)
-        before = Baseline(abandoned=self.abandoned(step) - self._own_pods(step))
+        abandoned = self.abandoned(step) - self._as_wanted(step)
+        before = Baseline(abandoned=abandoned, conditions=conditions(live))
         reverted = self.restore(step, live)
         if reverted is Reverted.OF_OTHERS:
             return reverted
@@ -96,8 +104,8 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             self._roll_back(step, since, before, deadline)
         return reverted
 
-    def _own_pods(self, step: WorkloadStep) -> frozenset[str]:
-        """Return the UIDs of the pods that the step has started, as far as they show it."""
+    def _as_wanted(self, step: WorkloadStep) -> frozenset[str]:
+        """Return the UIDs of the pods that are as the step wants them, and show it."""
         return Baseline().with_old(filter(step.is_applied, self.informer.pods_of(step.old))).uids
 
     def _pods_since(self, step: WorkloadStep, live: Json) -> list[Json]:
@@ -117,13 +125,15 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         new configuration.
         """
         kind = known_kind(step.key)
+        were_there = self.context.pods_before.get(step.key, frozenset())
         for started in since:
             if kind.keeps_broken_pods and not is_ready(started):
                 self.cluster.delete(ObjectKey.of(started), uid=started["metadata"]["uid"])
 
         def judge(live: Json) -> Readiness:
             pods = self.informer.pods_of(live)
-            return kind.readiness(live, pods, before.with_old(filter(step.is_applied, pods)))
+            since = [owned for owned in pods if owned["metadata"]["uid"] not in were_there]
+            return kind.readiness(live, pods, before.with_old(filter(step.is_applied, since)))
 
         self.rollout.until(step.key, judge, deadline)
         if step.digest is not None:
