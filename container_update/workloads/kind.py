@@ -132,6 +132,14 @@ class WorkloadKind:
             return readiness.DONE
         return readiness.judge(live, self._counts(live, pods, baseline), pods, baseline)
 
+    def is_no_less_ready(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> bool:
+        """Tell whether it is as ready as it was before, though that was not wholly.
+
+        :param pods: all that it owns now.
+        """
+        counts = self._counts(live, pods, baseline)
+        return readiness.is_no_less_ready(live, counts, pods, baseline)
+
     def lacks_pods(self, live: Json, pods: Sequence[Json]) -> bool:
         """Tell whether it has fewer pods than it should, those counted that are being deleted."""
         present = sum(not is_finished(pod) for pod in pods)

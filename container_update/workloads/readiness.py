@@ -40,8 +40,20 @@ NOT_SEEN = Readiness(State.PROGRESSING, "its controller has not seen the change 
 
 
 @dataclass(frozen=True)
+class Counts:
+    """The numbers of pods in a workload's status."""
+
+    desired: int
+    updated: int
+    ready: int
+    available: int
+    total: int
+    """Pods of the old template too."""
+
+
+@dataclass(frozen=True)
 class Baseline:
-    """The pods before the change, to distinguish new from old."""
+    """A workload before the change, to distinguish new from old."""
 
     uids: frozenset[str] = frozenset()
     """UIDs of the pods from before."""
@@ -54,6 +66,9 @@ class Baseline:
     """UIDs of pods that were being deleted before the change."""
     conditions: Sequence[Json] = ()
     """Of its status before the change: its controller may leave them there, see :meth:`news`."""
+    restores: Counts | None = None
+    """On the way back, what its status counted before the way there: it need not have more. None:
+    it is to have all that it should."""
 
     @classmethod
     def of(cls, pods: Sequence[Json], containers: Sequence[str] = ()) -> Baseline:
@@ -129,18 +144,6 @@ def _refusal(news: Iterable[Json]) -> str:
 # --- workloads with a controller ----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Counts:
-    """The numbers of pods in a workload's status."""
-
-    desired: int
-    updated: int
-    ready: int
-    available: int
-    total: int
-    """Pods of the old template too."""
-
-
 def judge(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) -> Readiness:
     """Judge by the rule that all controllers share.
 
@@ -148,29 +151,69 @@ def judge(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) 
     """
     if not is_observed(live):
         return NOT_SEEN
-    present = [
-        pod for pod in pods if not (pod_status.is_finished(pod) or baseline.is_of_nobody(pod))
-    ]
+    present = _present(pods, baseline)
     uids = [pod["metadata"]["uid"] for pod in present]
     new = [pod for pod in present if pod["metadata"]["uid"] not in baseline.uids]
     to_replace = baseline.uids - baseline.allowed
     old = sum(uid in to_replace for uid in uids)
-    needed = counts.desired - sum(uid in baseline.allowed for uid in uids)
-    serving = min(counts.ready, counts.available)
+    least = _least(counts, baseline)
+    needed = min(counts.desired - sum(uid in baseline.allowed for uid in uids), least.updated)
+    serving, enough = min(counts.ready, counts.available), min(least.ready, least.available)
     ready = sum(map(pod_status.is_ready, present))
     if counts.updated < needed:
         message = f"{counts.updated} of {needed} pods are updated"
-    elif counts.total > counts.desired:
-        message = _old_pods(counts.total - counts.desired, new)
-    elif serving < counts.desired:
+    elif counts.total > least.total:
+        message = _old_pods(counts.total - least.total, new)
+    elif serving < enough:
         message = f"{serving} of {counts.desired} pods are ready"
     elif old:
         message = _old_pods(old, new)
-    elif ready < max(len(present), counts.desired):
+    elif ready < (enough if enough < counts.desired else max(len(present), counts.desired)):
         message = f"{ready} of {counts.desired} pods are ready"
     else:
         return DONE
-    return _progressing(message, new, present, baseline.news(live))
+    verdict = _progressing(message, new, present, baseline.news(live))
+    if verdict.state is State.FAILING and is_no_less_ready(live, counts, pods, baseline):
+        return DONE  # what is in trouble was so before
+    return verdict
+
+
+def _present(pods: Sequence[Json], baseline: Baseline) -> list[Json]:
+    """Return the pods that count. On the way back those that are being deleted do not: what ran
+    before does not wait for them."""
+    return [
+        pod
+        for pod in pods
+        if not (pod_status.is_finished(pod) or baseline.is_of_nobody(pod))
+        and not (baseline.restores is not None and pod_status.is_deleting(pod))
+    ]
+
+
+def _least(counts: Counts, baseline: Baseline) -> Counts:
+    """Return the counts to reach: all that it should have, on the way back no more than it had."""
+    all_ = counts.desired
+    had = baseline.restores or Counts(all_, all_, all_, all_, all_)
+    return Counts(
+        all_,
+        updated=min(all_, had.updated),
+        ready=min(all_, had.ready),
+        available=min(all_, had.available),
+        total=max(all_, had.total),
+    )
+
+
+def is_no_less_ready(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) -> bool:
+    """Tell whether a workload that was not wholly ready is so again, on the way back.
+
+    Its controller may keep ready pods of the other template for ever, because those that ran before
+    do not get ready.
+    """
+    least = _least(counts, baseline)
+    enough = min(least.ready, least.available)
+    if baseline.restores is None or enough >= counts.desired or not is_observed(live):
+        return False
+    own = [pod for pod in _present(pods, baseline) if pod["metadata"]["uid"] not in baseline.uids]
+    return sum(map(pod_status.is_ready, own)) >= enough
 
 
 def _old_pods(number: int, new: Sequence[Json]) -> str:
@@ -185,9 +228,11 @@ def all_there(live: Json, desired: int, pods: Sequence[Json], baseline: Baseline
     """Judge whether the controller has seen the last change, and *desired* pods are there."""
     if not is_observed(live):
         return NOT_SEEN
-    active = [pod for pod in pods if pod_status.is_active(pod)]
-    if len(active) < desired:
-        there = f"{len(active)} of {desired} pods are there"
+    number = sum(map(pod_status.is_active, pods))
+    if baseline.restores is not None:
+        desired = min(desired, baseline.restores.total)
+    if number < desired:
+        there = f"{number} of {desired} pods are there"
         return _progressing(there, (), (), baseline.news(live))
     return DONE
 

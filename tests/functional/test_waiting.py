@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from container_update.cluster.client import connect
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import UpdateFailedError, UpdateInterruptedError
 from container_update.model.objects import Collection, Json
-from container_update.model.outcome import StepState
+from container_update.model.outcome import StepState, StepWait
 from container_update.model.plan import Step
 from container_update.operations.update import update
-from container_update.workloads.pod_status import is_deleting, is_ready
+from container_update.workloads.pod_status import is_deleting, is_ready, problem
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.conftest import OPTIONS, until
 from tests.functional.manifests import workload
@@ -36,6 +37,18 @@ class Lab:
     embedded: EmbeddedCluster
     behaviour: Behaviour
     cnf: Cnf
+
+    def create(self, **files: str) -> None:
+        """Create the CNF as another tool would: whether it is well does not matter."""
+        self.cnf.old = self.cnf.package({f"{name}.yaml": text for name, text in files.items()})
+        for text in files.values():
+            body = yaml.safe_load(text)
+            body["metadata"]["namespace"] = self.cnf.namespace
+            self.cnf.admin.create(body)
+        until(lambda: len(self.live()) > 0 and all(map(problem, self.not_ready())))
+
+    def not_ready(self) -> list[Json]:
+        return [pod for pod in self.live() if not is_ready(pod)]
 
     def live(self) -> list[Json]:
         """Return the pods by name."""
@@ -164,3 +177,74 @@ def test_a_deadline_that_was_missed_before_does_not_fail_the_way_back(lab: Lab) 
     lab.cnf.old = lab.cnf.package({"w.yaml": workload("Deployment", spec=DEADLINE, image=SLOW)})
     lab.cnf.update(good)
     assert lab.ready() == [IMAGES[0]]
+
+
+# --- back to what was not well ------------------------------------------------------------------
+
+MISSING = "app:missing-1"
+"""An image that cannot be pulled: what runs before the update is broken."""
+BROKEN = {
+    "a Deployment": ("Deployment", "", 1),
+    "a Deployment of two": ("Deployment", "", 2),
+    "a DaemonSet": ("DaemonSet", "", 2),
+    "a StatefulSet, all at once": ("StatefulSet", PARALLEL, 2),
+    "a Pod": ("Pod", "", 1),
+}
+
+
+def image_of(lab: Lab, kind: str) -> str:
+    spec = lab.cnf.get(kind, "w")["spec"]
+    return str(spec.get("template", {"spec": spec})["spec"]["containers"][0]["image"])
+
+
+@pytest.mark.parametrize(("kind", "spec", "number"), BROKEN.values(), ids=BROKEN.keys())
+def test_a_correction_that_fails_is_undone_and_the_next_one_succeeds(
+    lab: Lab, kind: str, spec: str, number: int
+) -> None:
+    def package(image: str) -> dict[str, str]:
+        return {"w": workload(kind, spec=spec, replicas=number, image=image)}
+
+    lab.create(**package(MISSING))
+    with pytest.raises(UpdateFailedError) as failed:
+        lab.cnf.update(package(BAD_IMAGE))
+    assert {result.state for result in failed.value.outcome.results} == {StepState.UNDONE}
+    assert image_of(lab, kind) == MISSING
+
+    lab.cnf.update(package(IMAGES[1]))
+    assert lab.ready() == [IMAGES[1]] * number
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"])
+def test_an_undo_does_not_wait_for_health_that_was_not_there(lab: Lab, kind: str) -> None:
+    """The correction was right, and another workload's was not."""
+
+    def package(image: str, other: str) -> dict[str, str]:
+        return {
+            "other": workload("Deployment", "other", image=other),
+            "w": workload(kind, replicas=2, image=image),
+        }
+
+    lab.create(**package(MISSING, IMAGES[0]))
+    lab.behaviour.pull_seconds = 0.5  # the correction is there before the other has failed
+    with pytest.raises(UpdateFailedError) as failed:
+        lab.cnf.update(package(IMAGES[1], BAD_IMAGE))
+    assert {result.state for result in failed.value.outcome.results} == {StepState.UNDONE}
+    assert image_of(lab, kind) == MISSING
+
+
+def test_what_was_there_before_survives_the_end_of_the_process(lab: Lab) -> None:
+    lab.create(w=workload("Deployment", replicas=2, image=MISSING))
+    cancel = CancelToken()
+
+    def stop(event: object) -> None:
+        if isinstance(event, StepWait):
+            cancel.request("by a test", keep_journal=True)
+
+    new = {"w": workload("Deployment", replicas=2, image=BAD_IMAGE)}
+    with pytest.raises(UpdateInterruptedError):
+        update(lab.cnf.request(new), lab.cnf.cluster, SHORT, cancel=cancel, progress=stop)
+    assert image_of(lab, "Deployment") == BAD_IMAGE
+    outcome = lab.cnf.rollback()
+    assert outcome is not None
+    assert {result.state for result in outcome.results} == {StepState.UNDONE}
+    assert image_of(lab, "Deployment") == MISSING

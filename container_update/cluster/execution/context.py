@@ -12,7 +12,8 @@ from container_update.cluster.execution.writer import ObjectWriter
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Reverted
 from container_update.planning.steps import ObjectStep
-from container_update.workloads.readiness import abandoned
+from container_update.workloads.readiness import Baseline, abandoned, conditions
+from container_update.workloads.registry import known_kind
 
 S = TypeVar("S", bound=ObjectStep)
 
@@ -60,6 +61,16 @@ class StepExecutor(ABC, Generic[S]):
         """
         before = self.context.pods_before.get(step.key, frozenset())
         return abandoned(self.informer.pods_of(step.old), before)
+
+    def as_before(self, step: S, live: Json) -> Baseline:
+        """Return what the undo of a workload's step is measured by.
+
+        :param live: the workload before it is restored.
+        """
+        restores = known_kind(step.key).counts(step.old)
+        return Baseline(
+            abandoned=self.abandoned(step), conditions=conditions(live), restores=restores
+        )
 
     def restore(self, step: S, live: Json) -> Reverted:
         """Write a live object as it was before the step, where it has traces of the step."""

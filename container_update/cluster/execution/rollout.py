@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from container_update.cluster.informer import Informer
 from container_update.cluster.refusals import RefusedPods
-from container_update.cluster.waiting import Waiter
+from container_update.cluster.waiting import NotReadyError, Waiter
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import StepWait
 from container_update.model.plan import Action
@@ -41,27 +41,59 @@ class RolloutWaiter:
         """The live objects that are waited on."""
         return self.waiter.informer
 
-    def until_ready(self, key: ObjectKey, deadline: float) -> None:
-        """Wait until a workload that was created has all of its pods Ready."""
+    def until_ready(self, key: ObjectKey, deadline: float, before: Json | None = None) -> None:
+        """Wait until a workload that was created has all of its pods Ready.
+
+        :param before: what it is created again from: it need not be more ready than that.
+        """
         kind = known_kind(key)
         if kind.is_pod:
-            self.until_recreated(key, "", deadline)
+            self.until_recreated(key, "", deadline, before)
         elif not kind.runs_to_completion:
-            self.until_new(key, Baseline(), deadline)
+            restores = None if before is None else kind.counts(before)
+            self.until_new(key, Baseline(restores=restores), deadline)
 
     def until_new(self, key: ObjectKey, baseline: Baseline, deadline: float) -> None:
         """Wait until a controller has replaced all pods of the baseline."""
-        kind, pods = known_kind(key), self.informer.pods_of
-        self.until(key, lambda live: kind.readiness(live, pods(live), baseline), deadline)
+        self.until_replaced(key, lambda _: baseline, deadline)
+
+    def until_replaced(
+        self, key: ObjectKey, baseline: Callable[[Sequence[Json]], Baseline], deadline: float
+    ) -> None:
+        """Wait until a controller has replaced pods.
+
+        :param baseline: returns which, of those that the workload owns now.
+        """
+        kind, pods_of = known_kind(key), self.informer.pods_of
+
+        def judge(live: Json) -> Readiness:
+            pods = pods_of(live)
+            return kind.readiness(live, pods, baseline(pods))
+
+        try:
+            self.until(key, judge, deadline)
+        except NotReadyError:
+            live = self.informer.get(key)
+            pods = () if live is None else pods_of(live)
+            if live is None or not kind.is_no_less_ready(live, pods, baseline(pods)):
+                raise
 
     def until_complete(self, key: ObjectKey, baseline: Baseline, deadline: float) -> None:
         """Wait until a controller creates pods from the template that it has now."""
         kind, pods = known_kind(key), self.informer.pods_of
         self.until(key, lambda live: kind.completeness(live, pods(live), baseline), deadline)
 
-    def until_recreated(self, key: ObjectKey, old_uid: str, deadline: float) -> None:
-        """Wait until a Pod of that name with another UID is Ready, or has ended."""
+    def until_recreated(
+        self, key: ObjectKey, old_uid: str, deadline: float, before: Json | None = None
+    ) -> None:
+        """Wait until a Pod of that name with another UID is Ready, or has ended.
+
+        :param before: what it is created again from: where that was not Ready, nothing is waited
+            for.
+        """
         old = Baseline(frozenset({old_uid}))
+        if before is not None and pod.recreated(before, Baseline()).state is not State.DONE:
+            return
         self._wait(key, lambda: pod.recreated(self.informer.get(key), old), deadline)
 
     def until_gone(self, key: ObjectKey, uid: str, deadline: float) -> None:

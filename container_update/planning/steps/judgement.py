@@ -82,5 +82,5 @@ def restored(step: ObjectStep, live: Json | None, pods: Sequence[Json]) -> Readi
         return DONE
     changes_pods = isinstance(step, WorkloadStep) and step.action is not Action.DELETE
     new = [owned for owned in pods if changes_pods and step.is_applied(owned)]
-    baseline = Baseline(conditions=conditions(live)).with_old(new)
-    return kind.readiness(live, pods, baseline)
+    baseline = Baseline(conditions=conditions(live), restores=kind.counts(step.old))
+    return kind.readiness(live, pods, baseline.with_old(new))

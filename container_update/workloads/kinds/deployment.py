@@ -32,9 +32,12 @@ class Deployment(WorkloadKind):
         )
 
     def readiness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
-        """Judge by counts and pods, and by the controller's own verdict."""
+        """Judge by counts and pods, and by the controller's own verdict.
+
+        Not on the way back: it may measure that by when the way there last made progress.
+        """
         judged = super().readiness(live, pods, baseline)
-        if judged.state is not State.DONE and is_observed(live):
+        if judged.state is not State.DONE and baseline.restores is None and is_observed(live):
             for condition in baseline.news(live):
                 if condition.get("reason") == "ProgressDeadlineExceeded":
                     return Readiness(State.FAILED, f"ProgressDeadlineExceeded: {judged.message}")

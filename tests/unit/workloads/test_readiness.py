@@ -5,6 +5,7 @@ The statuses are those that an API server 1.36 with its controllers showed durin
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from container_update.workloads.kind import WorkloadKind
 from container_update.workloads.kinds import pod as pod_kind
 from container_update.workloads.kinds.statefulset import left_by_partition
 from container_update.workloads.pod_status import is_finished, is_ready, problem
-from container_update.workloads.readiness import Baseline, State
+from container_update.workloads.readiness import Baseline, Counts, State
 from tests.unit.build import container, pod
 
 DONE, PROGRESSING = State.DONE, State.PROGRESSING
@@ -619,6 +620,93 @@ def test_a_place_that_cannot_be_filled_does_not_make_a_workload_incomplete() -> 
     assert kind_of(live).completeness(live, [DYING, O1, N1], before).state is DONE
     lacking = kind_of(live).completeness(live, [DYING, O1], before)
     assert (lacking.state, lacking.message) == (PROGRESSING, "1 of 2 pods are there")
+
+
+# --- back to what was there before --------------------------------------------------------------
+
+
+def had(total: int, updated: int, ready: int) -> Counts:
+    return Counts(desired=3, updated=updated, ready=ready, available=ready, total=total)
+
+
+WELL, ILL, BROKEN, LESS = had(3, 3, 3), had(3, 3, 2), had(3, 3, 0), had(2, 2, 2)
+B1, B2, B3 = bad("b1"), bad("b2"), bad("b3")
+BACK: dict[str, tuple[Counts, Json, list[Json], Verdict]] = {
+    "all of them were ready": (WELL, replicas(3, 3, 3), [O1, O2, O3], (DONE, "")),
+    "all of them were ready, one is not": (
+        WELL, replicas(3, 3, 2), [O1, O2, starting("o3")],
+        (PROGRESSING, "2 of 3 pods are ready: pod o3 is not Ready (phase Pending)"),
+    ),
+    "all of them were ready, one is in trouble": (
+        WELL, replicas(3, 3, 0), [B1, B2, B3],
+        (FAILING, "pod b1, container a: ErrImagePull (0 of 3 pods are ready)"),
+    ),
+    "two of them were ready": (ILL, replicas(3, 3, 2), [O1, O2, starting("o3")], (DONE, "")),
+    "two of them were ready, one is not": (
+        ILL, replicas(3, 3, 1), [O1, starting("o2"), starting("o3")],
+        (PROGRESSING, "1 of 3 pods are ready: pod o2 is not Ready (phase Pending)"),
+    ),
+    "two of them were ready, the list lags behind": (
+        ILL, replicas(3, 3, 2), [O1, starting("o2"), starting("o3")],
+        (PROGRESSING, "1 of 3 pods are ready: pod o2 is not Ready (phase Pending)"),
+    ),
+    "none was ready": (BROKEN, replicas(3, 3, 0), [B1, B2, B3], (DONE, "")),
+    "none was ready, and the controller keeps pods of the other template": (
+        BROKEN, replicas(4, 3, 2), [B1, B2, N1, N2], (DONE, ""),
+    ),
+    "none was ready, and none is there yet": (
+        BROKEN, replicas(3, 0, 3), [N1, N2, N3], (PROGRESSING, "0 of 3 pods are updated"),
+    ),
+    "two were ready, and the controller has only begun": (
+        ILL, replicas(4, 1, 3), [B1, N1, N2, N3],
+        (FAILING, "pod b1, container a: ErrImagePull (1 of 3 pods are updated)"),
+    ),
+    "one was never created": (LESS, replicas(2, 2, 2), [O1, O2], (DONE, "")),
+    "what is being deleted is not waited for": (
+        WELL, replicas(3, 3, 3), [O1, O2, O3, pod("n1", deleting=True)], (DONE, ""),
+    ),
+    "what is not being deleted is": (
+        WELL, replicas(3, 3, 3), [O1, O2, O3, N1], (PROGRESSING, "1 old pod is still there"),
+    ),
+    "the controller has not looked yet": (
+        BROKEN, {"observedGeneration": 1, **replicas(3, 3, 0)}, [B1, B2, B3],
+        (PROGRESSING, "its controller has not seen the change yet"),
+    ),
+    "the deadline that was missed is the other template's": (
+        WELL, {**replicas(3, 3, 2), "conditions": DEADLINE}, [O1, O2, starting("o3")],
+        (PROGRESSING, "2 of 3 pods are ready: pod o3 is not Ready (phase Pending)"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "status", "pods", "expected"), BACK.values(), ids=BACK.keys()
+)  # fmt: skip
+def test_an_undo_is_complete_when_a_workload_is_no_less_ready_than_it_was(
+    before: Counts, status: Json, pods: list[Json], expected: Verdict
+) -> None:
+    failed = Baseline(frozenset({"n1", "n2", "n3"}), restores=before)
+    assert judge(workload("Deployment", status), pods, failed) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "pods", "expected"),
+    [
+        pytest.param(BROKEN, [starting("o1"), N1, N2], True, id="none was ready"),
+        pytest.param(ILL, [O1, O2, starting("o3"), N1], True, id="so many are ready"),
+        pytest.param(ILL, [O1, N2, N3], False, id="so many are, but of the other template"),
+        pytest.param(WELL, [O1, O2, O3, N1], False, id="all were ready: all must be as before"),
+    ],
+)
+def test_pods_of_the_failed_template_may_stay_where_those_before_do_not_get_ready(
+    before: Counts, pods: list[Json], expected: bool
+) -> None:
+    live = workload("Deployment", replicas(4, 3, 2))
+    failed = Baseline(frozenset({"n1", "n2", "n3"}), restores=before)
+    assert kind_of(live).is_no_less_ready(live, pods, failed) is expected
+    assert not kind_of(live).is_no_less_ready(live, pods, replace(failed, restores=None))
+    unseen = {**live, "metadata": {**live["metadata"], "generation": 3}}
+    assert not kind_of(live).is_no_less_ready(unseen, pods, failed)
 
 
 # --- complete, whatever its pods' age -----------------------------------------------------------

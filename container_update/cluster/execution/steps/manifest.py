@@ -99,7 +99,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             reverted = Reverted.RESTORED
         if is_workload(step.key):
             self.informer.observe(live)
-            self.rollout.until_ready(step.key, deadline)
+            self.rollout.until_ready(step.key, deadline, step.old)
         return reverted
 
     def _delete_created(self, step: ManifestStep, deadline: float) -> Reverted:

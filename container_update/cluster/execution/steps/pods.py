@@ -9,7 +9,7 @@ from container_update.model.outcome import Reverted
 from container_update.planning.steps import PodsStep, ScaleStep
 from container_update.workloads.kind import POD
 from container_update.workloads.pod_status import is_deleting, problem
-from container_update.workloads.readiness import Baseline, conditions
+from container_update.workloads.readiness import Baseline
 
 
 class PodsExecutor(StepExecutor[PodsStep]):
@@ -34,10 +34,9 @@ class PodsExecutor(StepExecutor[PodsStep]):
         self.rollout.until_new(step.key, Baseline(gone, abandoned=abandoned), deadline)
 
     def revert(self, step: PodsStep, deadline: float) -> Reverted:
-        """Wait until what replaced the pods is Ready: the template is the one they had."""
-        seen = conditions(self.informer.get(step.key) or step.old)
-        before = Baseline(abandoned=self.abandoned(step), conditions=seen)
-        self.rollout.until_new(step.key, before, deadline)
+        """Wait until what replaced the pods is as ready: the template is the one they had."""
+        live = self.informer.get(step.key) or step.old
+        self.rollout.until_new(step.key, self.as_before(step, live), deadline)
         return Reverted.UNCHANGED
 
 
@@ -61,7 +60,7 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
         live = self.cluster.get(step.key)
         if live is None or is_deleting(live):
             return Reverted.OF_OTHERS
-        before = Baseline(abandoned=self.abandoned(step), conditions=conditions(live))
+        before = self.as_before(step, live)
         reverted = self.restore(step, live)
         if reverted is not Reverted.OF_OTHERS:
             self.rollout.until_new(step.key, before, deadline)

@@ -92,8 +92,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             return Reverted.OF_OTHERS
         step = self.writer.recognised(step, live)
         since = self._pods_since(step, live)
-        abandoned = self.abandoned(step) - self._as_wanted(step)
-        before = Baseline(abandoned=abandoned, conditions=conditions(live))
+        before = self.as_before(step, live)
         reverted = self.restore(step, live)
         if reverted is Reverted.OF_OTHERS:
             return reverted
@@ -103,6 +102,11 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         elif step.action is not Action.TEMPLATE:
             self._roll_back(step, since, before, deadline)
         return reverted
+
+    def as_before(self, step: WorkloadStep, live: Json) -> Baseline:
+        """Return what the undo is measured by; see :class:`StepExecutor`."""
+        before = super().as_before(step, live)
+        return replace(before, abandoned=before.abandoned - self._as_wanted(step))
 
     def _as_wanted(self, step: WorkloadStep) -> frozenset[str]:
         """Return the UIDs of the pods that are as the step wants them, and show it."""
@@ -130,12 +134,11 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             if kind.keeps_broken_pods and not is_ready(started):
                 self.cluster.delete(ObjectKey.of(started), uid=started["metadata"]["uid"])
 
-        def judge(live: Json) -> Readiness:
-            pods = self.informer.pods_of(live)
-            since = [owned for owned in pods if owned["metadata"]["uid"] not in were_there]
-            return kind.readiness(live, pods, before.with_old(filter(step.is_applied, since)))
+        def with_failed(pods: Sequence[Json]) -> Baseline:
+            failed = (now for now in pods if now["metadata"]["uid"] not in were_there)
+            return before.with_old(filter(step.is_applied, failed))
 
-        self.rollout.until(step.key, judge, deadline)
+        self.rollout.until_replaced(step.key, with_failed, deadline)
         if step.digest is not None:
             kept = [started for started in since if not step.is_applied(started)]
             self._evict_one_by_one(step.key, kept, before, deadline)
@@ -147,7 +150,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             return self._restore_containers(step, live, deadline)
         uid = old_uid if live is None else live["metadata"]["uid"]
         again = recreated_pod(step.old, images(step.old))
-        self._replace_pod(live, uid, again, deadline)
+        self._replace_pod(live, uid, again, deadline, step.old)
         return Reverted.RESTORED
 
     def _restore_containers(self, step: WorkloadStep, live: Json, deadline: float) -> Reverted:
@@ -158,6 +161,8 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         started = _container_ids(step.old, step.images)
         written = self.writer.restore(step, live)
         self.informer.observe(written)
+        if not is_ready(step.old):
+            return Reverted.RESTORED  # it need not be more ready than it was
 
         def judge(live: Json) -> Readiness:
             if _container_ids(live, step.images) == started and is_ready(live):
@@ -198,8 +203,18 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
                     raise NotReadyError(f"not ready in time: {error}") from error
                 waiter.pause(min(left, error.retry_after or _EVICTION_PAUSE))
 
-    def _replace_pod(self, live: Json | None, old_uid: str, new: Json, deadline: float) -> None:
-        """Delete the Pod if it is there, wait until it is gone, create *new*, wait until Ready."""
+    def _replace_pod(
+        self,
+        live: Json | None,
+        old_uid: str,
+        new: Json,
+        deadline: float,
+        before: Json | None = None,
+    ) -> None:
+        """Delete the Pod if it is there, wait until it is gone, create *new*, wait until Ready.
+
+        :param before: see :meth:`RolloutWaiter.until_recreated`.
+        """
         key = ObjectKey.of(new)
         if live is not None:
             self.writer.delete(live)
@@ -208,7 +223,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             new, lambda live: self.writer.is_stored_as(live, new), deadline
         )
         self.informer.observe(created)
-        self.rollout.until_recreated(key, old_uid, deadline)
+        self.rollout.until_recreated(key, old_uid, deadline, before)
 
 
 def _ordinal(owned: Json) -> tuple[int, str]:
