@@ -7,6 +7,7 @@ group ``container_update.workloads``; ``doc/source/architecture.rst`` says how t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from container_update.model.objects import Collection, Json
@@ -51,7 +52,7 @@ class WorkloadKind:
     """How it restarts, unless its ``spec.updateStrategy`` waits for deletions (OnDelete)."""
     keeps_broken_pods: ClassVar[bool] = False
     """Its controller waits for a pod that does not get Ready, even if the template was corrected:
-    an undo must delete that pod."""
+    the pod has to be deleted, forwards and back."""
 
     refusals_are_events: ClassVar[bool] = False
     """Its controller reports a pod that the server refuses by an Event alone, in no condition."""
@@ -130,7 +131,14 @@ class WorkloadKind:
         """
         if self.runs_to_completion:
             return readiness.DONE
+        allowed = baseline.allowed | self.left_alone(live, pods)
+        baseline = replace(baseline, allowed=allowed)
         return readiness.judge(live, self._counts(live, pods, baseline), pods, baseline)
+
+    def left_alone(self, live: Json, pods: Sequence[Json]) -> frozenset[str]:
+        """Return the UIDs of those pods that its controller does not replace."""
+        del live, pods
+        return frozenset()
 
     def is_no_less_ready(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> bool:
         """Tell whether it is as ready as it was before, though that was not wholly.

@@ -99,6 +99,12 @@ def problem(pod: Mapping[str, Any], restarts: Mapping[str, int] | None = None) -
     return None
 
 
+def is_held_up(pod: Mapping[str, Any]) -> bool:
+    """Return whether a container waits for what seldom ends by waiting alone, at this moment."""
+    states = (status.get("state") or {} for status in container_statuses(pod))
+    return any((state.get("waiting") or {}).get("reason") in _PROBLEMS for state in states)
+
+
 def _trouble(status: Json, restarts: Mapping[str, int] | None) -> str:
     """Return the trouble of a container: 'ErrImagePull: not found'; '' where it has none."""
     if status.get("ready"):

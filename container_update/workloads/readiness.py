@@ -158,17 +158,24 @@ def judge(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) 
     old = sum(uid in to_replace for uid in uids)
     least = _least(counts, baseline)
     needed = min(counts.desired - sum(uid in baseline.allowed for uid in uids), least.updated)
-    serving, enough = min(counts.ready, counts.available), min(least.ready, least.available)
+    # those that are to be replaced later need not be well: else they would never be replaced
+    unwell = sum(
+        pod["metadata"]["uid"] in baseline.allowed and not pod_status.is_ready(pod)
+        for pod in present
+    )
+    wanted = counts.desired - unwell
+    enough, serving = min(least.ready, wanted), min(counts.ready, counts.available)
+    is_serving = counts.ready >= enough and counts.available >= min(least.available, wanted)
     ready = sum(map(pod_status.is_ready, present))
     if counts.updated < needed:
         message = f"{counts.updated} of {needed} pods are updated"
     elif counts.total > least.total:
         message = _old_pods(counts.total - least.total, new)
-    elif serving < enough:
+    elif not is_serving:
         message = f"{serving} of {counts.desired} pods are ready"
     elif old:
         message = _old_pods(old, new)
-    elif ready < (enough if enough < counts.desired else max(len(present), counts.desired)):
+    elif ready < (enough if enough < wanted else max(len(present) - unwell, wanted)):
         message = f"{ready} of {counts.desired} pods are ready"
     else:
         return DONE
@@ -208,8 +215,7 @@ def is_no_less_ready(live: Json, counts: Counts, pods: Sequence[Json], baseline:
     Its controller may keep ready pods of the other template for ever, because those that ran before
     do not get ready.
     """
-    least = _least(counts, baseline)
-    enough = min(least.ready, least.available)
+    enough = _least(counts, baseline).ready
     if baseline.restores is None or enough >= counts.desired or not is_observed(live):
         return False
     own = [pod for pod in _present(pods, baseline) if pod["metadata"]["uid"] not in baseline.uids]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from container_update.cluster.client import connect
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
+from container_update.emulator.kubernetes.kubelet import Exit
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import UpdateFailedError, UpdateInterruptedError
 from container_update.model.objects import Collection, Json
@@ -186,7 +189,11 @@ MISSING = "app:missing-1"
 BROKEN = {
     "a Deployment": ("Deployment", "", 1),
     "a Deployment of two": ("Deployment", "", 2),
+    "a ReplicaSet": ("ReplicaSet", "", 2),
     "a DaemonSet": ("DaemonSet", "", 2),
+    "a DaemonSet with OnDelete": ("DaemonSet", ON_DELETE, 2),
+    "a StatefulSet": ("StatefulSet", "", 2),
+    "a StatefulSet with OnDelete": ("StatefulSet", ON_DELETE, 2),
     "a StatefulSet, all at once": ("StatefulSet", PARALLEL, 2),
     "a Pod": ("Pod", "", 1),
 }
@@ -248,3 +255,100 @@ def test_what_was_there_before_survives_the_end_of_the_process(lab: Lab) -> None
     assert outcome is not None
     assert {result.state for result in outcome.results} == {StepState.UNDONE}
     assert image_of(lab, "Deployment") == MISSING
+
+
+# --- forwards from what was not well ------------------------------------------------------------
+
+ILL = {
+    "a Deployment": ("Deployment", ""),
+    "a ReplicaSet": ("ReplicaSet", ""),
+    "a DaemonSet with OnDelete": ("DaemonSet", ON_DELETE),
+    "a StatefulSet": ("StatefulSet", ""),
+    "a StatefulSet with OnDelete": ("StatefulSet", ON_DELETE),
+}
+
+
+def make_ill(lab: Lab, pod: Json) -> None:
+    """Let a pod not be Ready any more, for a reason that only its kubelet knows."""
+
+    def write(registry: Any) -> None:
+        body = copy.deepcopy(registry.get("pods", lab.cnf.namespace, pod["metadata"]["name"]))
+        for condition in body["status"]["conditions"]:
+            if condition["type"] in ("Ready", "ContainersReady"):
+                condition["status"] = "False"
+        for status in body["status"]["containerStatuses"]:
+            status["ready"] = False
+        name = pod["metadata"]["name"]
+        registry.update("pods", lab.cnf.namespace, name, body, subresource="status")
+
+    lab.embedded.call(write)
+
+
+@pytest.mark.parametrize(("kind", "spec"), ILL.values(), ids=ILL.keys())
+@pytest.mark.parametrize("which", [0, -1], ids=["the first", "the last"])
+def test_an_old_pod_that_is_not_ready_does_not_stop_an_update(
+    lab: Lab, kind: str, spec: str, which: int
+) -> None:
+    lab.cnf.instantiate(w=workload(kind, spec=spec, replicas=2))
+    make_ill(lab, lab.live()[which])
+    lab.cnf.update({"w": workload(kind, spec=spec, replicas=2, image=IMAGES[1])})
+    assert lab.ready() == [IMAGES[1]] * 2
+
+
+def evictions(lab: Lab) -> list[str]:
+    """Return the names of the pods that were to be evicted, in order."""
+    paths = [r.path for r in lab.embedded.requests if r.path.endswith("/eviction")]
+    return [path.split("/")[-2] for path in paths]
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_a_pod_that_is_not_ready_is_replaced_first(lab: Lab, which: int) -> None:
+    lab.cnf.instantiate(w=workload("ReplicaSet", replicas=3))
+    ill = lab.live()[which]
+    make_ill(lab, ill)
+    lab.cnf.update({"w": workload("ReplicaSet", replicas=3, image=IMAGES[1])})
+    assert evictions(lab)[0] == ill["metadata"]["name"]
+    assert len(evictions(lab)) == 3
+
+
+BUDGET = """
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: budget}
+spec: {minAvailable: 1, selector: {matchLabels: {app: w}}}
+"""
+
+
+def test_a_disruption_budget_does_not_keep_pods_that_are_broken(lab: Lab) -> None:
+    lab.create(w=workload("ReplicaSet", replicas=2, image=MISSING), budget=BUDGET)
+    files = {"w": workload("ReplicaSet", replicas=2, image=IMAGES[1]), "budget": BUDGET}
+    lab.cnf.update(files)
+    assert lab.ready() == [IMAGES[1]] * 2
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "DaemonSet", "Deployment"])
+def test_an_undo_does_not_wait_for_a_pod_that_was_ready_for_a_moment(lab: Lab, kind: str) -> None:
+    """It was Ready when the undo began, and crashes before it counts as available."""
+    lab.behaviour.exits = [Exit(image=IMAGES[1], code=1, after_seconds=2)]
+    slow = "minReadySeconds: 3"
+
+    def package(image: str, other: str) -> dict[str, str]:
+        return {
+            "other": workload("Deployment", "other", image=other),
+            "w": workload(kind, spec=slow, replicas=2, image=image),
+        }
+
+    lab.cnf.instantiate(**package(*IMAGES[:1], IMAGES[0]))
+    with pytest.raises(UpdateFailedError) as failed:
+        lab.cnf.update(package(IMAGES[1], BAD_IMAGE))
+    assert {result.state for result in failed.value.outcome.results} == {StepState.UNDONE}
+    assert lab.ready() == [IMAGES[0]] * 3
+
+
+def test_a_pod_has_to_stay_ready_for_its_min_ready_seconds(lab: Lab) -> None:
+    lab.behaviour.exits = [Exit(image=IMAGES[1], code=1, after_seconds=0.5)]
+    spec = "minReadySeconds: 2"
+    lab.cnf.instantiate(w=workload("StatefulSet", spec=spec))
+    with pytest.raises(UpdateFailedError, match="CrashLoopBackOff") as failed:
+        lab.cnf.update({"w": workload("StatefulSet", spec=spec, image=IMAGES[1])})
+    assert {result.state for result in failed.value.outcome.results} == {StepState.UNDONE}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from container_update.cluster.execution.stuck_pods import StuckError, StuckPods
 from container_update.cluster.informer import Informer
 from container_update.cluster.refusals import RefusedPods
 from container_update.cluster.waiting import NotReadyError, Waiter
@@ -58,25 +59,41 @@ class RolloutWaiter:
         self.until_replaced(key, lambda _: baseline, deadline)
 
     def until_replaced(
-        self, key: ObjectKey, baseline: Callable[[Sequence[Json]], Baseline], deadline: float
+        self,
+        key: ObjectKey,
+        baseline: Callable[[Sequence[Json]], Baseline],
+        deadline: float,
+        stuck: StuckPods | None = None,
     ) -> None:
         """Wait until a controller has replaced pods.
 
         :param baseline: returns which, of those that the workload owns now.
+        :param stuck: deletes those of them that the controller would wait for for ever; None: there
+            are none.
         """
         kind, pods_of = known_kind(key), self.informer.pods_of
 
         def judge(live: Json) -> Readiness:
             pods = pods_of(live)
-            return kind.readiness(live, pods, baseline(pods))
+            before = baseline(pods)
+            if stuck is not None:
+                to_replace = before.uids - before.allowed - kind.left_alone(live, pods)
+                stuck.refuse(pods, to_replace)
+            return kind.readiness(live, pods, before)
 
-        try:
-            self.until(key, judge, deadline)
-        except NotReadyError:
-            live = self.informer.get(key)
-            pods = () if live is None else pods_of(live)
-            if live is None or not kind.is_no_less_ready(live, pods, baseline(pods)):
-                raise
+        while True:
+            try:
+                self.until(key, judge, deadline)
+            except StuckError as error:
+                assert stuck is not None, "nobody else raises it"
+                stuck.delete(error.pods)
+                continue
+            except NotReadyError:
+                live = self.informer.get(key)
+                pods = () if live is None else pods_of(live)
+                if live is None or not kind.is_no_less_ready(live, pods, baseline(pods)):
+                    raise
+            return
 
     def until_complete(self, key: ObjectKey, baseline: Baseline, deadline: float) -> None:
         """Wait until a controller creates pods from the template that it has now."""

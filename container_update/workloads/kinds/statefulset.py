@@ -11,7 +11,15 @@ from dataclasses import replace
 
 from container_update.model.objects import Json
 from container_update.workloads.kind import WorkloadKind
-from container_update.workloads.readiness import Baseline, Counts, Readiness, replicas
+from container_update.workloads.pod_status import is_active, is_ready
+from container_update.workloads.readiness import (
+    DONE,
+    Baseline,
+    Counts,
+    Readiness,
+    is_observed,
+    replicas,
+)
 
 
 class StatefulSet(WorkloadKind):
@@ -32,10 +40,16 @@ class StatefulSet(WorkloadKind):
         wanted = sum(ordinal(pod) < end for pod in leaving)
         return replace(counts, desired=counts.desired - wanted, total=counts.total - len(leaving))
 
-    def readiness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
-        """Judge without the pods that the partition keeps."""
-        allowed = baseline.allowed | left_by_partition(live, pods)
-        return super().readiness(live, pods, replace(baseline, allowed=allowed))
+    def left_alone(self, live: Json, pods: Sequence[Json]) -> frozenset[str]:
+        """Return the UIDs of the pods that the partition keeps."""
+        return left_by_partition(live, pods)
+
+    def completeness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
+        """Judge whether all of its pods are there; no more come while one is not Ready."""
+        judged = super().completeness(live, pods, baseline)
+        if is_observed(live) and any(is_active(pod) and not is_ready(pod) for pod in pods):
+            return DONE
+        return judged
 
 
 def partition(live: Json) -> int:

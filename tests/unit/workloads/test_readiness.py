@@ -509,6 +509,18 @@ TURNS: dict[str, tuple[Json, list[Json], str, Verdict]] = {
     "the second turn is not done by the first": (
         one_by_one(4, 4), [*FOUR[1:], N1], "o3 o4", (PROGRESSING, "1 old pod is still there"),
     ),
+    "a later one was not Ready before": (
+        one_by_one(4, 3), [starting("o2"), *FOUR[2:], N1], "o2 o3 o4", (DONE, ""),
+    ),
+    "a later one was not Ready before, nor is the replacement": (
+        one_by_one(4, 2), [starting("o2"), *FOUR[2:], starting("n1")], "o2 o3 o4",
+        (PROGRESSING, "2 of 4 pods are ready: pod n1 is not Ready (phase Pending)"),
+    ),
+    "a later one was not Ready before, the replacement not available yet": (
+        workload("ReplicaSet", replicas(4, 0, 3, 2), replicas=4),
+        [starting("o2"), *FOUR[2:], N1], "o2 o3 o4",
+        (PROGRESSING, "2 of 4 pods are ready: pod o2 is not Ready (phase Pending)"),
+    ),
     "the last turn": (one_by_one(4, 4), [N1, N2, N3, pod("n4")], "", (DONE, "")),
     "one more than wanted": (
         one_by_one(5, 5), [*FOUR[1:], N1, N2], "o2 o3 o4",
@@ -729,6 +741,16 @@ THERE: dict[str, tuple[Json, list[Json], Verdict]] = {
     "the controller has not looked yet": (
         workload("StatefulSet", {"observedGeneration": 1}), [O1, O2, O3],
         (PROGRESSING, "its controller has not seen the change yet"),
+    ),
+    "no more come while one is not Ready": (
+        workload("StatefulSet", {}), [O1, bad("o2")], (DONE, ""),
+    ),
+    "no more come while one is not Ready, once the controller has looked": (
+        workload("StatefulSet", {"observedGeneration": 1}), [O1, bad("o2")],
+        (PROGRESSING, "its controller has not seen the change yet"),
+    ),
+    "a ReplicaSet does not wait for one that is not Ready": (
+        workload("ReplicaSet", {}), [O1, bad("o2")], (PROGRESSING, "2 of 3 pods are there"),
     ),
     "a DaemonSet has one on each node": (
         workload("DaemonSet", {"desiredNumberScheduled": 2}, replicas=9), [O1, O2], (DONE, ""),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from container_update.cluster.execution.context import StepExecutor
+from container_update.cluster.execution.stuck_pods import StuckPods
 from container_update.cluster.execution.writer import ChangedByAnotherError
 from container_update.cluster.waiting import NotReadyError
 from container_update.model.errors import ClusterError
@@ -62,7 +63,8 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             baseline = Baseline.of([step.old], tuple(step.images))
             self.rollout.until(step.key, lambda live: pod.restarted(live, baseline), deadline)
         elif step.action is Action.ROLL:
-            self.rollout.until_new(step.key, before, deadline)
+            stuck = self._stuck(step.key, self.informer.pods_of(step.old))
+            self.rollout.until_replaced(step.key, lambda _: before, deadline, stuck)
         elif step.action is Action.EVICT:
             self.rollout.until_complete(step.key, before, deadline)
             old = [
@@ -110,7 +112,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
 
     def _as_wanted(self, step: WorkloadStep) -> frozenset[str]:
         """Return the UIDs of the pods that are as the step wants them, and show it."""
-        return Baseline().with_old(filter(step.is_applied, self.informer.pods_of(step.old))).uids
+        return _uids(filter(step.is_applied, self.informer.pods_of(step.old)))
 
     def _pods_since(self, step: WorkloadStep, live: Json) -> list[Json]:
         before = self.context.pods_before.get(step.key, frozenset())
@@ -128,20 +130,29 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         Pods that it keeps but that were started since the plan are evicted: they may have read the
         new configuration.
         """
-        kind = known_kind(step.key)
         were_there = self.context.pods_before.get(step.key, frozenset())
-        for started in since:
-            if kind.keeps_broken_pods and not is_ready(started):
-                self.cluster.delete(ObjectKey.of(started), uid=started["metadata"]["uid"])
+        stuck = self._stuck(step.key, since, since)
 
         def with_failed(pods: Sequence[Json]) -> Baseline:
             failed = (now for now in pods if now["metadata"]["uid"] not in were_there)
             return before.with_old(filter(step.is_applied, failed))
 
-        self.rollout.until_replaced(step.key, with_failed, deadline)
+        self.rollout.until_replaced(step.key, with_failed, deadline, stuck)
         if step.digest is not None:
             kept = [started for started in since if not step.is_applied(started)]
             self._evict_one_by_one(step.key, kept, before, deadline)
+
+    def _stuck(
+        self, key: ObjectKey, old: Sequence[Json], started: Sequence[Json] = ()
+    ) -> StuckPods | None:
+        """Return what looks after pods that are to be replaced, where their controller does not.
+
+        :param started: pods to be replaced that may not show it.
+        """
+        if not known_kind(key).keeps_broken_pods:
+            return None
+        unwell = _uids(pod for pod in old if not is_ready(pod))
+        return StuckPods(self.cluster, self.rollout.waiter, unwell, _uids(started))
 
     def _revert_pod(self, step: WorkloadStep, deadline: float) -> Reverted:
         live = self.cluster.get(step.key)
@@ -175,17 +186,28 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
     def _evict_one_by_one(
         self, key: ObjectKey, old: Sequence[Json], before: Baseline, deadline: float
     ) -> None:
-        """Evict these pods of a workload in turn, each replacement Ready before the next goes."""
+        """Evict these pods of a workload in turn, each replacement Ready before the next goes.
+
+        Those that are not Ready go first: they serve nothing, and the others do.
+        """
         old = [pod for pod in old if not (is_finished(pod) or before.is_of_nobody(pod))]
-        waiting = sorted(old, key=_ordinal, reverse=True)
-        gone = before.with_old(old)
+        gone, waiting = before.with_old(old), sorted(old, key=_ordinal, reverse=True)
         while waiting:
-            self._evict(waiting.pop(0), deadline)
+            first = min(waiting, key=self._is_ready_now)
+            waiting.remove(first)
+            self._evict(first, deadline)
             allowed = frozenset(later["metadata"]["uid"] for later in waiting)
             self.rollout.until_new(key, replace(gone, allowed=allowed), deadline)
         self.rollout.until_new(key, gone, deadline)
 
+    def _is_ready_now(self, old: Json) -> bool:
+        live = self.informer.get(ObjectKey.of(old))
+        is_there = live is not None and live["metadata"]["uid"] == old["metadata"]["uid"]
+        return live is not None and is_there and is_ready(live)
+
     def _evict(self, old: Json, deadline: float) -> None:
+        """Evict a pod; delete it where a disruption budget forbids that and it is not Ready: the
+        budget counts it as gone, and would forbid it for ever."""
         key, uid = ObjectKey.of(old), old["metadata"]["uid"]
         waiter = self.rollout.waiter
         while True:
@@ -198,10 +220,24 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
                 live = self.cluster.get(key) if error.status == 409 else old
                 if live is None or live["metadata"]["uid"] != uid:
                     return  # another pod has that name by now
+                if error.status == 429 and self._is_deleted_by_force(old):
+                    return
                 left = deadline - waiter.clock()
                 if left <= 0:
                     raise NotReadyError(f"not ready in time: {error}") from error
                 waiter.pause(min(left, error.retry_after or _EVICTION_PAUSE))
+
+    def _is_deleted_by_force(self, old: Json) -> bool:
+        """Delete a pod that is not Ready; tell whether it was, and whether the account may."""
+        if self._is_ready_now(old):
+            return False
+        try:
+            self.cluster.delete(ObjectKey.of(old), uid=old["metadata"]["uid"])
+        except ClusterError as error:
+            if error.status not in (403, 409):
+                raise
+            return False
+        return True
 
     def _replace_pod(
         self,
@@ -224,6 +260,10 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         )
         self.informer.observe(created)
         self.rollout.until_recreated(key, old_uid, deadline, before)
+
+
+def _uids(pods: Iterable[Json]) -> frozenset[str]:
+    return frozenset(pod["metadata"]["uid"] for pod in pods)
 
 
 def _ordinal(owned: Json) -> tuple[int, str]:
