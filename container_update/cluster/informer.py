@@ -1,15 +1,17 @@
 """What is live, kept fresh: one list and then one watch for each kind and namespace in use.
 
 Waiting threads are woken by events; nothing polls. A watch that ends or breaks goes on where it
-was; after a 410 (too old) it lists again. Source: API concepts, "Efficient detection of changes".
+was; after a 410 (too old) it lists again. One that is silent for long may have a dead connection:
+who waits asks then, by one list. Source: API concepts, "Efficient detection of changes".
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -26,6 +28,10 @@ LOG = logging.getLogger(__name__)
 
 _RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
 """How long a broken watch waits before it tries again, the last one over and over."""
+
+_SILENT_SECONDS = 30.0
+"""After that time without event or bookmark a collection is listed again, if somebody waits for it.
+A server sends a bookmark each minute, roughly."""
 
 _MOST_DROPPED = 500
 """How many objects of others are read, one page, before a collection is read in parts."""
@@ -48,7 +54,12 @@ class Informer:
     """
 
     def __init__(
-        self, cluster: Cluster, scope: Scope | None = None, *, watch_seconds: float = 300.0
+        self,
+        cluster: Cluster,
+        scope: Scope | None = None,
+        *,
+        watch_seconds: float = 300.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._cluster = cluster
         self._scope = scope
@@ -64,7 +75,11 @@ class Informer:
         self._parts: dict[Collection, Sequence[Collection]] = {}
         """What it is asked for instead where many objects of others are among that; see Scope."""
         self._populated: set[str] = set()
-        self._watched: set[Collection] = set()
+        self._watched: dict[Collection, object] = {}
+        """A token for each: a thread whose token is another one by now has nothing more to say."""
+        self._clock = clock
+        self._heard: dict[Collection, float] = {}
+        """When each watch showed a sign of life, or its collection was listed, by the clock."""
         self._stopped = threading.Event()
         self._broken: ClusterError | None = None
         self.lock = threading.RLock()
@@ -204,10 +219,46 @@ class Informer:
 
     def watch(self, collections: Iterable[Collection]) -> None:
         """Keep these collections, listed before, fresh from now on."""
-        for collection in sorted(set(collections) - self._watched):
-            self._watched.add(collection)
-            name = f"watch {collection}"
-            context_threads.daemon(self._follow, collection, name=name).start()
+        for collection in sorted(set(collections) - self._watched.keys()):
+            self._start(collection)
+
+    def _start(self, collection: Collection) -> None:
+        token = self._watched[collection] = object()
+        self._heard[collection] = self._clock()
+        name = f"watch {collection}"
+        context_threads.daemon(self._follow, collection, token, name=name).start()
+
+    def ask_silent(self, collections: Iterable[Collection]) -> None:
+        """List those again whose watch has been silent for long, one request for each.
+
+        Where that shows what the watch did not, its connection is dead, and another one is begun.
+        """
+        now = self._clock()
+        with self.lock:
+            silent = [
+                each
+                for each in collections
+                if each in self._watched and now - self._heard[each] >= _SILENT_SECONDS
+            ]
+            self._heard |= dict.fromkeys(silent, now)  # nobody else asks meanwhile
+        for collection in silent:
+            try:
+                listing = self._read(collection)
+            except ClusterError as error:
+                LOG.info("%s: the watch goes on", error)
+                continue
+            with self.lock:
+                if self._has_news(collection, listing):
+                    LOG.info("the watch of %s was silent: it is begun again", collection)
+                    self._replace(collection, listing)
+                    self._start(collection)
+
+    def _has_news(self, collection: Collection, listing: Listing) -> bool:
+        """Tell whether a list shows a change that no event and no write has told."""
+        listed = [(self._objects.get(ObjectKey.of(body)), body) for body in listing.items]
+        return bool(self._gone(collection, listing)) or any(
+            known is None or _version(known) < _version(body) for known, body in listed
+        )
 
     def stop(self) -> None:
         """End the watches; their threads end with the next event or the end of the connection."""
@@ -228,13 +279,14 @@ class Informer:
         with self.lock:
             self._wake(None)
 
-    def _follow(self, collection: Collection) -> None:
+    def _follow(self, collection: Collection, token: object) -> None:
         failures = 0
-        while not self._stopped.is_set():
+        while not self._stopped.is_set() and self._watched[collection] is token:
             try:
-                self._follow_once(collection)
+                self._follow_once(collection, token)
                 failures = 0
             except ClusterError as error:
+                self._hear(collection, token)  # it knows by itself
                 if error.status in _HOPELESS:
                     self._broken = error
                     self.wake()
@@ -244,21 +296,28 @@ class Informer:
                 LOG.debug("%s; trying again in %s s", error, pause)
                 self._stopped.wait(0 if error.status == 410 and failures == 1 else pause)
 
-    def _follow_once(self, collection: Collection) -> None:
+    def _hear(self, collection: Collection, token: object) -> None:
+        if self._watched[collection] is token:
+            self._heard[collection] = self._clock()
+
+    def _follow_once(self, collection: Collection, token: object) -> None:
         selected, version = self._selected[collection], self._versions[collection]
         try:
             for event in self._cluster.watch(selected, version, self._watch_seconds):
-                if self._stopped.is_set():
+                if self._stopped.is_set() or self._watched[collection] is not token:
                     return
-                self._apply(collection, event)
+                self._apply(collection, event, token)
         except ClusterError as error:
             if error.status != 410:
                 raise
             self._select([collection])
             self._replace(collection, self._read(collection))
 
-    def _apply(self, collection: Collection, event: WatchEvent) -> None:
+    def _apply(self, collection: Collection, event: WatchEvent, token: object) -> None:
         with self.lock:
+            if self._watched[collection] is not token:
+                return
+            self._hear(collection, token)
             self._versions[collection] = str(event.object["metadata"]["resourceVersion"])
             if event.type == "BOOKMARK":
                 return
@@ -275,13 +334,20 @@ class Informer:
     def _replace(self, collection: Collection, listing: Listing) -> None:
         with self.lock:
             self._versions[collection] = listing.resource_version
-            there = {ObjectKey.of(body) for body in listing.items}
-            gone = [k for k in self._objects if Collection.of(k) == collection and k not in there]
-            for key in gone:
-                self._forget(self._objects[key])
+            for body in self._gone(collection, listing):
+                self._forget(body)
             for body in listing.items:
                 self._store(body)
             self._wake(None)
+
+    def _gone(self, collection: Collection, listing: Listing) -> Sequence[Json]:
+        """Return what is known of a collection and not in a list, and was not written since."""
+        there, newest = {ObjectKey.of(b) for b in listing.items}, _number(listing.resource_version)
+        return [
+            body
+            for key, body in self._objects.items()
+            if Collection.of(key) == collection and key not in there and _version(body) <= newest
+        ]
 
     def _controllers(self, body: Json) -> set[ObjectKey] | None:
         """Return an object and the controllers above it; None where one of them is not known."""
@@ -333,5 +399,8 @@ def _content(body: Json | None) -> Json | None:
 
 def _version(body: Json) -> int:
     """Return the resourceVersion as a number, 0 where it is none (ordered since 1.35)."""
-    version = str(body["metadata"].get("resourceVersion", ""))
+    return _number(str(body["metadata"].get("resourceVersion", "")))
+
+
+def _number(version: str) -> int:
     return int(version) if version.isdigit() else 0

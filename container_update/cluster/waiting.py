@@ -18,8 +18,9 @@ Clock = Callable[[], float]
 WaitReport = Callable[[Readiness, float | None], object]
 """Called with what is waited for, and after how many seconds that counts as a failure."""
 
-_SHORTEST_LOOK = 0.2
-"""Seconds; below this, judging again would be a busy loop where there is no grace period."""
+_SHORTEST_LOOK, _LONGEST_LOOK = 0.2, 10.0
+"""Seconds; below the first, judging again would be a busy loop where there is no grace period;
+above the second, a watch that went silent would be noticed too late."""
 
 
 class NotReadyError(Exception):
@@ -64,15 +65,17 @@ class Waiter:
 
         :param judge: called with the informer's lock held, after every change.
         :param deadline: by the clock.
-        :param collections: read once more before a timeout is declared.
+        :param collections: read once more before a timeout is declared, and where their watch was
+            silent for long.
         :param report: called, without the informer's lock, when what is waited for is not what it
             was.
         :param key: of a workload: only it and what it controls can change the verdict.
         :raises NotReadyError: failed, failing for the grace period, or too late.
         :raises AbortedError: another step failed.
         """
-        give_up, reported = math.inf, None
+        give_up, reported, collections = math.inf, None, tuple(collections)
         while True:
+            self.informer.ask_silent(collections)
             with self.informer.lock:
                 verdict, now = judge(), self.clock()
                 if verdict.state is State.DONE:
@@ -85,7 +88,8 @@ class Waiter:
                     self._last_read(judge, collections)
                     return
                 if verdict == reported:
-                    self.pause(min(deadline, give_up, now + self.look_again) - now, key)
+                    look_again = now + min(self.look_again, _LONGEST_LOOK)
+                    self.pause(min(deadline, give_up, look_again) - now, key)
                     continue
             report(verdict, give_up - now if failing else None)
             reported = verdict  # and judge again: a change may have come meanwhile

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -10,7 +11,9 @@ from typing import Any
 
 import pytest
 import yaml
+from aiohttp import web
 
+from container_update.cluster import informer
 from container_update.cluster.client import connect
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
 from container_update.emulator.kubernetes.kubelet import Exit
@@ -352,3 +355,27 @@ def test_a_pod_has_to_stay_ready_for_its_min_ready_seconds(lab: Lab) -> None:
     with pytest.raises(UpdateFailedError, match="CrashLoopBackOff") as failed:
         lab.cnf.update({"w": workload("StatefulSet", spec=spec, image=IMAGES[1])})
     assert {result.state for result in failed.value.outcome.results} == {StepState.UNDONE}
+
+
+# --- a watch that went silent -------------------------------------------------------------------
+
+
+def test_a_watch_that_went_silent_is_noticed(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(informer, "_SILENT_SECONDS", 1.0)
+    lab.cnf.instantiate(w=workload("Deployment"))
+    silenced: list[str] = []
+
+    async def mute(request: web.Request, handler: Any) -> web.StreamResponse:
+        if request.query.get("watch") != "true" or "lease" in request.path:
+            return await handler(request)
+        silenced.append(request.path)
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        await asyncio.sleep(FOR_EVER)
+        return response
+
+    lab.embedded.middlewares.append(mute)
+    patient = replace(SHORT, timeout=FOR_EVER)
+    lab.cnf.update({"w": workload("Deployment", image=IMAGES[1])}, patient)
+    assert lab.ready() == [IMAGES[1]]
+    assert {path.rsplit("/", 1)[1] for path in silenced} >= {"deployments", "pods"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -84,6 +84,117 @@ def test_the_deletion_of_a_predecessor_does_not_remove_its_successor() -> None:
         send(cluster, "ADDED", at(201, pod("mark")))
         until(lambda: informer.get(key_of("mark")) is not None)
         assert informer.get(key_of("p")) is not None
+
+
+# --- a watch that is silent ---------------------------------------------------------------------
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def silent() -> Iterator[tuple[FakeCluster, Informer, Clock]]:
+    """A watch that has said nothing for 30 seconds."""
+    cluster, clock = FakeCluster(pod("p"), pod("q")), Clock()
+    with Informer(cluster, clock=clock) as informer:
+        informer.list([PODS])
+        informer.watch([PODS])
+        until(lambda: PODS in cluster.watches)
+        clock.now = 30
+        yield cluster, informer, clock
+
+
+def lists(cluster: FakeCluster) -> int:
+    return cluster.calls.count("list Pod ns/")
+
+
+def test_a_silent_watch_whose_collection_has_changed_is_begun_again(
+    silent: tuple[FakeCluster, Informer, Clock],
+) -> None:
+    cluster, informer, _ = silent
+    del cluster.objects[key_of("p")]
+    cluster.put(pod("q", image="app:2"))
+    informer.ask_silent([PODS])
+    assert informer.get(key_of("p")) is None
+    live = informer.get(key_of("q"))
+    assert live is not None
+    assert live["spec"]["containers"][0]["image"] == "app:2"
+    until(lambda: len(cluster.watched_from) == 2)
+    assert cluster.watched_from[1] == (PODS, "103")
+    send(cluster, "ADDED", at(104, pod("r")))
+    send(cluster, "ADDED", at(105, pod("s")))  # the old watch, if it lives, ends with the first
+    until(lambda: any(informer.get(key_of(name)) is not None for name in "rs"))
+
+
+@pytest.mark.parametrize("change", ["modified", "added", "deleted"])
+def test_each_change_that_a_watch_did_not_tell_is_noticed(
+    silent: tuple[FakeCluster, Informer, Clock], change: str
+) -> None:
+    cluster, informer, _ = silent
+    if change == "deleted":
+        del cluster.objects[key_of("p")]
+        cluster.version += 1
+    else:
+        cluster.put(pod("p" if change == "modified" else "new"))
+    informer.ask_silent([PODS])
+    until(lambda: len(cluster.watched_from) == 2)
+
+
+def test_a_watch_with_nothing_to_say_goes_on_and_is_asked_for_at_most_twice_a_minute(
+    silent: tuple[FakeCluster, Informer, Clock],
+) -> None:
+    cluster, informer, clock = silent
+    before = lists(cluster)
+    for second in range(30, 630):
+        clock.now = second
+        informer.ask_silent([PODS])
+    assert lists(cluster) - before == 20
+    assert len(cluster.watched_from) == 1
+
+
+@pytest.mark.parametrize("sign", ["an event", "a bookmark", "its end"])
+def test_a_watch_that_shows_a_sign_of_life_is_not_silent(
+    silent: tuple[FakeCluster, Informer, Clock], sign: str
+) -> None:
+    cluster, informer, clock = silent
+    if sign == "its end":
+        cluster.watches[PODS].put(ClusterError("the connection broke"))
+        until(lambda: len(cluster.watched_from) == 2)
+    else:
+        kind = "MODIFIED" if sign == "an event" else "BOOKMARK"
+        send(cluster, kind, at(200, pod("p")))
+        cluster.watches[PODS].put(None)  # as a server ends a watch that has gone on for long
+        until(lambda: cluster.watched_from[1:] == [(PODS, "200")])
+    before, clock.now = lists(cluster), 59
+    informer.ask_silent([PODS])
+    assert lists(cluster) == before
+
+
+def test_what_a_write_returned_since_the_list_stays(
+    silent: tuple[FakeCluster, Informer, Clock],
+) -> None:
+    _, informer, _ = silent
+    informer.observe(at(900, pod("new")))
+    informer.ask_silent([PODS])
+    assert informer.get(key_of("new")) is not None
+
+
+def test_a_list_that_is_refused_does_not_end_the_wait(
+    silent: tuple[FakeCluster, Informer, Clock],
+) -> None:
+    cluster, informer, _ = silent
+
+    def refuse(verb: str, _key: ObjectKey) -> None:
+        if verb == "list":
+            raise ClusterError("overloaded", status=503)
+
+    cluster.hooks.append(refuse)
+    informer.ask_silent([PODS])
+    assert len(cluster.watched_from) == 1
 
 
 @pytest.mark.parametrize("broken", [True, False], ids=["it breaks", "it ends"])
