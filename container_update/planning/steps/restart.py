@@ -97,6 +97,18 @@ class RestartStep(WorkloadStep):
             or pod_template.config_digest(one) == pod_template.config_digest(other)
         )
 
+    def is_untouched(self, live: Json) -> bool:
+        """Tell whether the digest is as it was, and every image so or as it is to be.
+
+        Another tool may have written images into a template whose pods have not got them; see
+        :mod:`container_update.planning.outdated_pods`.
+        """
+        now, new = pod_template.images(live), self.images
+        as_read = {name: image for name, image in now.items() if image != new.get(name)}
+        return super().is_untouched(
+            pod_template.with_images(live, pod_template.images(self.old) | as_read)
+        )
+
     def has_traces(self, live: Json) -> bool:
         """Tell whether one of the new images, or the digest, is there."""
         images = pod_template.images(live)

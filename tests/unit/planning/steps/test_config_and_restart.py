@@ -253,7 +253,7 @@ STATES: dict[str, tuple[ObjectStep, Json, bool, bool, bool]] = {
         live(config_map(data={"a": "2"})), False, False, False,
     ),
     "a workload as before": (IMAGES, deployment(), False, True, True),
-    "a workload with the new image": (IMAGES, changed({"c": "app:2"}), True, False, False),
+    "a workload with the new image": (IMAGES, changed({"c": "app:2"}), True, False, True),
     "a workload with another image of somebody": (
         IMAGES, changed({"c": "app:3"}), False, False, False,
     ),
@@ -262,10 +262,10 @@ STATES: dict[str, tuple[ObjectStep, Json, bool, bool, bool]] = {
         IMAGES, changed({}, "other"), False, True, True,
     ),
     "a digest is not looked at where only images change": (
-        IMAGES, changed({"c": "app:2"}, "other"), True, False, False,
+        IMAGES, changed({"c": "app:2"}, "other"), True, False, True,
     ),
     "image and digest as wanted": (DIGEST, changed({"c": "app:2"}, "new"), True, False, False),
-    "the image without the digest": (DIGEST, changed({"c": "app:2"}), False, False, False),
+    "the image without the digest": (DIGEST, changed({"c": "app:2"}), False, False, True),
     "the digest without the image": (DIGEST, changed({}, "new"), False, False, False),
     "only a digest, as wanted": (ONLY_DIGEST, changed({}, "new"), True, False, False),
     "only a digest, as before": (ONLY_DIGEST, deployment(), False, True, True),
