@@ -323,7 +323,10 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: w}}}
 
 
 def test_a_disruption_budget_does_not_keep_pods_that_are_broken(lab: Lab) -> None:
-    lab.create(w=workload("ReplicaSet", replicas=2, image=MISSING), budget=BUDGET)
+    lab.create(w=workload("ReplicaSet", replicas=2), budget=BUDGET)
+    until(lambda: len(lab.ready()) == 2)
+    for pod in lab.live():
+        make_ill(lab, pod)
     files = {"w": workload("ReplicaSet", replicas=2, image=IMAGES[1]), "budget": BUDGET}
     lab.cnf.update(files)
     assert lab.ready() == [IMAGES[1]] * 2
@@ -333,6 +336,7 @@ def test_a_disruption_budget_does_not_keep_pods_that_are_broken(lab: Lab) -> Non
 def test_an_undo_does_not_wait_for_a_pod_that_was_ready_for_a_moment(lab: Lab, kind: str) -> None:
     """It was Ready when the undo began, and crashes before it counts as available."""
     lab.behaviour.exits = [Exit(image=IMAGES[1], code=1, after_seconds=2)]
+    lab.behaviour.stop_seconds = 0.01  # so that a new pod is there before the other has failed
     slow = "minReadySeconds: 3"
 
     def package(image: str, other: str) -> dict[str, str]:

@@ -289,6 +289,14 @@ def test_an_object_without_a_generation_is_judged_by_its_counts() -> None:
     assert judge(live, [N1, N2], baseline())[0] is FAILED
 
 
+def test_what_is_waited_for_is_the_new_pod_where_the_old_one_waits_for_it() -> None:
+    live = workload("Deployment", replicas(2, 1, 1), replicas=1)
+    waiting = "0 of 1 new pods are ready: pod n1 is not Ready (phase Pending)"
+    assert judge(live, [O1, starting("n1")], baseline("o1")) == (PROGRESSING, waiting)
+    old = (PROGRESSING, "1 old pod is still there")
+    assert judge(live, [O1, N1], baseline("o1")) == old
+
+
 # --- a DaemonSet --------------------------------------------------------------------------------
 
 
