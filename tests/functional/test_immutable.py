@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from container_update.operations.upkeep.heal import heal
+from container_update.operations.upkeep.running_vnf import RunningVnf
 
 from container_update.model.errors import PlanError, UpdateFailedError
 from container_update.operations.change_package import change_package
-from container_update.operations.upkeep.heal import heal
-from container_update.operations.upkeep.running_vnf import RunningVnf
 from container_update.planning.comparison.package_pair import Placing
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.manifests import ENV, config_map, workload
