@@ -144,8 +144,10 @@ def _preview(
     request: ChangeRequest, base: UpdateRequest, instance: Json, cluster: Cluster, options: Options
 ) -> Plan:
     """Return what a rolling update of ours would do, with the recorded workloads as old package."""
+    bodies = [manifest.body for manifest in recorded_workloads(instance).values()]
+    if not bodies:
+        return Plan(base.namespace, base.instance_id, ())
     with tempfile.TemporaryDirectory() as folder:
-        bodies = [manifest.body for manifest in recorded_workloads(instance).values()]
         Path(folder, _RECORDED).write_text(yaml.safe_dump_all(bodies), "utf-8")
         write_metadata(folder)
         target = KubernetesTarget(cluster, base.namespace, (_RECORDED,), one_namespace=True)

@@ -22,12 +22,12 @@ from container_update.model.objects import FieldPath, Json, Manifest, ObjectKey,
 from container_update.model.options import DEFAULTS, Options
 from container_update.package import schema, yaml11
 from container_update.package.lint.finding import Finding
-from container_update.package.values.field_lines import FieldLines
+from container_update.package.values.field_lines import FieldLines, may_have_at_top
 from container_update.package.values.json_text import without_surrogates
 from container_update.package.values.parts import parts
 from container_update.package.values.reading import Reading, Size
 from container_update.package.values.scalars import describe
-from container_update.package.yaml11 import Document, Parser
+from container_update.package.yaml11 import Document, NoJsonError, Parser
 from container_update.workloads.pod_template import pod_spec
 from container_update.workloads.registry import kind_of
 
@@ -157,7 +157,17 @@ def _part(text: bytes, parser: Parser, default_namespace: str, *, is_followed: b
     before, values, characters = parser.lines_before, parser.nodes, parser.characters
     lines = FieldLines(text, before)
     documents = parser.documents(yaml11.ended(text), ends_before_another=is_followed)
-    manifests = tuple(_manifests(documents, parser, default_namespace, lines))
+    try:
+        manifests = tuple(_manifests(documents, parser, default_namespace, lines))
+    except NoJsonError:
+        if may_have_at_top(text, _TOP_FIELDS):
+            raise
+        # playbooks and the like have tags of their own
+        parser.lines_before = before + text.count(b"\n")
+        parser.reading.note(
+            Finding.note(Source(parser.path, before + 1), _NO_MANIFEST, _AS_INTENDED)
+        )
+        manifests = ()
     size = Size(parser.lines_before - before, parser.nodes - values, parser.characters - characters)
     if manifests and not text.endswith(b"\n"):
         again = Parser(parser.path, parser.options, Reading())
@@ -187,6 +197,8 @@ def _manifests(
             yield Manifest(key, item.body, replace(item.source, line_of=item.line_of))
 
 
+_TOP_FIELDS = frozenset({"apiVersion", "kind"})
+"""Of an object."""
 _NO_MANIFEST = "has neither apiVersion nor kind: it is no Kubernetes manifest and is left out"
 _ANSWERED = "the API server answers a request of this kind and stores nothing: it is left out"
 _AS_INTENDED = "nothing, if that is intended"
@@ -221,11 +233,11 @@ def _may_be_object(item: _Item) -> bool:
     """
     body = item.body
     if isinstance(body, list):
-        if any(isinstance(each, dict) and {"apiVersion", "kind"} <= each.keys() for each in body):
+        if any(isinstance(each, dict) and each.keys() >= _TOP_FIELDS for each in body):
             expected = "a Kubernetes object, such as a List with these items"
             raise item.error(expected, "a list of objects")
         return False
-    return isinstance(body, dict) and ("apiVersion" in body or "kind" in body)
+    return isinstance(body, dict) and not _TOP_FIELDS.isdisjoint(body)
 
 
 def _is_answered(body: Json) -> bool:

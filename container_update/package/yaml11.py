@@ -52,6 +52,10 @@ _TYPES: dict[str, tuple[type, ...]] = {
 """The types that a scalar may have with each of YAML's own tags; '' is no tag."""
 
 
+class NoJsonError(PackageError):
+    """YAML that is valid, but has a value or a key that JSON does not have."""
+
+
 @dataclass(frozen=True)
 class Document:
     """One YAML document."""
@@ -239,6 +243,9 @@ class Parser:
     def _error(self, problem: str) -> PackageError:
         return PackageError(f"{self.path}:{self.line}: {problem}")
 
+    def _no_json(self, problem: str) -> NoJsonError:
+        return NoJsonError(f"{self.path}:{self.line}: {problem}")
+
     def _count(self, nodes: int, characters: int, height: int) -> None:
         self.nodes += nodes
         self.characters += characters
@@ -261,7 +268,7 @@ class Parser:
     def _open(self, event: Any) -> None:
         is_mapping = isinstance(event, yaml.MappingStartEvent)
         if event.tag not in (None, "!", _TAG + ("map" if is_mapping else "seq")):
-            raise self._error(_TAGGED)
+            raise self._no_json(_TAGGED)
         self._count(1, 0, 1)
         if event.anchor:
             self.anchors[event.anchor] = None
@@ -318,7 +325,7 @@ class Parser:
         elif isinstance(key, float) and key.is_integer() and abs(key) < 1e6:
             key = f"{key:g}"  # Go writes others with an exponent or in 32 bits
         elif not isinstance(key, str):
-            raise self._error(f"a key must be text, found {describe(key)}: quote it")
+            raise self._no_json(f"a key must be text, found {describe(key)}: quote it")
         if len(key) > _LONGEST_KEY or _CONTROL.search(key):
             raise self._error(
                 f"expected a key of at most {_LONGEST_KEY} characters without control characters"
@@ -367,17 +374,17 @@ class Parser:
 
     def _typed(self, kind: str, text: str) -> Any:
         if kind == "binary":
-            raise self._error(
+            raise self._no_json(
                 "!!binary cannot be sent as JSON: write the base64 text under binaryData"
             )
         if kind not in _TYPES:
-            raise self._error(_TAGGED)
+            raise self._no_json(_TAGGED)
         try:
             value = scalar(text)
         except ValueError as error:
-            raise self._error(str(error)) from error
+            raise self._no_json(str(error)) from error
         if type(value) not in _TYPES[kind]:
-            raise self._error(
+            raise self._no_json(
                 f"expected a value that fits the tag !!{kind}, found {describe(value)}"
             )
         return value

@@ -329,6 +329,11 @@ LEFT_OUT = {
         4,
         ANSWERED,
     ),
+    "a tag of its own": ("vars: {a: !vault x}\n", 1, NO_MANIFEST),
+    "a list with tags": ("- hosts: all\n  vars: !unsafe {a: b}\n", 1, NO_MANIFEST),
+    "keys and values that JSON does not have": ("1.5: .inf\n? [a]\n: b\n", 1, NO_MANIFEST),
+    "fields of that name further down": ("a: {kind: !x y, apiVersion: z}\n", 1, NO_MANIFEST),
+    "a value of that name": ("a: kind\nb: !x y\n", 1, NO_MANIFEST),
     "the end without a line end": (CONFIG_MAP + "---\nevent: |\n  a", 5, NO_MANIFEST),
 }
 
@@ -342,7 +347,21 @@ def test_what_is_no_manifest_is_left_out_with_a_note(text, line, message):
     assert list(map(str, reading.findings)) == [note]
 
 
+def test_what_follows_something_that_is_no_manifest_has_its_line():
+    first, second = read(f"{CONFIG_MAP}---\na: !x |\n  b\n  c\n---\n{CONFIG_MAP}")
+    assert (first.source.line, second.source.line) == (1, 9)
+    assert second.source.of(("metadata", "name")).line == 11
+
+
 REFUSED = {
+    "a tag, and then invalid YAML": (
+        "a: !x y\nb: [\n",
+        "f.yaml:1: a tag that JSON has no value for",
+    ),
+    "a tag in a document that is an object": (
+        "a: !x y\nkind: Pod\n",
+        "f.yaml:1: a tag that JSON has no value for",
+    ),
     "a list of objects": (
         "- {apiVersion: v1, kind: Pod, metadata: {name: p}}\n",
         "f.yaml:1: expected a Kubernetes object, such as a List with these items, found a list of "
