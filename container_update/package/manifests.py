@@ -27,7 +27,7 @@ from container_update.package.values.json_text import without_surrogates
 from container_update.package.values.parts import parts
 from container_update.package.values.reading import Reading, Size
 from container_update.package.values.scalars import describe
-from container_update.package.yaml11 import Document, NoJsonError, Parser
+from container_update.package.yaml11 import Document, Parser
 from container_update.workloads.pod_template import pod_spec
 from container_update.workloads.registry import kind_of
 
@@ -159,10 +159,10 @@ def _part(text: bytes, parser: Parser, default_namespace: str, *, is_followed: b
     documents = parser.documents(yaml11.ended(text), ends_before_another=is_followed)
     try:
         manifests = tuple(_manifests(documents, parser, default_namespace, lines))
-    except NoJsonError:
-        if may_have_at_top(text, _TOP_FIELDS):
+    except PackageError:
+        if not parser.lacks_json or may_have_at_top(text, _TOP_FIELDS):
             raise
-        # playbooks and the like have tags of their own
+        parser.lacks_json = False  # playbooks and the like have tags of their own
         parser.lines_before = before + text.count(b"\n")
         parser.reading.note(
             Finding.note(Source(parser.path, before + 1), _NO_MANIFEST, _AS_INTENDED)

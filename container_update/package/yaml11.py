@@ -52,10 +52,6 @@ _TYPES: dict[str, tuple[type, ...]] = {
 """The types that a scalar may have with each of YAML's own tags; '' is no tag."""
 
 
-class NoJsonError(PackageError):
-    """YAML that is valid, but has a value or a key that JSON does not have."""
-
-
 @dataclass(frozen=True)
 class Document:
     """One YAML document."""
@@ -166,6 +162,8 @@ class Parser:
         self.nodes = self.characters = 0
         self.lines_before = 0
         """The number of lines before the text that is parsed next."""
+        self.lacks_json = False
+        """Whether it ended at a value or a key that JSON does not have."""
         self.line = 1
         """Where the scalar or collection begins that is being added, for messages."""
         reading.record(path)  # it may be read for the second time
@@ -243,8 +241,9 @@ class Parser:
     def _error(self, problem: str) -> PackageError:
         return PackageError(f"{self.path}:{self.line}: {problem}")
 
-    def _no_json(self, problem: str) -> NoJsonError:
-        return NoJsonError(f"{self.path}:{self.line}: {problem}")
+    def _no_json(self, problem: str) -> PackageError:
+        self.lacks_json = True
+        return self._error(problem)
 
     def _count(self, nodes: int, characters: int, height: int) -> None:
         self.nodes += nodes

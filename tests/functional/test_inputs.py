@@ -5,13 +5,12 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from container_update import UpdateRequest, plan_update
 from container_update.cli.main import main
 from container_update.model.errors import PackageError
 from tests.functional.cnf import Cnf
@@ -140,16 +139,14 @@ def test_mere_manifests_are_checked_without_what_only_a_csar_has(
 
 
 def test_a_key_that_is_there_twice_is_logged_once(
-    cnf: Cnf, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    cnf: Cnf, caplog: pytest.LogCaptureFixture
 ) -> None:
-    cnf.instantiate(cm=FILES["cm"])
-    new = str(tmp_path / "new.yaml")
-    Path(new).write_text(FILES["cm"] + "  setting: c\n")
-    plan = plan_update(UpdateRequest(cnf.old, new, namespace=cnf.namespace), cnf.cluster)
-    assert [str(step.key) for step in plan.steps] == [f"ConfigMap {cnf.namespace}/cm"]
+    cnf.instantiate(**FILES)
+    plan = cnf.plan({"cm": FILES["cm"] + "  setting: c\n", "moved": FILES["w"]})
+    assert f"ConfigMap {cnf.namespace}/cm" in [str(step.key) for step in plan.steps]
     (record,) = (record for record in caplog.records if "is twice" in record.getMessage())
     assert record.levelname == "WARNING"
-    assert record.getMessage().startswith("new.yaml:6 in ")
+    assert record.getMessage().startswith("Files/cm.yaml:6 in ")
 
 
 # --- nothing --------------------------------------------------------------------------------------
@@ -216,7 +213,7 @@ def verbs(package: str, good: str) -> Sequence[Sequence[str]]:
 def test_a_package_without_manifests_is_an_error_of_each_verb_that_says_what_is_there(
     files: Mapping[str, str],
     message: str,
-    write,
+    write: Callable[[Path, Mapping[str, str]], str],
     shell: Shell,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

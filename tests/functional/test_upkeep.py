@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from container_update.model.errors import UpdateFailedError
+from container_update.model.errors import PackageError, UpdateFailedError
 from container_update.model.outcome import Outcome, StepState
 from container_update.operations.run import run
 from container_update.operations.upkeep import Heal, Scale
@@ -112,3 +113,11 @@ def test_a_heal_that_fails_is_undone(cnf: Cnf) -> None:
     with pytest.raises(UpdateFailedError, match="Everything is as before"):
         healed(cnf)
     assert {pod.image for pod in cnf.pods("Deployment", "w").values()} == {IMAGES[0]}
+
+
+def test_a_vnf_whose_package_has_no_manifests_any_more_is_not_healed(cnf: Cnf) -> None:
+    cnf.instantiate(cm=config_map())
+    cnf.old = cnf.package({})
+    Path(cnf.old).mkdir()
+    with pytest.raises(PackageError, match=r"expected manifests .* found no files at all"):
+        heal(vnf(cnf))

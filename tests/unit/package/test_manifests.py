@@ -358,6 +358,10 @@ REFUSED = {
         "a: !x y\nb: [\n",
         "f.yaml:1: a tag that JSON has no value for",
     ),
+    "something else that is no manifest, and then an object that is wrong": (
+        "a: !x y\n---\nkind: Pod\n",
+        'f.yaml:3: expected an "apiVersion" in the Pod',
+    ),
     "a tag in a document that is an object": (
         "a: !x y\nkind: Pod\n",
         "f.yaml:1: a tag that JSON has no value for",
