@@ -35,7 +35,8 @@ _BLOCK = 64 * 1024
 """In bytes: of a file that is read in a stream."""
 _SMALL = 64 * 1024
 """In bytes: a def-file that is not worth to be read twice for the memory that it takes."""
-_LAYOUT = re.compile(r"((?:[^/]+/)*?)(?:TOSCA-Metadata|Files)/")
+_LAYOUT = re.compile(r"((?:[^/]+/)*?)(?:(?:TOSCA-Metadata|Files)/|[^/]+\.mf\Z)")
+"""A path that only a package has, after the folder in which that is."""
 _TEMPLATES = "BaseHOT/"
 _NO_MANIFESTS = ("Definitions/", "TOSCA-Metadata/", _TEMPLATES, "UserData/", "Scripts/")
 """Folders at the root."""
@@ -195,7 +196,7 @@ class Csar:
     @cached_property
     def packages_inside(self) -> tuple[str, ...]:
         """The folders that are laid out as a package, each with / at its end; '' is the root."""
-        found = (_LAYOUT.match(name) for name in self._names)
+        found = (_LAYOUT.match(name) for name in self._names if not _is_hidden(name))
         return tuple(dict.fromkeys(match[1] for match in found if match))
 
     def manifests(self, path: str, default_namespace: str) -> tuple[Manifest, ...]:

@@ -176,6 +176,10 @@ NOTHING: dict[str, tuple[Mapping[str, str], str]] = {
         {f"a/web/{name}": text for name, text in {**PACKAGE, "Files/a.yaml": OLD}.items()},
         "found a package in its folder a/web: ",
     ),
+    "a package in a folder, zipped on a Mac": (
+        {"web/Files/a.yaml": OLD, "__MACOSX/web/Files/._a.yaml": "x"},
+        "found a package in its folder web: ",
+    ),
     "two packages": (
         {"v1/Files/a.yaml": OLD, "v2/Files/a.yaml": OLD},
         "found packages in v1/ and 1 other folder: name one of them",

@@ -157,6 +157,8 @@ FLAT = {
         ["k/a.yaml"],
     ),
     "nothing of a package in a folder": (["p/TOSCA-Metadata/TOSCA.meta", "p/Files/a.yaml"], []),
+    "nothing of a package without TOSCA-Metadata": (["p/v.mf", "p/v.yaml", "p/k/a.yaml"], []),
+    "all beside what is hidden": (["__MACOSX/Files/._a.yaml", "a.yaml"], ["a.yaml"]),
     "nothing beside a package": (["v1/Files/a.yaml", "v2/Files/a.yaml", "b.yaml"], []),
     "nothing beside Files": (["Files/a.yaml", "b.yaml"], ["Files/a.yaml"]),
 }
