@@ -22,7 +22,7 @@ from container_update.model.objects import FieldPath, Json, Manifest, ObjectKey,
 from container_update.model.options import DEFAULTS, Options
 from container_update.package import schema, yaml11
 from container_update.package.lint.finding import Finding
-from container_update.package.values.field_lines import FieldLines, may_have_at_top
+from container_update.package.values.field_lines import FieldLines
 from container_update.package.values.json_text import without_surrogates
 from container_update.package.values.parts import parts
 from container_update.package.values.reading import Reading, Size
@@ -157,17 +157,7 @@ def _part(text: bytes, parser: Parser, default_namespace: str, *, is_followed: b
     before, values, characters = parser.lines_before, parser.nodes, parser.characters
     lines = FieldLines(text, before)
     documents = parser.documents(yaml11.ended(text), ends_before_another=is_followed)
-    try:
-        manifests = tuple(_manifests(documents, parser, default_namespace, lines))
-    except PackageError:
-        if not parser.lacks_json or may_have_at_top(text, _TOP_FIELDS):
-            raise
-        parser.lacks_json = False  # playbooks and the like have tags of their own
-        parser.lines_before = before + text.count(b"\n")
-        parser.reading.note(
-            Finding.note(Source(parser.path, before + 1), _NO_MANIFEST, _AS_INTENDED)
-        )
-        manifests = ()
+    manifests = tuple(_manifests(documents, parser, default_namespace, lines))
     size = Size(parser.lines_before - before, parser.nodes - values, parser.characters - characters)
     if manifests and not text.endswith(b"\n"):
         again = Parser(parser.path, parser.options, Reading())
@@ -181,13 +171,15 @@ def _manifests(
     documents: Iterable[Document], parser: Parser, default_namespace: str, lines: FieldLines
 ) -> Iterator[Manifest]:
     for number, document in enumerate(documents):
-        if document.value is None:
+        if document.value is None and not document.flaw:
             continue
         source = Source(parser.path, document.line)
         root = _Item(document.value, source, partial(lines.line, number))
         if not _may_be_object(root):
             parser.reading.note(Finding.note(source, _NO_MANIFEST, _AS_INTENDED))
             continue
+        if document.flaw:
+            raise document.flaw
         for item in _objects(root, document.line_of):
             if _is_answered(item.body):
                 parser.reading.note(Finding.note(item.source, _ANSWERED, _AS_INTENDED))

@@ -62,6 +62,8 @@ class Document:
     """The line where it begins, from 1."""
     lines: dict[int, int]
     """``id()`` of each mapping in *value* to the line where it begins."""
+    flaw: PackageError | None = None
+    """What JSON does not have is missing in *value*: the error that says what and where."""
 
     def line_of(self, value: object) -> int:
         """Return the line where a mapping of this document begins, or else that of the document."""
@@ -80,7 +82,10 @@ def documents(
     """
     check_size(len(text), path, options)
     parser = Parser(path, options, reading or Reading())
-    yield from parser.documents(ended(text))
+    for document in parser.documents(ended(text)):
+        if document.flaw:
+            raise document.flaw
+        yield document
 
 
 def check_size(size: int, path: str, options: Options) -> None:
@@ -162,8 +167,6 @@ class Parser:
         self.nodes = self.characters = 0
         self.lines_before = 0
         """The number of lines before the text that is parsed next."""
-        self.lacks_json = False
-        """Whether it ended at a value or a key that JSON does not have."""
         self.line = 1
         """Where the scalar or collection begins that is being added, for messages."""
         reading.record(path)  # it may be read for the second time
@@ -175,6 +178,7 @@ class Parser:
         self.stack: list[_Collection] = []
         self.anchors: dict[str, _Value | None] = {}
         self.lines: dict[int, int] = {}
+        self.flaw: PackageError | None = None
         self.root = _Value(None, self.line)
 
     def documents(self, text: bytes, *, ends_before_another: bool = False) -> Iterator[Document]:
@@ -234,16 +238,16 @@ class Parser:
             elif kind is yaml.DocumentStartEvent:
                 self._reset()
             elif kind is yaml.DocumentEndEvent:
-                yield Document(self.root.value, self.root.line, self.lines)
+                yield Document(self.root.value, self.root.line, self.lines, self.flaw)
             elif kind is yaml.StreamEndEvent:
                 self.lines_before += event.start_mark.line
 
     def _error(self, problem: str) -> PackageError:
         return PackageError(f"{self.path}:{self.line}: {problem}")
 
-    def _no_json(self, problem: str) -> PackageError:
-        self.lacks_json = True
-        return self._error(problem)
+    def _flawed(self, problem: str) -> None:
+        """Record that the document has a value or a key that JSON does not have; the first one."""
+        self.flaw = self.flaw or self._error(problem)
 
     def _count(self, nodes: int, characters: int, height: int) -> None:
         self.nodes += nodes
@@ -267,7 +271,7 @@ class Parser:
     def _open(self, event: Any) -> None:
         is_mapping = isinstance(event, yaml.MappingStartEvent)
         if event.tag not in (None, "!", _TAG + ("map" if is_mapping else "seq")):
-            raise self._no_json(_TAGGED)
+            self._flawed(_TAGGED)
         self._count(1, 0, 1)
         if event.anchor:
             self.anchors[event.anchor] = None
@@ -324,7 +328,8 @@ class Parser:
         elif isinstance(key, float) and key.is_integer() and abs(key) < 1e6:
             key = f"{key:g}"  # Go writes others with an exponent or in 32 bits
         elif not isinstance(key, str):
-            raise self._no_json(f"a key must be text, found {describe(key)}: quote it")
+            self._flawed(f"a key must be text, found {describe(key)}: quote it")
+            return ""
         if len(key) > _LONGEST_KEY or _CONTROL.search(key):
             raise self._error(
                 f"expected a key of at most {_LONGEST_KEY} characters without control characters"
@@ -372,18 +377,19 @@ class Parser:
         return value if is_key else as_sent(value)
 
     def _typed(self, kind: str, text: str) -> Any:
+        """Return the value of an unquoted scalar; None for one that JSON does not have."""
         if kind == "binary":
-            raise self._no_json(
+            return self._flawed(
                 "!!binary cannot be sent as JSON: write the base64 text under binaryData"
             )
         if kind not in _TYPES:
-            raise self._no_json(_TAGGED)
+            return self._flawed(_TAGGED)
         try:
             value = scalar(text)
         except ValueError as error:
-            raise self._no_json(str(error)) from error
+            return self._flawed(str(error))
         if type(value) not in _TYPES[kind]:
-            raise self._no_json(
+            return self._flawed(
                 f"expected a value that fits the tag !!{kind}, found {describe(value)}"
             )
         return value

@@ -6,7 +6,7 @@ as far as the document with the field, when a line is first asked for; until the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,28 +52,6 @@ class FieldLines:
                 break
             found = found.parts[step]
         return self._lines_before + found.line
-
-
-def may_have_at_top(text: bytes, names: Set[str]) -> bool:
-    """Tell whether a document has one of these fields, whatever its values, or is invalid YAML."""
-    try:
-        return not names.isdisjoint(_top_fields(text))
-    except (yaml.YAMLError, UnicodeError):
-        return True
-
-
-def _top_fields(text: bytes) -> Iterator[str]:
-    depth = position = 0
-    for event in yaml.parse(text, Loader=yaml11.LOADER):
-        if isinstance(event, yaml.NodeEvent) and depth == 1:
-            position += 1
-            if position % 2 and isinstance(event, yaml.ScalarEvent):
-                yield str(event.value)
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            position = 0 if depth == 1 else position
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
 
 
 def _documents(text: bytes) -> Iterator[_Field]:

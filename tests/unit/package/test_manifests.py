@@ -354,10 +354,7 @@ def test_what_follows_something_that_is_no_manifest_has_its_line():
 
 
 REFUSED = {
-    "a tag, and then invalid YAML": (
-        "a: !x y\nb: [\n",
-        "f.yaml:1: a tag that JSON has no value for",
-    ),
+    "a tag, and then invalid YAML": ("a: !x y\nb: [\n", "f.yaml:3: invalid YAML"),
     "something else that is no manifest, and then an object that is wrong": (
         "a: !x y\n---\nkind: Pod\n",
         'f.yaml:3: expected an "apiVersion" in the Pod',
