@@ -26,7 +26,7 @@ from container_update.operations.checks.namespaces import (
 )
 from container_update.operations.goal import Goal, Observed
 from container_update.operations.read_packages import described_in
-from container_update.operations.run import preview, run
+from container_update.operations.run import run
 from container_update.package import csar
 from container_update.package.identity import identity_of
 from container_update.planning.comparison.package_pair import Placing
@@ -75,25 +75,6 @@ def install(  # noqa: PLR0913
     if instance_id is None:
         goal.refuse_taken(cluster)
     return run(goal, cluster, options, cancel, progress, leave_failed=leave_failed)
-
-
-def plan_install(
-    package: str,
-    cluster: Cluster,
-    options: Options = Options(),  # noqa: B008
-    *,
-    placing: Placing = Placing(),  # noqa: B008
-    instance_id: str | None = None,
-) -> Plan:
-    """Return what :func:`install` would do; write nothing, raise the same errors.
-
-    >>> with connect() as cluster:  # doctest: +SKIP
-    ...     plan = plan_install("packages/v1", cluster, placing=Placing(namespace="cnf"))
-    """
-    goal = Install(package, placing, instance_id, options)
-    if instance_id is None:
-        goal.refuse_taken(cluster)
-    return preview(goal, cluster, options)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from container_update.operations.checks.namespaces import refuse_if_known_missin
 from container_update.operations.goal import Goal, Observed
 from container_update.operations.instances import list_if_allowed
 from container_update.operations.read_packages import described_by
-from container_update.operations.run import preview, run
+from container_update.operations.run import run
 from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.configuration import Live
 from container_update.planning.order import DEFINITION
@@ -74,22 +74,6 @@ def terminate(  # noqa: PLR0913
     placing = Placing(tuple(def_files), namespace, one_namespace)
     goal = Uninstall(package, placing, instance_id, options, included)
     return run(goal, cluster, options, cancel, progress, leave_failed=leave_failed)
-
-
-def plan_terminate(  # noqa: PLR0913, PLR0917
-    package: str | None,
-    cluster: Cluster,
-    options: Options = Options(),  # noqa: B008
-    placing: Placing = Placing(),  # noqa: B008
-    instance_id: str | None = None,
-    included: Included = Included(),  # noqa: B008
-) -> Plan:
-    """Return what :func:`terminate` would do; write nothing, raise the same errors.
-
-    >>> with connect() as cluster:  # doctest: +SKIP
-    ...     plan = plan_terminate(None, cluster, instance_id="vnf-1")
-    """
-    return preview(Uninstall(package, placing, instance_id, options, included), cluster, options)
 
 
 class Uninstall(Goal):

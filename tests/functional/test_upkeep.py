@@ -120,4 +120,4 @@ def test_a_vnf_whose_package_has_no_manifests_any_more_is_not_healed(cnf: Cnf) -
     cnf.old = cnf.package({})
     Path(cnf.old).mkdir()
     with pytest.raises(PackageError, match=r"expected manifests .* found no files at all"):
-        heal(vnf(cnf))
+        healed(cnf)

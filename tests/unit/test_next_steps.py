@@ -46,7 +46,7 @@ def family(kind: type[ContainerUpdateError]) -> Iterator[type[ContainerUpdateErr
 
 def made(kind: type[ContainerUpdateError]) -> ContainerUpdateError:
     if issubclass(kind, UpdateFailedError):
-        return kind(MESSAGE, Outcome(Plan("ns", None, ())))
+        return kind(Outcome(Plan("ns", None, ())), MESSAGE)
     return kind(MESSAGE)
 
 
@@ -154,8 +154,10 @@ def test_a_front_end_says_what_to_do_next_in_its_own_words(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     said, own_words = FRONT_ENDS[front_end]
-    text = said(ERRORS[error](), monkeypatch, capsys)
-    head, _, advice = text.partition(f"{MESSAGE}. ")
+    found = ERRORS[error]()
+    message = str(found)  # a front end may add to it
+    text = said(found, monkeypatch, capsys)
+    head, _, advice = text.partition(f"{message}. ")
     assert head in ("", "container-update: ")
     assert re.fullmatch(r"[A-Z].*[^.{}]\.\n?", advice)
     assert re.search(own_words, advice)
@@ -171,8 +173,9 @@ def test_a_service_that_asks_a_v2_script_for_the_next_step_gets_it_as_a_value(
     error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = ERRORS[error]()
+    message = str(found)
     answer = v2_answer(found, monkeypatch, {v2_process.NEXT_STEP: None})
-    assert answer == ({v2_process.NEXT_STEP: found.next_step.value}, MESSAGE)
+    assert answer == ({v2_process.NEXT_STEP: found.next_step.value}, message)
 
 
 @pytest.mark.parametrize("folder", ["cluster", "operations", "package", "planning", "stacks"])

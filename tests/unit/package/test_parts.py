@@ -181,7 +181,8 @@ def matched(tmp_path: Path, old: dict[str, str], new: dict[str, str], **more: tu
     request = UpdateRequest(
         package(tmp_path / "old", old), package(tmp_path / "new", new), namespace="ns", **more
     )
-    return update._read_packages(request, Options()).matched
+    with csar.open_package(request.old) as before, csar.open_package(request.new) as after:
+        return update._match(request, before, after)
 
 
 def test_of_a_large_object_that_is_the_same_in_both_only_its_identity_is_kept(tmp_path):
