@@ -7,6 +7,7 @@ import gc
 import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from container_update.cli import extras
@@ -121,26 +122,26 @@ def cluster_header(parsed: argparse.Namespace, cluster: KubernetesCluster) -> He
 
 
 def instance_header(
-    parsed: argparse.Namespace, cluster: KubernetesCluster, *, finds: bool = True
+    parsed: argparse.Namespace, cluster: KubernetesCluster, instance_id: str | None
 ) -> Header:
-    """Return the head of a report about an instance.
+    """Return the head of a report about an instance; which one it is where that was not given.
 
-    Afterwards ``parsed.instance_id`` is set, where there is only one that it can be.
-
-    :param finds: the instance is found by its record where none is named.
+    :param instance_id: of the goal.
     """
-    if finds:
-        find_instance(parsed, cluster)
-    return cluster_header(parsed, cluster)
+    header = cluster_header(parsed, cluster)
+    if instance_id and not parsed.instance_id:
+        header = replace(header, target=(*header.target, ("Instance", instance_id)))
+    parsed.header, parsed.instance_id = header, instance_id
+    return header
 
 
-def find_instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> None:
-    """Set ``parsed.instance_id`` where none is named and there is only one that it can be."""
+def find_instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> str | None:
+    """Return the id that is given, or else that of the only instance of the namespace."""
     from container_update.operations.instances import only_instance  # noqa: PLC0415, slow to load
 
-    if not parsed.instance_id:
-        options = option_arguments.read(parsed)
-        parsed.instance_id = only_instance(cluster, parsed.namespace, options)
+    if parsed.instance_id:
+        return str(parsed.instance_id)
+    return only_instance(cluster, parsed.namespace, option_arguments.read(parsed))
 
 
 def stack_header(parsed: argparse.Namespace) -> Header:

@@ -201,6 +201,7 @@ examples:
     "apply": """\
 examples:
   container-update apply v1.csar v2.csar -n core --timeout 5m
+  container-update apply v2.csar -n core      from what the instance runs from, by its record
   container-update apply v1.csar v2.csar --yes --progress json
 """,
     "change-vnfpkg": """\
@@ -209,12 +210,14 @@ examples:
   container-update change-vnfpkg v1.csar v2.csar --upgrade-type RollingUpdate --vdu VDU1
 """,
     "install": """\
-example:
+examples:
   container-update install v1.csar -n core --instance-id upf-1
+  container-update install v1.csar -n core --plan --out install.plan
 """,
     "uninstall": """\
-example:
-  container-update uninstall v1.csar -n core --instance-id upf-1
+examples:
+  container-update uninstall -n core --instance-id upf-1 --plan
+  container-update uninstall -n core --instance-id upf-1 --delete-data
 """,
     "history": """\
 example:
@@ -292,7 +295,8 @@ def _add_operations(add: Callable[..., argparse.ArgumentParser]) -> None:
     install.add_install_arguments(add("install", install.install, text))
     text = "delete what a package describes, and wait until it is gone"
     install.add_uninstall_arguments(add("uninstall", install.uninstall, text))
-    command = add("status", recover.status, "show an operation that is running or was interrupted")
+    text = "show an operation that runs or was interrupted, else how the workloads are"
+    command = add("status", recover.status, text)
     connection.add_stack_arguments(command)
     connection.add_cluster_arguments(command, (output.TEXT, output.JSON, output.YAML))
     watch.add_arguments(add("watch", watch.run, "follow an operation that runs; write nothing"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update.cli import connection, saved_plan
 from container_update.cli.arguments import option_arguments
+from container_update.cli.reports.header import Header
 from container_update.cli.terminal import output, signals
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.model.outcome import Event
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
     from container_update.operations.goal import Goal
 
-    GoalOf = Callable[[KubernetesCluster], Goal]
+    GoalOf = Callable[[KubernetesCluster, str | None], Goal]
+    """Makes the goal for the instance with an id, if one is given or found."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -58,8 +60,8 @@ def show(
     from container_update.operations.run import preview  # noqa: PLC0415, slow to load
 
     with connection.connected_cluster(parsed) as cluster:
-        header = connection.instance_header(parsed, cluster, finds=finds)
-        plan = preview(goal_of(cluster), cluster, option_arguments.read(parsed))
+        goal, header = _goal(parsed, cluster, goal_of, finds=finds)
+        plan = preview(goal, cluster, option_arguments.read(parsed))
         if parsed.output == output.TEXT:
             status = output.show_plan(plan, header, parsed, out)
         if parsed.server:
@@ -70,6 +72,14 @@ def show(
         if parsed.output != output.TEXT:  # one document: the plan, or why it is refused
             status = output.show_plan(plan, header, parsed, out)
         return status
+
+
+def _goal(
+    parsed: argparse.Namespace, cluster: KubernetesCluster, goal_of: GoalOf, *, finds: bool
+) -> tuple[Goal, Header]:
+    found = connection.find_instance(parsed, cluster) if finds else parsed.instance_id
+    goal = goal_of(cluster, found)
+    return goal, connection.instance_header(parsed, cluster, goal.instance_id)
 
 
 def _check_on_server(plan: Plan, cluster: KubernetesCluster, parsed: argparse.Namespace) -> str:
@@ -95,24 +105,23 @@ def carry_out(
 
     with (
         connection.connected_cluster(parsed) as cluster,
-        output.progress(
-            connection.instance_header(parsed, cluster, finds=finds), parsed, out
-        ) as progress,
         signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
     ):
+        goal, header = _goal(parsed, cluster, goal_of, finds=finds)
+        with output.progress(header, parsed, out) as progress:
 
-        def checked(event: Event) -> None:
-            if saved is not None and isinstance(event, Plan):
-                saved_plan.refuse_another(saved, event, cluster.context.server)
-            progress(event)
+            def checked(event: Event) -> None:
+                if saved is not None and isinstance(event, Plan):
+                    saved_plan.refuse_another(saved, event, cluster.context.server)
+                progress(event)
 
-        outcome = run(
-            goal_of(cluster),
-            cluster,
-            option_arguments.read(parsed),
-            cancel,
-            checked,
-            leave_failed=getattr(parsed, "leave_failed", False),
-        )
+            outcome = run(
+                goal,
+                cluster,
+                option_arguments.read(parsed),
+                cancel,
+                checked,
+                leave_failed=getattr(parsed, "leave_failed", False),
+            )
     output.show_outcome(outcome, parsed, out)
     return DONE if outcome.results else NOTHING_TO_DO

@@ -76,7 +76,8 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
                 target = connection.openstack_target(parsed, heat)
                 return _run(parsed, target, header, cancel, out)
         with connection.connected_cluster(parsed) as cluster:
-            header = connection.instance_header(parsed, cluster)
+            found = connection.find_instance(parsed, cluster)
+            header = connection.instance_header(parsed, cluster, found)
             return _run(parsed, connection.kubernetes_target(parsed, cluster), header, cancel, out)
 
 
@@ -101,7 +102,9 @@ def _run(
             changed = change_package.run_change(job, target, cancel, progress, scripts)
     finally:
         show_scripts(scripts.reports, parsed, out)
-    _show(changed, advice.change_back_command(job.request.upgrade_type, parsed), parsed, out)
+    before = parsed.old or next((each.source for each in changed.outcome.plan.packages), "OLD")
+    way_back = advice.change_back_command(job.request.upgrade_type, before, parsed)
+    _show(changed, way_back, parsed, out)
     if parsed.records is not None:
         _write_records(parsed.records, changed.records.applied(dict(job.instance)))
     return DONE if changed.outcome.results else NOTHING_TO_DO

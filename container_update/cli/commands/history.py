@@ -71,8 +71,9 @@ def diff(parsed: argparse.Namespace, out: TextIO) -> int:
 def undo(parsed: argparse.Namespace, out: TextIO) -> int:
     """Undo finished updates; return the exit status."""
 
-    def goal_of(cluster: KubernetesCluster) -> Goal:
-        return undo_goal(_request_of(parsed), parsed, cluster)
+    def goal_of(cluster: KubernetesCluster, instance_id: str | None) -> Goal:
+        request = {**_request_of(parsed), "instanceId": instance_id}
+        return undo_goal(request, parsed, cluster)
 
     if parsed.plan:
         return operate.show(parsed, out, goal_of, lambda: _request_of(parsed))
@@ -122,7 +123,7 @@ def _revisions(parsed: argparse.Namespace) -> tuple[Revision, ...]:
     from container_update.operations import history as operations  # noqa: PLC0415, slow to load
 
     with connection.connected_cluster(parsed) as cluster:
-        connection.find_instance(parsed, cluster)
+        parsed.instance_id = connection.find_instance(parsed, cluster)
         return operations.history(
             cluster,
             option_arguments.read(parsed),

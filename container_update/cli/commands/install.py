@@ -48,11 +48,10 @@ def _add_common(command: argparse.ArgumentParser) -> None:
 def install(parsed: argparse.Namespace, out: TextIO) -> int:
     """Create the objects of a package; return the exit status."""
 
-    def goal_of(cluster: KubernetesCluster) -> Goal:
+    def goal_of(cluster: KubernetesCluster, instance_id: str | None) -> Goal:
         goal = install_goal(request_of("install", parsed), parsed)
-        if parsed.instance_id is None:
+        if instance_id is None:
             goal.refuse_taken(cluster)
-        parsed.instance_id = goal.instance_id
         return goal
 
     return _run(parsed, out, goal_of, "install", finds=False)
@@ -61,8 +60,9 @@ def install(parsed: argparse.Namespace, out: TextIO) -> int:
 def uninstall(parsed: argparse.Namespace, out: TextIO) -> int:
     """Delete the objects of an instance; return the exit status."""
 
-    def goal_of(_: KubernetesCluster) -> Goal:
-        return uninstall_goal(request_of("uninstall", parsed), parsed)
+    def goal_of(_: KubernetesCluster, instance_id: str | None) -> Goal:
+        request = {**request_of("uninstall", parsed), "instanceId": instance_id}
+        return uninstall_goal(request, parsed)
 
     return _run(parsed, out, goal_of, "uninstall")
 

@@ -51,7 +51,7 @@ def _cluster_status(parsed: argparse.Namespace) -> tuple[Status, Sequence[Worklo
 
     options = option_arguments.read(parsed)
     with connection.connected_cluster(parsed) as cluster:
-        connection.find_instance(parsed, cluster)
+        parsed.instance_id = connection.find_instance(parsed, cluster)
         namespace, instance_id = parsed.namespace, parsed.instance_id
         found = recovery.status(cluster, options, namespace=namespace, instance_id=instance_id)
         if found.record or found.holder:
@@ -107,7 +107,7 @@ def _recover_cluster(
     recover = recovery.rollback if back else recovery.resume
     options = option_arguments.read(parsed)
     with connection.connected_cluster(parsed) as cluster:
-        connection.find_instance(parsed, cluster)
+        parsed.instance_id = connection.find_instance(parsed, cluster)
         namespace, instance_id = parsed.namespace, parsed.instance_id
         return recover(
             cluster, options, cancel, progress, namespace=namespace, instance_id=instance_id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -79,12 +80,12 @@ def apply(parsed: argparse.Namespace, out: TextIO) -> int:
     return operate.carry_out(parsed, out, partial(_again, request, parsed), saved, finds=False)
 
 
-def _goal(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Goal:
+def _goal(parsed: argparse.Namespace, cluster: KubernetesCluster, instance_id: str | None) -> Goal:
     """Return the goal of ``apply``: an update, or the installation of what is not there."""
     from container_update.operations.instances import NotInstalledError  # noqa: PLC0415, slow to load
 
     try:
-        return _update_goal(parsed, cluster)
+        return _update_goal(parsed, cluster, instance_id)
     except NotInstalledError:
         if not parsed.install:
             raise
@@ -92,14 +93,20 @@ def _goal(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Goal:
     return install.install_goal(install.request_of("install", parsed), parsed)
 
 
-def _update_goal(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Goal:
+def _update_goal(
+    parsed: argparse.Namespace, cluster: KubernetesCluster, instance_id: str | None
+) -> Goal:
     from container_update.operations.update import goal_of  # noqa: PLC0415, slow to load
 
-    return goal_of(request_of(parsed), cluster, option_arguments.read(parsed))
+    request = replace(request_of(parsed), instance_id=instance_id)
+    return goal_of(request, cluster, option_arguments.read(parsed))
 
 
 def _again(
-    request: Mapping[str, Any], parsed: argparse.Namespace, cluster: KubernetesCluster
+    request: Mapping[str, Any],
+    parsed: argparse.Namespace,
+    cluster: KubernetesCluster,
+    instance_id: str | None,
 ) -> Goal:
     """Return the goal that a saved plan was made for."""
     if request["verb"] == "install":
@@ -108,7 +115,7 @@ def _again(
         return install.uninstall_goal(request, parsed)
     if request["verb"] == "undo":
         return history.undo_goal(request, parsed, cluster)
-    return _update_goal(parsed, cluster)
+    return _update_goal(parsed, cluster, instance_id)
 
 
 def _take_over(parsed: argparse.Namespace, request: Mapping[str, Any]) -> None:

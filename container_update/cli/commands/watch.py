@@ -33,7 +33,7 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
 
     options = option_arguments.read(parsed)
     with connection.connected_cluster(parsed) as cluster:
-        connection.find_instance(parsed, cluster)
+        parsed.instance_id = connection.find_instance(parsed, cluster)
         namespace, instance_id = parsed.namespace, parsed.instance_id
         watched = watch.attach(cluster, options, namespace=namespace, instance_id=instance_id)
         if watched is None:

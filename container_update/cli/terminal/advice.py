@@ -57,14 +57,15 @@ def undo_command(revision: int, parsed: argparse.Namespace) -> str:
     return f"{_program(parsed)} undo {revision}{_options(parsed, _CLUSTER)}"
 
 
-def change_back_command(upgrade_type: str, parsed: argparse.Namespace) -> str:
+def change_back_command(upgrade_type: str, old: str, parsed: argparse.Namespace) -> str:
     """Return the command that changes the package back.
 
     What its request says of the other package, its scripts for example, only the operator knows.
 
+    :param old: the path of the package to go back to.
     :param parsed: the arguments of the command that changed it.
     """
-    packages = shlex.join([parsed.new, parsed.old])
+    packages = shlex.join([parsed.new, old] if parsed.old else [old])
     vdus = "".join(f" --vdu {shlex.quote(vdu)}" for vdu in parsed.vdu)
     options = _options(parsed, _STACK if parsed.stack else _CLUSTER)
     command = f"{_program(parsed)} change-vnfpkg {packages} --upgrade-type {upgrade_type}"
