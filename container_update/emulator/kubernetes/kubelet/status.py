@@ -268,3 +268,11 @@ def _timed(new: list[Json], pod: Json, now: str) -> list[Json]:
         since = old["lastTransitionTime"] if old and old["status"] == condition["status"] else now
         timed.append({**condition, "lastTransitionTime": since})
     return [*timed, *before.values()]
+
+
+def restarts(pod: Json, container: ContainerState, code: int) -> bool:
+    """Return whether a pod's container is restarted after it exited with *code*."""
+    policy = pod["spec"].get("restartPolicy", "Always")
+    if container.is_sidecar or (policy == "Always" and not container.is_init):
+        return True
+    return policy != "Never" and code != 0

@@ -32,6 +32,7 @@ from container_update.emulator.kubernetes.kubelet.status import (
     evicted_status,
     initial_states,
     pod_status,
+    restarts,
     stopped_status,
 )
 from container_update.emulator.kubernetes.kubelet.timers import Timers
@@ -127,10 +128,8 @@ class PodWorker:
 
     def crash(self, code: int) -> None:
         """End all running containers, as if by themselves."""
-        if self._closed or self._stopping:
-            return
         for container in self._containers:
-            if container.is_running:
+            if container.is_running and not self._stopping:
                 self._exited(container, code)
 
     def close(self) -> None:
@@ -278,17 +277,10 @@ class PodWorker:
         self._flush_soon()
         if container.is_init and not container.is_sidecar and code == 0:
             self._start_next()
-        elif self._restarts(container, code):
+        elif restarts(self._pod, container, code):
             failures = self._failures[container.name] = self._failures.get(container.name, 0) + 1
             act = self._restart if failures == 1 else self._back_off
             self._later(container, self._behaviour.start_seconds, act)
-
-    def _restarts(self, container: ContainerState, code: int) -> bool:
-        """Return whether the container is restarted after it exited with *code*."""
-        policy = self._pod["spec"].get("restartPolicy", "Always")
-        if container.is_sidecar or (policy == "Always" and not container.is_init):
-            return True
-        return policy != "Never" and code != 0
 
     def _back_off(self, container: ContainerState) -> None:
         seconds = self._behaviour.backoff(self._failures[container.name] - 1)
