@@ -54,13 +54,13 @@ class StepExecutor(ABC, Generic[S]):
     def revert(self, step: S, deadline: float) -> Reverted:
         """Restore what the step wrote, as far as it is there; raises as :meth:`apply`."""
 
-    def abandoned(self, step: S) -> frozenset[str]:
+    def abandoned(self, workload: Json) -> frozenset[str]:
         """Return the UIDs of those pods of a workload that were being deleted before the plan.
 
-        To be called before the step is carried out, or reverted: from then on it deletes some too.
+        To be called before its step is carried out or reverted, which deletes some too.
         """
-        before = self.context.pods_before.get(step.key, frozenset())
-        return abandoned(self.informer.pods_of(step.old), before)
+        before = self.context.pods_before.get(ObjectKey.of(workload), frozenset())
+        return abandoned(self.informer.pods_of(workload), before)
 
     def as_before(self, step: S, live: Json) -> Baseline:
         """Return what the undo of a workload's step is measured by.
@@ -69,7 +69,7 @@ class StepExecutor(ABC, Generic[S]):
         """
         restores = known_kind(step.key).counts(step.old)
         return Baseline(
-            abandoned=self.abandoned(step), conditions=conditions(live), restores=restores
+            abandoned=self.abandoned(step.old), conditions=conditions(live), restores=restores
         )
 
     def restore(self, step: S, live: Json) -> Reverted:

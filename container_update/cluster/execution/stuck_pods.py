@@ -62,11 +62,16 @@ class StuckPods:
         return for_long or uid in self.known or is_held_up(pod)
 
     def delete(self, pods: Iterable[Json]) -> None:
-        """Delete pods, which are never found again."""
+        """Delete pods, which are never found again.
+
+        :raises ClusterError: the API server refused.
+        """
         for pod in pods:
-            self._deleted.add(pod["metadata"]["uid"])
+            key, uid = ObjectKey.of(pod), pod["metadata"]["uid"]
             try:
-                self.cluster.delete(ObjectKey.of(pod), uid=pod["metadata"]["uid"])
+                self.cluster.delete(key, uid=uid)
             except ClusterError as error:
-                if error.status != 409:
-                    raise  # 409: a pod of this name with another UID has taken its place
+                now = self.cluster.get(key) if error.status == 409 else pod
+                if now is not None and now["metadata"]["uid"] == uid:
+                    raise  # else another pod has its name by now
+            self._deleted.add(uid)

@@ -103,11 +103,21 @@ class RestartStep(WorkloadStep):
         Another tool may have written images into a template whose pods have not got them; see
         :mod:`container_update.planning.outdated_pods`.
         """
-        now, new = pod_template.images(live), self.images
-        as_read = {name: image for name, image in now.items() if image != new.get(name)}
-        return super().is_untouched(
-            pod_template.with_images(live, pod_template.images(self.old) | as_read)
+        old = self.old
+        was, now = pod_template.images(old), pod_template.images(live)
+        digests = {pod_template.config_digest(old), pod_template.config_digest(live)}
+        return (
+            old["metadata"]["uid"] == live["metadata"]["uid"]
+            and all(now.get(name) in (was.get(name), new) for name, new in self.images.items())
+            and (self.digest is None or len(digests) == 1)
         )
+
+    def is_applied(self, live: Json) -> bool:
+        """Tell whether the live workload, or a pod of it, has the new images and the digest."""
+        now = pod_template.images(live)
+        own = {name: new for name, new in self.images.items() if name in now}
+        has_digest = self.digest in (None, pod_template.config_digest(live))
+        return own.items() <= now.items() and has_digest
 
     def has_traces(self, live: Json) -> bool:
         """Tell whether one of the new images, or the digest, is there."""

@@ -20,7 +20,7 @@ class PodsExecutor(StepExecutor[PodsStep]):
 
         Deleted, not evicted: a disruption budget counts a broken pod as gone, and would forbid it.
         """
-        abandoned, pods = self.abandoned(step), step.pods
+        abandoned, pods = self.abandoned(step.old), step.pods
         if self.writer.resumed:  # their back-off may be longer than another try has time
             now = self.informer.pods_of(step.old)
             pods += tuple((p["metadata"]["name"], p["metadata"]["uid"]) for p in now if problem(p))
@@ -48,7 +48,7 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
 
         It fails as soon as all pods that were added are in trouble, whatever the others do.
         """
-        abandoned = self.abandoned(step)
+        abandoned = self.abandoned(step.old)
         there = frozenset(pod["metadata"]["uid"] for pod in self.informer.pods_of(step.old))
         there -= abandoned
         self.informer.observe(self.writer.apply(step, self.writer.read(step)))

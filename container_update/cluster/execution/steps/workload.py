@@ -36,9 +36,9 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             return
         live = self.writer.read(step)
         old_pods = self.context.pods_before.get(step.key, frozenset())
-        abandoned = self.abandoned(step)
+        abandoned = self.abandoned(before)
         if self.writer.resumed:
-            abandoned -= self._as_wanted(step)
+            abandoned -= _uids(filter(step.is_applied, self.informer.pods_of(before)))
         if live in (None, before) or not self.writer.recognised(step, live).is_applied(live):
             old_pods |= {owned["metadata"]["uid"] for owned in self.informer.pods_of(before)}
         written = self.writer.apply(step, live)
@@ -49,7 +49,8 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         step = step.with_stored(images(written))
         if pod_template(before) == pod_template(written):
             old_pods = frozenset()  # what changed restarts no pod
-        old_pods -= self._as_wanted(step) | abandoned  # in the midst of another roll, some are
+        wanted = _uids(filter(step.is_applied, self.informer.pods_of(before)))
+        old_pods -= wanted | abandoned  # in the midst of another roll, some are as wanted
         seen = conditions(before if written is live else written)  # a resumed run wrote it before
         self._wait(
             step,
@@ -63,7 +64,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             baseline = Baseline.of([step.old], tuple(step.images))
             self.rollout.until(step.key, lambda live: pod.restarted(live, baseline), deadline)
         elif step.action is Action.ROLL:
-            stuck = self._stuck(step.key, self.informer.pods_of(step.old))
+            stuck = self._stuck(step.key, self.informer.pods_of(written))
             self.rollout.until_replaced(step.key, lambda _: before, deadline, stuck)
         elif step.action is Action.EVICT:
             self.rollout.until_complete(step.key, before, deadline)
@@ -108,11 +109,8 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
     def as_before(self, step: WorkloadStep, live: Json) -> Baseline:
         """Return what the undo is measured by; see :class:`StepExecutor`."""
         before = super().as_before(step, live)
-        return replace(before, abandoned=before.abandoned - self._as_wanted(step))
-
-    def _as_wanted(self, step: WorkloadStep) -> frozenset[str]:
-        """Return the UIDs of the pods that are as the step wants them, and show it."""
-        return _uids(filter(step.is_applied, self.informer.pods_of(step.old)))
+        failed = _uids(filter(step.is_applied, self.informer.pods_of(step.old)))
+        return replace(before, abandoned=before.abandoned - failed)
 
     def _pods_since(self, step: WorkloadStep, live: Json) -> list[Json]:
         before = self.context.pods_before.get(step.key, frozenset())

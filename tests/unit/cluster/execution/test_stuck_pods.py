@@ -30,12 +30,14 @@ class Clock:
         return self.now
 
 
-def stuck_pods(clock: Clock, *known: str, started: str = "", status: int = 0) -> StuckPods:
-    def refuse(_verb: str, key: ObjectKey) -> None:
-        if status:
+def stuck_pods(
+    clock: Clock, *known: str, started: str = "", status: int = 0, there: Json | None = None
+) -> StuckPods:
+    def refuse(verb: str, key: ObjectKey) -> None:
+        if status and verb == "delete":
             raise ClusterError(f"{key} is not deleted", status=status)
 
-    cluster = FakeCluster()
+    cluster = FakeCluster(*filter(None, [there]))
     cluster.hooks.append(refuse)
     waiter = Waiter(Informer(cluster), GRACE, clock)
     return StuckPods(cluster, waiter, frozenset(known), frozenset(started.split()))
@@ -92,5 +94,11 @@ def test_only_pods_that_are_to_be_replaced_are_looked_at() -> None:
 
 def test_a_pod_that_another_has_replaced_needs_no_deletion() -> None:
     assert found(stuck_pods(Clock(), status=409), HELD_UP) == ["p"]
-    with pytest.raises(ClusterError):
-        found(stuck_pods(Clock(), status=403), HELD_UP)
+
+
+@pytest.mark.parametrize("status", [403, 409, 500])
+def test_a_deletion_that_is_refused_is_tried_again(status: int) -> None:
+    pods = stuck_pods(Clock(), status=status, there=HELD_UP)
+    for _ in range(2):
+        with pytest.raises(ClusterError):
+            found(pods, HELD_UP)
