@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from container_update.cluster.history.revision import UPDATES, Result, Revision
-from container_update.cluster.history.store import History
+from container_update.cluster.history.store import History, led_to
 from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.scope import Scope
 from container_update.model.cancellation import CancelToken
@@ -127,6 +127,7 @@ class GoBack(Goal):
         self._revision, self._restart_for = revision, options.restart_for
         self._cluster = RetryingCluster(cluster, options.retry_seconds)
         self._undone: tuple[Revision, ...] = ()
+        self._before: Revision | None = None
         self._first = _first(self._read(), revision)
 
     def _read(self) -> tuple[Revision, ...]:
@@ -138,15 +139,23 @@ class GoBack(Goal):
 
     def scope(self) -> Scope:
         """See Goal."""
-        self._undone = _undone(self._read(), self._revision)
-        self.undoes = self._undone[0].number if self._undone else None
-        return Scope(self._undoing.keys if self._undone else ())
+        revisions = self._read()
+        self._undone = _undone(revisions, self._revision)
+        if not self._undone:
+            return Scope()
+        self.undoes = first = self._undone[0].number
+        done = (each for each in revisions if each.result is Result.DONE)
+        self._before = next((each for each in done if each.number < first), None)
+        return Scope(self._undoing.keys)
 
     def recorded(self, plan: Plan) -> bytes:  # noqa: ARG002, it is what it was then
         """See Goal: what the instance ran from before the first update that is undone."""
-        done = [each for each in self._read() if each.result is Result.DONE]
-        first = self._undone[0].number
-        return next((each.instance for each in done if each.number < first), b"")
+        return self._before.instance if self._before else b""
+
+    def vdus(self) -> Mapping[str, str]:
+        """See Goal: those of what it runs from then."""
+        record = led_to(self._before) if self._before else None
+        return record.vdus if record else {}
 
     @property
     def _undoing(self) -> Undoing:

@@ -106,8 +106,13 @@ class HealPlanner(ChangePlanner):
         for vdu_id, name in vnfcs:
             asked.setdefault(vdu_id, []).append(name)
         steps = [step for vdu, names in asked.items() for step in self._vnfc_steps(vdu, names)]
-        def_files = self.packages.def_files
-        return Plan(self.namespace, self.instance_id, tuple(steps), def_files=def_files)
+        return Plan(
+            self.namespace,
+            self.instance_id,
+            tuple(steps),
+            def_files=self.packages.def_files,
+            manifests=tuple(self._in_force()),
+        )
 
     def _vnfc_steps(self, vdu_id: str, names: Sequence[str]) -> Iterator[Step]:
         workload = self.packages.new_vdus.get(vdu_id)

@@ -44,7 +44,13 @@ def scale_plan(
             if now != number:
                 why = (Reason(f"{vdu_id}: {now} -> {number} pods"),)
                 steps.append(ScaleStep(key, Action.SCALE, body, reasons=why, replicas=number))
-    return Plan(namespace, instance_id, tuple(steps), def_files=packages.def_files)
+    return Plan(
+        namespace,
+        instance_id,
+        tuple(steps),
+        def_files=packages.def_files,
+        manifests=tuple(renames.with_live_name(new, names) for new in packages.new.values()),
+    )
 
 
 def _workloads_of(vdu_id: str, packages: Packages) -> Iterator[ObjectKey]:

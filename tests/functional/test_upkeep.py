@@ -74,8 +74,9 @@ def test_a_heal_of_one_pod_leaves_the_others(kind: str, cnf: Cnf) -> None:
     cnf.instantiate(w=workload(kind, replicas=2))
     before = cnf.pods(kind, "w")
     first, *others = sorted(before)
-    healed(cnf, first)
+    outcome = healed(cnf, first)
     after = uids(cnf, kind)
+    assert {vnfc.pod_name for vnfc in outcome.vnfcs} == cnf.pods(kind, "w").keys()
     assert before[first].uid not in after
     assert {before[name].uid for name in others} < after
     assert len(after) == len(before)

@@ -52,13 +52,7 @@ class History:
         :raises ClusterError: the account may not list Secrets.
         """
         newest = next((each for each in self.read() if each.result is Result.DONE), None)
-        if newest is None or not newest.instance:
-            return None
-        try:
-            return InstanceRecord.decode(newest.instance)
-        except ValueError as error:
-            LOG.warning("what revision %d of %s runs from %s", newest.number, self._name, error)
-            return None
+        return None if newest is None else led_to(newest)
 
     def keep(self, revision: Revision, limit: int) -> int | None:
         """Keep a revision under the next number, and delete those beyond the limit.
@@ -178,4 +172,15 @@ def _decoded(body: Json) -> Revision | None:
         return revisions.decode(data)
     except ValueError as error:
         LOG.warning("%s %s", ObjectKey.of(body), error)
+        return None
+
+
+def led_to(revision: Revision) -> InstanceRecord | None:
+    """Return what the instance ran from after a revision; None where that is not kept."""
+    if not revision.instance:
+        return None
+    try:
+        return InstanceRecord.decode(revision.instance)
+    except ValueError as error:
+        LOG.warning("what the VNF ran from after revision %d %s", revision.number, error)
         return None
