@@ -188,6 +188,7 @@ class Execution:
             self.options.workers,
             self.options.drain_seconds,
             report,
+            self._diagnosis,
         )
         results = undo.run(steps, self.clock() + self.options.undo_timeout)
         self.finish_events()
@@ -313,7 +314,7 @@ class Execution:
         for result in undone:
             before = results.get(result.step.place)
             diagnosis = before.diagnosis if before else None
-            results[result.step.place] = replace(result, diagnosis=diagnosis)
+            results[result.step.place] = replace(result, diagnosis=result.diagnosis or diagnosis)
         not_started = (StepResult(step, StepState.NOT_STARTED) for step in self.plan.steps)
         return Outcome(self.plan, tuple(results.get(r.step.place, r) for r in not_started))
 

@@ -20,7 +20,7 @@ from container_update.cluster.waiting import AbortedError, NotReadyError
 from container_update.model import context_threads
 from container_update.model.errors import ClusterError, LeaseLostError
 from container_update.model.objects import ObjectKey
-from container_update.model.outcome import Reverted, StepResult, StepState
+from container_update.model.outcome import Diagnosis, Reverted, StepResult, StepState
 from container_update.model.plan import Action, Stage
 from container_update.model.reporter import REPORTED
 from container_update.planning import order
@@ -48,6 +48,8 @@ class Undo:
     """How long new pods stay after traffic was taken from them."""
     report: Callable[[StepResult], object] = lambda _: None
     """Called with the result of each step."""
+    diagnose: Callable[[ObjectStep, Exception], Diagnosis | None] = lambda *_: None
+    """Returns what the failing pod of a step reports."""
 
     def run(self, steps: Sequence[ObjectStep], deadline: float) -> tuple[StepResult, ...]:
         """Revert every step, going on past one that fails unless another depends on it.
@@ -107,16 +109,17 @@ class Undo:
 
     def _revert(self, step: ObjectStep, deadline: float) -> StepResult:
         clock = self.context.rollout.waiter.clock
-        began, reverted = clock(), None
+        began, reverted, diagnosis = clock(), None, None
         try:
             reverted = self._insist(step, deadline)
             state, message = StepState.UNDONE, reverted.value
         except (ClusterError, ChangedByAnotherError, NotReadyError) as error:
             LOG.error("%s could not be put back: %s", step.key, error, extra=REPORTED)
             state, message = StepState.UNDO_FAILED, str(error)
+            diagnosis = self.diagnose(step, error)
         except (AbortedError, LeaseLostError):
             state, message = StepState.UNDO_FAILED, "the lease was lost"
-        result = StepResult(step, state, message, clock() - began, reverted=reverted)
+        result = StepResult(step, state, message, clock() - began, diagnosis, reverted)
         self.report(result)
         return result
 
