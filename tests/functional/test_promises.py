@@ -1,0 +1,410 @@
+"""Every verb on Kubernetes keeps every promise: one test a promise, the same scenario a verb."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Event as Flag
+from typing import Any
+
+import pytest
+import yaml
+
+from container_update.cli.main import main
+from container_update.cluster.client import connect
+from container_update.model.cancellation import CancelToken
+from container_update.model.errors import (
+    ClusterError,
+    ContainerUpdateError,
+    PlanError,
+    UndoIncompleteError,
+    UpdateFailedError,
+    UpdateInProgressError,
+    UpdateInterruptedError,
+)
+from container_update.model.objects import INSTANCE_LABEL, ObjectKey
+from container_update.model.outcome import Event, ResumeStarted, StepResult, UndoStarted
+from container_update.model.plan import Action, Plan, Step
+from container_update.operations.history import history, undo
+from container_update.operations.resume import resume, rollback
+from container_update.operations.uninstall import terminate
+from container_update.operations.watch import attach
+from tests.functional import role
+from tests.functional.change_vnfpkg.dying import Died, Dying
+from tests.functional.cnf import INSTANCE
+from tests.functional.conftest import REAL
+from tests.functional.manifests import workload
+from tests.functional.promise import Expected, Snapshot
+from tests.functional.reference_update import Lab
+from tests.functional.test_json_documents import VALIDATOR
+from tests.functional.verbs import FAST, OPTIONS, PROMISES, VERBS, Site, Verb
+
+pytestmark = pytest.mark.skipif(bool(REAL), reason="looks into the embedded cluster")
+
+OTHERS = "others:1"
+"""The image that another client writes."""
+
+WRITES = ("create", "replace", "delete")
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """An embedded cluster, with a VNF in each namespace."""
+    with Lab.running(tmp_path_factory.mktemp("lab")) as running:
+        yield running
+
+
+@contextmanager
+def arranged(lab: Lab, verb: Verb) -> Iterator[Site]:
+    """Yield a VNF for which the verb has something to do."""
+    site = Site(lab)
+    verb.arrange(site)
+    assert site.checker, "what was there is remembered"
+    try:
+        yield site
+    finally:
+        lab.remove(site.namespace)
+
+
+@pytest.fixture
+def site(lab: Lab, verb: Verb) -> Iterator[Site]:
+    """A VNF for which the verb has something to do."""
+    with arranged(lab, verb) as one:
+        yield one
+
+
+def promise(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test for each verb that keeps these promises."""
+    assert set(names) <= PROMISES.keys()
+    keep = [verb for verb in VERBS if all(map(verb.keeps, names))]
+    return pytest.mark.parametrize("verb", keep, ids=[verb.name for verb in keep])
+
+
+def where(site: Site) -> dict[str, Any]:
+    return {"cluster": site.lab.cluster, "options": OPTIONS, **site.where}
+
+
+# --- one at a time --------------------------------------------------------------------------------
+
+
+@promise("lease")
+def test_meanwhile_no_other_operation_of_the_instance_begins(verb: Verb, site: Site) -> None:
+    refused: list[ContainerUpdateError] = []
+
+    def uninstall(event: Event) -> None:
+        if isinstance(event, StepResult) and not refused:
+            try:
+                terminate(None, **where(site))
+            except ContainerUpdateError as error:
+                refused.append(error)
+
+    verb.act(site, site.lab.cluster, progress=uninstall)
+    assert [type(error) for error in refused] == [UpdateInProgressError]
+    assert site.differences(verb.new) == []
+
+
+# --- interrupted anywhere -------------------------------------------------------------------------
+
+NUMBERS = (1, 3, 4, 6, 7, 9, 10, 12, 15)
+"""After which of its writes a run is killed: a sample, the fault matrix has every one."""
+
+
+def killed(site: Site, verb: Verb, number: int, *, is_late: bool = False) -> Dying | None:
+    """Return the client of a run that was killed after this many writes; None where it has fewer.
+
+    :param is_late: the last one is still on its way.
+    """
+    dying = Dying(site.lab.cluster, number, WRITES, is_late=is_late)
+    with suppress(ContainerUpdateError, Died):
+        verb.act(site, dying)
+    site.lab.free_leases(site.namespace)
+    return dying if dying.is_dead else None
+
+
+def recovered(site: Site, verb: Verb, number: int) -> list[Expected]:
+    """Resume or roll back what was killed, by turns; return the states that the VNF may be in."""
+    if number % 2:
+        states = [verb.new, *verb.resumed]
+        return states if resume(**where(site)) else [*states, verb.old]
+    return [verb.old] if rollback(**where(site)) else [verb.old, verb.new]
+
+
+@promise("journal")
+def test_killed_after_any_write_it_is_finished_or_undone(verb: Verb, lab: Lab) -> None:
+    for number in NUMBERS:
+        with arranged(lab, verb) as site:
+            if killed(site, verb, number) is None:
+                break
+            states = recovered(site, verb, number)
+            assert site.differences(*states) == [], f"killed after write {number}"
+
+
+@promise("undo")
+def test_stopped_near_its_end_it_puts_everything_back(verb: Verb, site: Site) -> None:
+    cancel, left = CancelToken(), set[Any]()
+
+    def stop(event: Event) -> None:
+        if isinstance(event, (Plan, ResumeStarted)):
+            left.update(step.place for step in event.steps)
+        if isinstance(event, StepResult):
+            left.discard(event.step.place)
+        if isinstance(event, (Step, StepResult)) and len(left) <= 1:
+            cancel.request("by the test")
+
+    with pytest.raises(UpdateInterruptedError, match="Everything is as before"):
+        verb.act(site, site.lab.cluster, cancel=cancel, progress=stop)
+    assert site.differences(verb.old, undone=True) == []
+
+
+# --- others who write -----------------------------------------------------------------------------
+
+
+@promise("late writes")
+@pytest.mark.parametrize("number", [3, 4, 5, 6])
+def test_a_late_request_changes_nothing(verb: Verb, number: int, site: Site) -> None:
+    dying = killed(site, verb, number, is_late=True)
+    assert dying is not None
+    states = recovered(site, verb, number)
+    with suppress(ClusterError):
+        dying.late()
+    assert site.differences(*states) == []
+
+
+@promise("writes of others")
+def test_what_others_change_meanwhile_is_not_written_over(verb: Verb, site: Site) -> None:
+    places: list[Any] = []
+    changed: list[ObjectKey] = []
+
+    def meddle(event: Event) -> None:
+        if isinstance(event, (Plan, ResumeStarted, UndoStarted)):
+            places.extend(s.place for s in event.steps if s.action is not Action.DELETE)
+        is_last = isinstance(event, UndoStarted) or (
+            isinstance(event, Step) and event.place == places[-1]
+        )
+        if is_last and not changed:
+            changed.append(places[-1][0])
+            change_as_another(site, changed[0])
+
+    message = ""
+    try:
+        verb.act(site, site.lab.cluster, progress=meddle)
+    except UpdateFailedError as error:
+        message = str(error)
+    assert not message or str(changed[0]) in message
+    assert is_of_another(site, changed[0])
+
+
+def change_as_another(site: Site, key: ObjectKey) -> None:
+    """Have another client change the image of a Deployment, or create it."""
+    cluster = site.lab.cluster
+    live = cluster.get(key)
+    body: Any = live or yaml.safe_load(workload("Deployment"))
+    body["metadata"] |= {"namespace": key.namespace, "name": key.name}
+    body["spec"]["template"]["spec"]["containers"][0]["image"] = OTHERS
+    (cluster.replace if live else cluster.create)(body)
+
+
+def is_of_another(site: Site, key: ObjectKey) -> bool:
+    """Tell whether the change of that client is still there."""
+    body = site.lab.cluster.get(key)
+    return bool(body and body["spec"]["template"]["spec"]["containers"][0]["image"] == OTHERS)
+
+
+# --- before anything is written -------------------------------------------------------------------
+
+
+def requests(site: Site) -> list[str]:
+    """Return the requests for its namespace that would change something, dry runs left out."""
+    return [
+        f"{each.method} {each.path}"
+        for each in site.lab.embedded.requests
+        if f"/namespaces/{site.namespace}/" in each.path
+        and each.method not in ("GET", "HEAD")
+        and "dryRun=All" not in each.query
+        and not each.path.endswith("/token")
+    ]
+
+
+KINDS = {
+    "": ("configmaps", "secrets", "pods", "pods/eviction", "pods/log", "events", "namespaces"),
+    "apps": ("deployments", "replicasets", "statefulsets", "daemonsets"),
+    "batch": ("jobs", "cronjobs"),
+    "coordination.k8s.io": ("leases",),
+    "rbac.authorization.k8s.io": ("roles",),
+    "discovery.k8s.io": ("endpointslices",),
+}
+VERBS_OF_A_ROLE = ("get", "list", "watch", "create", "update", "delete")
+
+
+def account_without(site: Site, resource: str, verb: str, path: Path) -> str:
+    """Return a kubeconfig of an account that lacks one right."""
+    rules = [
+        {"apiGroups": [group], "resources": [each], "verbs": sorted(rights)}
+        for group, resources in KINDS.items()
+        for each in resources
+        for rights in [{*VERBS_OF_A_ROLE} - ({verb} if each == resource else set())]
+    ]
+    for body in role.objects(site.namespace):
+        site.lab.cluster.create({**body, "rules": rules} if "rules" in body else body)
+    return role.write_kubeconfig(site.lab.kubeconfig, site.namespace, path)
+
+
+@promise("rights")
+def test_a_right_that_it_lacks_is_reported_before_its_first_write(
+    verb: Verb, site: Site, tmp_path: Path
+) -> None:
+    resource, right = verb.right
+    kubeconfig = account_without(site, resource, right, tmp_path / "kubeconfig")
+    before = requests(site)
+    with (
+        connect(kubeconfig, options=OPTIONS) as cluster,
+        pytest.raises(ClusterError, match=f"may not .*{right} Deployment"),
+    ):
+        verb.act(site, cluster)
+    assert requests(site) == before
+    assert site.differences(verb.old, undone=True) == []
+
+
+def typed(site: Site, *arguments: str) -> tuple[int, str]:
+    """Run a command; return its exit status and what it writes."""
+    out = io.StringIO()
+    return main([*arguments, "--kubeconfig", site.lab.kubeconfig], out), out.getvalue()
+
+
+@promise("saved plan")
+@pytest.mark.parametrize("is_stale", [False, True], ids=["as it was", "changed since"])
+def test_its_plan_is_tried_saved_and_carried_out_or_refused(
+    verb: Verb, is_stale: bool, site: Site, tmp_path: Path
+) -> None:
+    file = str(tmp_path / "plan.json")
+    assert verb.plan is not None
+    status, text = typed(site, *verb.plan(site), *site.options, "--server", "--out", file)
+    assert status == 3
+    assert "The API server accepts all 2 writes" in text
+    assert site.differences(verb.old, undone=True) == []
+    if is_stale:
+        make_stale(site)
+        assert typed(site, "apply", file, *FAST)[0] == PlanError.exit_status
+    else:
+        assert typed(site, "apply", file, *FAST)[0] == 0
+        assert site.differences(verb.new) == []
+
+
+def make_stale(site: Site) -> None:
+    """Change the ConfigMap, or create it."""
+    key = ObjectKey("", "ConfigMap", site.namespace, "cm")
+    live = site.lab.cluster.get(key)
+    if live is not None:
+        site.lab.cluster.replace({**live, "data": {"setting": "of others"}})
+        return
+    metadata = {"name": key.name, "namespace": key.namespace, "labels": {INSTANCE_LABEL: INSTANCE}}
+    site.lab.cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+
+
+# --- what comes of it -----------------------------------------------------------------------------
+
+
+@promise("fails early")
+def test_pods_that_crash_are_named_before_the_time_is_up(verb: Verb, site: Site) -> None:
+    with site.broken(verb.image), pytest.raises(UpdateFailedError) as raised:
+        verb.act(site, site.lab.cluster)
+    (diagnosis,) = [each.diagnosis for each in raised.value.outcome.results if each.diagnosis]
+    assert diagnosis.pod.name.startswith("w-")
+    assert diagnosis.container == "main"
+    assert diagnosis.reason == "CrashLoopBackOff"
+    assert diagnosis.log == ("no licence found",)
+    assert diagnosis.pod.name in str(raised.value)
+    if isinstance(raised.value, UndoIncompleteError):
+        rollback(**where(site))
+    assert site.differences(verb.old, undone=True) == []
+
+
+@promise("history")
+def test_it_is_in_the_history_and_undo_undoes_it(verb: Verb, site: Site) -> None:
+    verb.act(site, site.lab.cluster)
+    newest, *_ = history(**where(site))
+    assert newest.result.value == "done"
+    undo(**where(site), revision=newest.number)
+    assert site.differences(verb.old) == []
+
+
+@promise("progress")
+def test_it_is_reported_step_by_step_and_followed_from_outside(verb: Verb, site: Site) -> None:
+    events: list[Event] = []
+    reached, released = Flag(), Flag()
+
+    def hold(event: Event) -> None:
+        events.append(event)
+        if isinstance(event, StepResult):
+            reached.set()
+            assert released.wait(20)
+
+    def release(event: Event) -> None:
+        released.set()
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(verb.act, site, site.lab.cluster, progress=hold)
+        assert reached.wait(20)
+        watched = attach(**where(site))
+        assert watched is not None
+        watched.pace = 0.02
+        followed = watched.follow(release)
+        outcome = running.result()
+    assert outcome is not None
+    places = {result.step.place for result in outcome.results}
+    assert {e.step.place for e in events if isinstance(e, StepResult)} == places
+    assert {result.step.place for result in followed.results} == places
+    assert {r.state for r in followed.results} == {r.state for r in outcome.results}
+
+
+@promise("progress")
+def test_cancelled_it_is_undone(verb: Verb, site: Site) -> None:
+    cancel = CancelToken()
+
+    def stop(event: Event) -> None:
+        if isinstance(event, (Step, UndoStarted)):
+            cancel.request("by the test")
+
+    with suppress(UpdateInterruptedError):
+        verb.act(site, site.lab.cluster, cancel=cancel, progress=stop)
+    assert cancel
+    assert site.differences(verb.old) == []
+
+
+@promise("JSON")
+def test_it_is_a_document_and_its_exit_status_says_what_became_of_it(
+    verb: Verb, site: Site
+) -> None:
+    assert verb.command is not None
+    command = (*verb.command(site), *site.options, "-o", "json")
+    status, text = typed(site, *command)
+    document = json.loads(text)
+    assert (status, document["kind"]) == (0, "Outcome")
+    assert VALIDATOR.is_valid(document)
+    status, text = typed(site, *command)
+    assert status == 2
+    assert VALIDATOR.is_valid(json.loads(text))
+
+
+@promise("JSON", "fails early")
+def test_a_failure_is_a_document_too(verb: Verb, site: Site) -> None:
+    assert verb.command is not None
+    with site.broken(verb.image):
+        status, text = typed(site, *verb.command(site), *site.options, "-o", "json")
+    document = json.loads(text)
+    failed = UndoIncompleteError if verb.name == "rollback" else UpdateFailedError
+    assert (status, document["kind"]) == (failed.exit_status, "Error")
+    assert VALIDATOR.is_valid(document)
+
+
+@promise("records")
+def test_it_returns_the_live_pods_of_each_vdu(verb: Verb, site: Site) -> None:
+    outcome = verb.act(site, site.lab.cluster)
+    assert outcome is not None
+    pods = Snapshot.at(site.lab.embedded, site.namespace).pods_of("Deployment", "w")
+    expected = sorted(("VDU1", pod["metadata"]["name"]) for pod in pods)
+    assert sorted((vnfc.vdu_id, vnfc.pod_name) for vnfc in outcome.vnfcs) == expected

@@ -1,0 +1,368 @@
+"""Every verb on Kubernetes and every promise, as data: how each is called, and what it keeps.
+
+All verbs work on the same VNF, a ConfigMap and a Deployment that reads it, and lead it from one of
+its states to another one. ``doc/source/promises.rst`` is made of the table in here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from container_update.emulator.kubernetes.kubelet.behaviour import Exit
+from container_update.model.cancellation import CancelToken
+from container_update.model.errors import UpdateInterruptedError
+from container_update.model.outcome import Event, Outcome, StepResult, StepWait
+from container_update.model.requests import UpdateRequest
+from container_update.operations import upkeep
+from container_update.operations.change_package import change_package
+from container_update.operations.history import undo
+from container_update.operations.install import install
+from container_update.operations.resume import resume, rollback
+from container_update.operations.uninstall import terminate
+from container_update.operations.update import update
+from container_update.package import build
+from container_update.planning.comparison.package_pair import Placing
+from tests.functional import reference_update
+from tests.functional.change_vnfpkg.kubernetes import VDU, VNFD
+from tests.functional.cnf import IMAGES, INSTANCE
+from tests.functional.manifests import ENV, config_map, workload
+from tests.functional.promise import Checker, Expected, Running, settled
+from tests.functional.reference_update import Lab
+from tests.functional.upgrade_types import BLUE_GREEN, ROLLING
+
+OPTIONS = replace(reference_update.OPTIONS, drain_seconds=0.05)
+FAST = ("--grace-period", "0.3", "--drain-seconds", "0.05")
+
+
+# --- the VNF --------------------------------------------------------------------------------------
+
+
+def state(setting: str, image: str, pods: int = 1) -> Expected:
+    """Return what a version of the VNF is while it runs."""
+    running = Running(image, {"SETTING": setting}, pods)
+    return Expected({("ConfigMap", "cm"): {"setting": setting}}, {("Deployment", "w"): running})
+
+
+OLD, NEW = state("old", IMAGES[0]), state("new", IMAGES[1])
+NOTHING = Expected({("ConfigMap", "cm"): None}, {("Deployment", "w"): None})
+
+
+@dataclass
+class Site:
+    """The VNF, in a namespace of its own."""
+
+    lab: Lab
+    namespace: str = field(init=False)
+    _before: Checker | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.namespace = self.lab.deploy({})
+        self.old = self._package("old", IMAGES[0])
+        self.new = self._package("new", IMAGES[1])
+
+    def _package(self, setting: str, image: str) -> str:
+        vnfd = VNFD.format(vnfd_id=f"vnfd-{setting}", vdus=VDU.format(vdu="VDU1", name="w"))
+        manifests = {
+            "cm": config_map(setting=setting),
+            "w": workload("Deployment", container=ENV, image=image),
+        }
+        folder = self.lab.package({"Definitions/vnf.vnfd.yaml": vnfd, **manifests})
+        build.write_metadata(Path(folder))
+        return folder
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """The arguments that say which instance it is."""
+        return {"namespace": self.namespace, "instance_id": INSTANCE}
+
+    @property
+    def options(self) -> list[str]:
+        """The options of a command that say the same."""
+        return ["--namespace", self.namespace, "--instance-id", INSTANCE, *FAST]
+
+    @property
+    def checker(self) -> Checker:
+        """Compares what is there with what was there when it was first asked for."""
+        self._before = self._before or Checker(self.lab.embedded, self.namespace)
+        return self._before
+
+    def differences(self, *states: Expected, undone: bool = False) -> list[str]:
+        """Return what is not as in one of these states once all has settled, and what is left over.
+
+        :param undone: the objects themselves are to be as they were too.
+        """
+
+        def found() -> list[str]:
+            compared = (self.checker.differences(each, as_before=undone) for each in states)
+            return [*min(compared, key=len), *self.checker.left_over()]
+
+        return settled(found)
+
+    @contextmanager
+    def broken(self, image: str) -> Iterator[None]:
+        """Have containers of an image that start while the block runs write a line and exit."""
+        behaviour = self.lab.behaviour
+        rule = Exit(image=image, pod="w-*", code=3)
+        behaviour.exits.append(rule)
+        behaviour.logs[image] = "no licence found\n"
+        try:
+            yield
+        finally:
+            behaviour.exits.remove(rule)
+            del behaviour.logs[image]
+
+
+# --- the verbs ------------------------------------------------------------------------------------
+
+Act = Callable[..., Outcome | None]
+"""Does it: with a site, a client of the cluster, and the library's ``cancel`` and ``progress``."""
+Arrange = Callable[[Site], object]
+
+
+def _in(site: Site, cluster: Any) -> dict[str, Any]:
+    return {"cluster": cluster, "options": OPTIONS, **site.where}
+
+
+def _update(site: Site, cluster: Any, **how: Any) -> Outcome:
+    request = UpdateRequest(old=site.old, new=site.new, **site.where)
+    return update(request, cluster, OPTIONS, **how)
+
+
+def _change(upgrade_type: str, site: Site, cluster: Any, **how: Any) -> Outcome:
+    request = {"vnfdId": "vnfd-new", "additionalParams": {"upgrade_type": upgrade_type}}
+    packages: dict[str, Any] = {"old": site.old, "new": site.new}
+    return change_package(request, **_in(site, cluster), **packages, **how)
+
+
+def _install(site: Site, cluster: Any, **how: Any) -> Outcome:
+    return install(site.new, **_in(site, cluster), **how)
+
+
+def _uninstall(site: Site, cluster: Any, **how: Any) -> Outcome:
+    return terminate(None, **_in(site, cluster), **how)
+
+
+def _heal(site: Site, cluster: Any, **how: Any) -> Outcome:
+    """Heal a VNF that runs from the new package, but is as the old one says."""
+    place: dict[str, Any] = {"placing": Placing(namespace=site.namespace), "instance_id": INSTANCE}
+    return upkeep.heal(site.new, cluster, (), OPTIONS, **place, **how)
+
+
+def _scale(site: Site, cluster: Any, **how: Any) -> Outcome:
+    place: dict[str, Any] = {"placing": Placing(namespace=site.namespace), "instance_id": INSTANCE}
+    return upkeep.scale(site.old, cluster, {"VDU1": 2}, OPTIONS, **place, **how)
+
+
+def _undo(site: Site, cluster: Any, **how: Any) -> Outcome | None:
+    return undo(**_in(site, cluster), **how)
+
+
+def _resume(site: Site, cluster: Any, **how: Any) -> Outcome | None:
+    return resume(**_in(site, cluster), **how)
+
+
+def _rollback(site: Site, cluster: Any, **how: Any) -> Outcome | None:
+    return rollback(**_in(site, cluster), **how)
+
+
+def installed(site: Site) -> None:
+    """Install the old package."""
+    install(site.old, **_in(site, site.lab.cluster))
+
+
+def updated(site: Site) -> None:
+    """Install the old package and update to the new one."""
+    installed(site)
+    _update(site, site.lab.cluster)
+
+
+def interrupted(at: type[Event], site: Site) -> None:
+    """Install the old package and begin an update that is left at the first event of this kind."""
+    installed(site)
+    assert site.checker, "what was there is remembered"
+    cancel = CancelToken()
+
+    def stop(event: Event) -> None:
+        if isinstance(event, at):
+            cancel.request("by the test", keep_journal=True)
+
+    try:
+        _update(site, site.lab.cluster, cancel=cancel, progress=stop)
+    except UpdateInterruptedError:
+        return
+    raise AssertionError("the update was not interrupted")
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb, and where it leads the VNF."""
+
+    name: str
+    act: Act
+    arrange: Arrange = installed
+    """Brings the VNF to where the verb has something to do."""
+    old: Expected = OLD
+    """What is there before, and after it was undone."""
+    new: Expected = NEW
+    resumed: tuple[Expected, ...] = ()
+    """What a resume may lead to besides, while it has not turned an operation back yet."""
+    image: str = IMAGES[1]
+    """What the pods run that it starts."""
+    command: Callable[[Site], Sequence[str]] | None = None
+    """The command, without what says which instance it is."""
+    plan: Callable[[Site], Sequence[str]] | None = None
+    """The command that plans it."""
+    right: tuple[str, str] = ("deployments", "update")
+    """(resource, verb): a right that is needed at its end, or to undo it."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Promise to the reason why it is not kept, or makes no sense."""
+
+    def keeps(self, promise: str) -> bool:
+        """Return whether it keeps a promise."""
+        return promise not in self.reasons
+
+
+PROMISES: Mapping[str, str] = {
+    "lease": "While it runs, another operation of the instance is refused, and changes nothing.",
+    "journal": "Killed after any of its writes, it is finished by ``resume`` or undone by "
+    "``rollback``: the VNF is then wholly new or wholly old, and nothing of the run is left.",
+    "undo": "Stopped near its end, it puts everything back: the VNF is wholly old.",
+    "late writes": "A request of a host that is gone, which arrives when another one has gone on, "
+    "changes nothing.",
+    "writes of others": "What somebody else changes meanwhile is not written over: it stays, and "
+    "where it is in the way the operation is undone and the message names the object.",
+    "rights": "A right that it lacks at its end, or to be undone, is reported before its first "
+    "write.",
+    "saved plan": "Its plan is tried on the server by a dry run, saved, and carried out later as "
+    "it is, or refused if something has changed since.",
+    "fails early": "If its pods crash it fails without waiting for the time limit, and names pod, "
+    "container, reason and the end of the log. Everything is as before; what could not be put back "
+    "is left for a ``rollback``.",
+    "history": "It is kept in the history, and ``undo`` undoes it.",
+    "progress": "It reports its plan, each step and each result; ``watch`` follows it from another "
+    "process; cancelled, it is undone.",
+    "JSON": "Its command writes one JSON document and has the exit status of what became of it.",
+    "records": "What it returns for the records of a VNFM is exactly the live pods of each VDU.",
+}
+"""The columns: name to sentence."""
+
+_SERVICE = (
+    "There is no command for it: a VNFM heals and scales, the service has them (:doc:`vnfm`)."
+)
+_CHANGE_BACK = (
+    "It is kept in the history, but ``undo`` refuses it: a change also creates and deletes "
+    "objects. Change the package back; the message names it."
+)
+_CHANGE_PLAN = (
+    "``change-vnfpkg --plan`` shows the plan and writes nothing. It can be neither saved nor tried "
+    "on the server yet: a plan does not say what the coordination scripts do."
+)
+_RECOVERY = {
+    "rights": "The operation that it ends has asked for its rights, and those of its undo. If one "
+    "is missing since, the message names it and the journal stays.",
+    "saved plan": "It has no plan of its own: it ends the one in the journal.",
+    "records": "No VNFM waits for it: one repeats its request instead, which finishes what was "
+    "interrupted and returns the pods.",
+}
+
+
+_UPKEEP = {
+    "saved plan": _SERVICE,
+    "history": "The history has what leads to another package. Healing and scaling are in the "
+    "records of the VNFM.",
+    "JSON": _SERVICE,
+}
+
+
+VERBS = (
+    Verb(
+        "update",
+        _update,
+        command=lambda site: ["apply", site.old, site.new],
+        plan=lambda site: ["plan", site.old, site.new],
+    ),
+    Verb(
+        "change: rolling",
+        partial(_change, ROLLING),
+        command=lambda s: ["change-vnfpkg", s.old, s.new, "--upgrade-type", ROLLING],
+        reasons={"history": _CHANGE_BACK, "saved plan": _CHANGE_PLAN},
+    ),
+    Verb(
+        "change: Blue-Green",
+        partial(_change, BLUE_GREEN),
+        command=lambda s: ["change-vnfpkg", s.old, s.new, "--upgrade-type", BLUE_GREEN],
+        right=("deployments", "delete"),
+        reasons={"history": _CHANGE_BACK, "saved plan": _CHANGE_PLAN},
+    ),
+    Verb(
+        "install",
+        _install,
+        arrange=lambda _: None,
+        old=NOTHING,
+        command=lambda site: ["install", site.new],
+        plan=lambda site: ["install", site.new, "--plan"],
+        right=("deployments", "delete"),
+        reasons={
+            "history": "It is the first revision. It is undone by ``uninstall``: ``undo`` goes "
+            "back from one package to another one.",
+        },
+    ),
+    Verb(
+        "uninstall",
+        _uninstall,
+        new=NOTHING,
+        command=lambda _: ["uninstall"],
+        plan=lambda _: ["uninstall", "--plan"],
+        right=("deployments", "create"),
+        reasons={
+            "writes of others": "It writes nothing: what is the instance's is deleted as it is.",
+            "fails early": "It starts no pods.",
+            "history": "The history ends with the instance: nothing is left of it.",
+        },
+    ),
+    Verb("heal", _heal, reasons=_UPKEEP),
+    Verb("scale", _scale, new=state("old", IMAGES[0], 2), image=IMAGES[0], reasons=_UPKEEP),
+    Verb(
+        "undo",
+        _undo,
+        arrange=updated,
+        old=NEW,
+        new=OLD,
+        image=IMAGES[0],
+        command=lambda _: ["undo"],
+        plan=lambda _: ["undo", "--plan"],
+    ),
+    Verb(
+        "resume",
+        _resume,
+        partial(interrupted, StepResult),
+        command=lambda _: ["resume"],
+        reasons=_RECOVERY,
+    ),
+    Verb(
+        "rollback",
+        _rollback,
+        partial(interrupted, StepWait),
+        new=OLD,
+        resumed=(NEW,),
+        image=IMAGES[0],
+        command=lambda _: ["rollback"],
+        reasons={
+            **_RECOVERY,
+            "undo": "It is the undo, and goes on until everything is put back.",
+            "history": "What it ends is kept in the history, as undone: nothing of it is left to "
+            "undo.",
+        },
+    ),
+)
+
+ELSEWHERE: Mapping[str, str] = dict.fromkeys(
+    ("Heat: change", "Heat: instantiate, terminate", "Heat: heal, scale"),
+    "Another issue: Heat is not on ``run()`` yet. :doc:`reliability` says what is promised there.",
+)
+"""Verbs that are not in the table, to the reason of all their cells."""
