@@ -40,7 +40,8 @@ OPTIONS = Options(
 )
 """Small, so that a run that fails fails soon."""
 
-NEW_SECRET = "Files/sec.yaml"
+CONFIGURATION = ("Files/sec.yaml", "Files/cm.yaml", "Files/typed.yaml")
+"""What a request lists that has the new Secret: what is listed is written, and nothing else."""
 
 
 CM, TYPED = "configMapKeyRef: {name: cm, key: setting}", "secretKeyRef: {name: typed, key: setting}"
@@ -154,11 +155,11 @@ class Lab:
         return self._packages[text]
 
     def request(self, namespace: str, old: Files, new: Files) -> UpdateRequest:
-        """Return a request from these files to those; it lists a new Secret."""
+        """Return a request from these files to those; one with a new Secret lists files."""
         return UpdateRequest(
             old=self.package(old),
             new=self.package(new),
-            config_paths=(NEW_SECRET,) if "sec" in new and "sec" not in old else (),
+            config_paths=CONFIGURATION if "sec" in new and "sec" not in old else (),
             namespace=namespace,
             instance_id=INSTANCE,
         )

@@ -22,9 +22,9 @@ from tests.functional.conftest import REAL
 from tests.functional.manifests import config_map
 from tests.functional.promise import Checker, Expected
 from tests.functional.reference_update import (
+    CONFIGURATION,
     NEW,
     NEW_FILES,
-    NEW_SECRET,
     OLD,
     OLD_FILES,
     Lab,
@@ -35,6 +35,7 @@ pytestmark = pytest.mark.skipif(bool(REAL), reason="holds a request of the embed
 
 PROGRAM = "import sys; from container_update.cli.main import main; sys.exit(main())"
 INTERRUPTED = UpdateInterruptedError.exit_status
+LISTED = [word for path in CONFIGURATION for word in ("--config-path", path)]
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,7 @@ class Operator:
         packages = [self.lab.package(OLD_FILES), self.lab.package(NEW_FILES)]
         fault = Fault(self, method="PUT", path="*/deployments/d")
         with self.lab.script(self.namespace, fault):
-            return self.run("apply", *packages, "--config-path", NEW_SECRET, *arguments)
+            return self.run("apply", *packages, *LISTED, *arguments)
 
 
 @pytest.fixture

@@ -8,5 +8,6 @@ from tests.functional.reference_update import OLD
 
 def assert_is(checker: Checker, expected: Expected) -> None:
     """Check that the CNF is entirely as expected and nothing of an update is left."""
-    assert checker.differences(expected, as_before=expected is OLD) == []
+    differences = checker.differences(expected, as_before=expected is OLD)
+    assert differences == [], differences
     assert checker.left_over() == []
