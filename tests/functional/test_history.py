@@ -264,6 +264,19 @@ def test_a_run_that_ends_twice_is_once_in_the_history(
     assert [revision.number for revision in cnf.history()] == [1] == [resumed.revision]
 
 
+def test_a_run_that_is_undone_after_it_was_kept_as_done_is_kept_as_undone(
+    cnf: Cnf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed after it wrote the revision and before it removed the journal, then rolled back."""
+    cnf.instantiate(**OLD)
+    update_and_die(cnf, monkeypatch, JournalledRun._keep_history)
+    cnf.rollback()
+    (revision,) = cnf.history()
+    assert (revision.number, revision.result) == (1, Result.UNDONE)
+    assert "was interrupted" in revision.cause
+    assert not revision.instance
+
+
 @pytest.mark.parametrize("way", ["resume", "update"])
 def test_who_finishes_an_interrupted_update_learns_its_packages_and_its_revision(
     cnf: Cnf, monkeypatch: pytest.MonkeyPatch, way: str

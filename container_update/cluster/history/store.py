@@ -24,6 +24,8 @@ from container_update.model.operation import name_of
 LOG = logging.getLogger(__name__)
 
 SECRET_TYPE = "container-update/revision"  # noqa: S105, a type
+_OPERATION = "container-update/operation"
+"""The label with the id of the operation."""
 _ATTEMPTS = 3
 
 
@@ -57,7 +59,8 @@ class History:
     def keep(self, revision: Revision, limit: int) -> int | None:
         """Keep a revision under the next number, and delete those beyond the limit.
 
-        One of an operation that is kept already is not kept again.
+        One of an operation that is kept already takes that one's place: an operation may have been
+        undone by another run after its own had kept it as carried out.
 
         :param limit: how many are kept; 0: none is written.
         :returns: its number; None where it is not kept.
@@ -85,8 +88,8 @@ class History:
             bodies = list(self._bodies())
             for body in bodies[:1]:
                 labels = body["metadata"].get("labels") or {}
-                if labels.get("container-update/operation") == revision.operation:
-                    return self._number(body)
+                if labels.get(_OPERATION) == revision.operation:
+                    return self._keep_instead(body, revision)
             number = self._number(bodies[0]) + 1 if bodies else 1
             try:
                 self.cluster.create(self._secret(replace(revision, number=number)))
@@ -96,6 +99,14 @@ class History:
                     raise
         for body in _superfluous(bodies, limit - 1, revision.result):
             self.cluster.delete(ObjectKey.of(body), uid=body["metadata"]["uid"])
+        return number
+
+    def _keep_instead(self, body: Json, revision: Revision) -> int:
+        number, before = self._number(body), _decoded(body)
+        if before is None or before.result is not revision.result:
+            secret = self._secret(replace(revision, number=number))
+            secret["metadata"]["resourceVersion"] = body["metadata"]["resourceVersion"]
+            self.cluster.replace(secret)
         return number
 
     def instances(self) -> frozenset[str | None]:
@@ -140,7 +151,7 @@ class History:
                 "labels": {
                     "container-update/history": "true",
                     KEPT[0]: KEPT[1],
-                    "container-update/operation": revision.operation,
+                    _OPERATION: revision.operation,
                 },
             },
             "type": SECRET_TYPE,
