@@ -153,7 +153,7 @@ def recover(  # noqa: PLR0913
     hold: Callable[[], AbstractContextManager[HeldT]],
     claim: Callable[[RecordT, HeldT], RecordT | None],
     finish: Callable[[RecordT, HeldT], Outcome],
-    undo: Callable[[RecordT, HeldT], Outcome],
+    undo: Callable[[RecordT, HeldT], Outcome | None],
     *,
     goal: Callable[[], str] | None,
     back: bool,
@@ -165,7 +165,7 @@ def recover(  # noqa: PLR0913
     :param claim: makes the journal this run's, so that no late request of the run before changes
         anything any more; returns the record as it is then, None where it has been removed.
     :param finish: brings the operation to its end and removes the journal.
-    :param undo: undoes what can be undone.
+    :param undo: undoes what can be undone; returns None where the operation had come to its end.
     :param goal: returns what is asked for now; an operation with another goal is undone. It is
         called before anything is done, where there is an operation.
     :param back: undo in any case.

@@ -5,13 +5,17 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from container_update.cli.main import main
+from container_update.cluster.journal import Journal
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
+    ClusterError,
     ContainerUpdateError,
     PlanError,
     UpdateFailedError,
@@ -301,6 +305,60 @@ def test_an_uninstallation_that_was_interrupted_is_finished_or_undone(cnf: Cnf, 
     assert names(cnf) == ({"cm", "w"} if way == "rollback" else set())
     if way == "rollback":
         assert cnf.get("Deployment", "w")["status"]["readyReplicas"] == 1
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("way", ["again", "resume", "rollback"])
+def test_an_uninstallation_whose_history_may_be_gone_is_not_undone(
+    cnf: Cnf, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed after it deleted the history and before it removed the journal."""
+    package = cnf.package({f"{name}.yaml": text for name, text in FILES.items()})
+    install(package, cnf.admin, **where(cnf), options=cnf.options)
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    quick = replace(cnf.options, lease_seconds=3)
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "remove", die)
+        with pytest.raises(Killed):
+            terminate(None, cnf.admin, **where(cnf), options=quick)
+    if way == "again":
+        terminate(None, cnf.admin, **where(cnf), options=cnf.options)
+    else:
+        {"resume": resume, "rollback": rollback}[way](cnf.admin, cnf.options, **where(cnf))
+    assert names(cnf) == set()
+    assert cnf.history() == ()
+    assert cnf.rollback() is None
+
+
+def test_an_uninstallation_whose_history_cannot_be_deleted_yet_has_not_ended(cnf: Cnf) -> None:
+    package = cnf.package({f"{name}.yaml": text for name, text in FILES.items()})
+    install(package, cnf.admin, **where(cnf), options=cnf.options)
+    options = replace(cnf.options, retry_seconds=0.1)
+    terminate(None, KeepsHistory(cnf.admin), **where(cnf), options=options)
+    assert len(cnf.history()) == 1
+    resume(cnf.admin, cnf.options, **where(cnf))
+    assert cnf.history() == ()
+
+
+class KeepsHistory:
+    """A cluster whose server cannot delete a revision now."""
+
+    def __init__(self, cluster: Any) -> None:
+        self._cluster = cluster
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+    def delete(self, key: ObjectKey, **more: Any) -> None:
+        if key.name.endswith(".v1"):
+            raise ClusterError("the server is away", status=503, transient=True)
+        self._cluster.delete(key, **more)
 
 
 @pytest.mark.parametrize("verb", [install, terminate])

@@ -20,6 +20,9 @@ from container_update.model.plan import UNINSTALL
 
 LOG = logging.getLogger(__name__)
 
+_FORGOTTEN = "forgotten"
+"""The milestone from which on the instance is no more: its history may be gone."""
+
 
 @dataclass
 class JournalledRun:
@@ -67,9 +70,9 @@ class JournalledRun:
             stay = frozenset(undone.left_to_others)
         self.execution.finish_events()
         self.lock.confirm()
-        self._keep_history(None if undone is None else cause)
         for _ in range(2):
             try:
+                self._keep_history(None if undone is None else cause)
                 execution = self.execution
                 fence = Fence(execution.cluster, execution.options.workers)
                 fence.lower(self.marked, self.journal.owner, stay)
@@ -78,6 +81,12 @@ class JournalledRun:
             except errors.ClusterError as error:
                 LOG.warning("the journal of a run that ended could not be removed: %s", error)
         self.lock.check()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it, or the interrupted run before it, got so far that only :meth:`end` is left:
+        what it began cannot be undone any more."""
+        return self.has_passed(_FORGOTTEN)
 
     @contextmanager
     def until_ended(self) -> Iterator[None]:
@@ -95,12 +104,15 @@ class JournalledRun:
         """Write the revision of this run; whether that succeeds does not matter to the run.
 
         :param cause: why it was undone; None where it was not.
+        :raises ClusterError: the history of an instance that is no more cannot be deleted now.
         """
         record, execution = self.record, self.execution
         if record.origin is not None:
             namespace = execution.plan.namespace
             history = History(execution.cluster, namespace, record.instance_id)
             if record.origin.kind == UNINSTALL and cause is None:
+                if not self.is_over:
+                    self.pass_milestone(_FORGOTTEN)
                 history.clear()
                 return
             ended = ended_revision(record, utc_now(), namespace, cause)

@@ -28,7 +28,7 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, ResumeStarted, StepResult
-from container_update.model.plan import Action, Plan
+from container_update.model.plan import Action, Plan, Stage
 from container_update.model.reporter import reporter
 from container_update.planning import permissions
 from container_update.planning.steps import ObjectStep, object_steps
@@ -302,13 +302,18 @@ class Operation:
                 next_step=errors.NextStep.RESUME_OR_ROLLBACK,
             )
         self.progress(ResumeStarted(f"operation {record.operation} was interrupted", record.steps))
+        if run.is_over:
+            go_on = _all_done
         with run.until_ended():
             outcome = Outcome(run.execution.plan, go_on(run, resumed=True))
         self.revision = run.revision
         return replace(outcome, revision=run.revision)
 
-    def _go_back(self, run: JournalledRun) -> Outcome:
+    def _go_back(self, run: JournalledRun) -> Outcome | None:
         record, execution = run.record, run.execution
+        if run.is_over:
+            run.end()
+            return None
         cause = f"operation {record.operation} was interrupted"
         results = execution.undo(cause, record.steps)
         outcome = Outcome(execution.plan, results)
@@ -320,6 +325,12 @@ class Operation:
 
 def _by_its_steps(run: JournalledRun, *, resumed: bool) -> tuple[StepResult, ...]:
     return run.execution.run(resumed=resumed)
+
+
+def _all_done(run: JournalledRun, *, resumed: bool) -> tuple[StepResult, ...]:  # noqa: ARG001
+    for stage in Stage:
+        run.execution.skip(stage)
+    return run.execution.results
 
 
 def _created(steps: Sequence[ObjectStep]) -> tuple[ObjectKey, ...]:
