@@ -3,7 +3,7 @@
 What others need comes first: a Namespace before what is in it, a CustomResourceDefinition before
 objects of its kind, configuration before what reads it as it starts. What judges the requests of
 others comes last: an admission webhook whose pods are not there yet would refuse them all. To
-remove, it is the other way round.
+remove, it is the other way round, but that what cannot be created again as it was goes last of all.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ _RANKS: Sequence[frozenset[tuple[str, str]]] = (
 _REST, _WORKLOADS, _JUDGES = len(_RANKS), len(_RANKS) + 1, len(_RANKS) + 2
 _LIMITS = 2
 """The rank of quotas and limits."""
+_LOST = frozenset({0, 1, 4})
+"""The ranks of Namespaces, definitions and storage: with them goes what no undo brings back."""
 _JUDGE_GROUPS = frozenset({"admissionregistration.k8s.io", "apiregistration.k8s.io"})
 
 
@@ -69,7 +71,8 @@ def hinders(key: ObjectKey) -> bool:
 def groups(steps: Iterable[ObjectStep]) -> Iterator[tuple[ObjectStep, ...]]:
     """Yield the steps of a plan in their order; those of a group are carried out at the same time.
 
-    Traffic moves when every wave is Ready, and what is old is removed at the very end.
+    Traffic moves when every wave is Ready, and what is old is removed at the very end, in it last
+    what an undo cannot bring back.
     """
     ordered = sorted(steps, key=_place)
     for _, group in groupby(ordered, key=_place):
@@ -82,9 +85,10 @@ def in_order(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
 
 
 def _place(step: ObjectStep) -> tuple[int, int, int]:
-    phase = {Stage.SWITCH: 1, Stage.REMOVE: 2}.get(step.stage, 0)
-    direction = -1 if step.stage is Stage.REMOVE else 1
-    return phase, direction * _wave_of(step), direction * rank(step.key)
+    by_wave, by_kind = _wave_of(step), rank(step.key)
+    if step.stage is Stage.REMOVE:
+        return (3 if by_kind in _LOST else 2), -by_wave, -by_kind
+    return int(step.stage is Stage.SWITCH), by_wave, by_kind
 
 
 def _wave_of(step: ObjectStep) -> int:

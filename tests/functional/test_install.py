@@ -28,6 +28,7 @@ from container_update.operations.history import undo
 from container_update.operations.install import install
 from container_update.operations.resume import resume, rollback
 from container_update.operations.uninstall import terminate
+from container_update.planning.uninstall import Included
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.counted import Counted
 from tests.functional.manifests import ENV, config_map, workload
@@ -340,25 +341,40 @@ def test_an_uninstallation_whose_history_cannot_be_deleted_yet_has_not_ended(cnf
     package = cnf.package({f"{name}.yaml": text for name, text in FILES.items()})
     install(package, cnf.admin, **where(cnf), options=cnf.options)
     options = replace(cnf.options, retry_seconds=0.1)
-    terminate(None, KeepsHistory(cnf.admin), **where(cnf), options=options)
+    terminate(None, Refusing(cnf.admin, ".v1", 503), **where(cnf), options=options)
     assert len(cnf.history()) == 1
     resume(cnf.admin, cnf.options, **where(cnf))
     assert cnf.history() == ()
 
 
-class KeepsHistory:
-    """A cluster whose server cannot delete a revision now."""
+class Refusing:
+    """A cluster that does not delete objects whose names end like this."""
 
-    def __init__(self, cluster: Any) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: Any, name: str, status: int) -> None:
+        self._cluster, self._name, self._status = cluster, name, status
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cluster, name)
 
     def delete(self, key: ObjectKey, **more: Any) -> None:
-        if key.name.endswith(".v1"):
-            raise ClusterError("the server is away", status=503, transient=True)
+        if key.name.endswith(self._name):
+            raise ClusterError("not now", status=self._status, transient=self._status == 503)
         self._cluster.delete(key, **more)
+
+
+def test_an_uninstallation_that_cannot_be_completed_has_lost_no_data(cnf: Cnf) -> None:
+    account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: last}\n"
+    package = cnf.package(
+        {"w.yaml": workload("Deployment"), "claim.yaml": CLAIM, "account.yaml": account}
+    )
+    install(package, cnf.admin, **where(cnf), options=cnf.options)
+    before = uids(cnf)["data"]
+    refusing, everything = Refusing(cnf.admin, "last", 403), Included(data=True)
+    with pytest.raises(UpdateFailedError, match="Everything is as before"):
+        terminate(None, refusing, **where(cnf), included=everything, options=cnf.options)
+    assert uids(cnf)["data"] == before
+    terminate(None, cnf.admin, **where(cnf), included=everything, options=cnf.options)
+    assert uids(cnf) == {}
 
 
 @pytest.mark.parametrize("verb", [install, terminate])
