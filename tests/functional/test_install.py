@@ -23,7 +23,7 @@ from container_update.model.errors import (
     UpdateInterruptedError,
 )
 from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey
-from container_update.model.outcome import Event, StepResult
+from container_update.model.outcome import Event, StepResult, UndoStarted
 from container_update.operations.history import undo
 from container_update.operations.install import install
 from container_update.operations.resume import resume, rollback
@@ -308,6 +308,24 @@ def test_an_uninstallation_that_was_interrupted_is_finished_or_undone(cnf: Cnf, 
         assert cnf.get("Deployment", "w")["status"]["readyReplicas"] == 1
 
 
+def test_an_undo_goes_on_where_a_workload_cannot_be_read(cnf: Cnf) -> None:
+    """Whether it is gone decides only about the order."""
+    account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: last}\n"
+    package = cnf.package({"w.yaml": FILES["w"], "cm.yaml": FILES["cm"], "account.yaml": account})
+    install(package, cnf.admin, **where(cnf), options=cnf.options)
+    refusing = Refusing(cnf.admin, "last", 403)
+
+    def lose_one_read(event: Event) -> None:
+        if isinstance(event, UndoStarted):
+            refusing.reads_lost = 1
+
+    with pytest.raises(UpdateFailedError, match="Everything is as before"):
+        terminate(None, refusing, **where(cnf), options=cnf.options, progress=lose_one_read)
+    assert refusing.reads_lost == 0
+    assert names(cnf) == {"cm", "w"}
+    assert cnf.get("Deployment", "w")["status"]["readyReplicas"] == 1
+
+
 class Killed(BaseException):
     """Stands for the end of the process."""
 
@@ -352,9 +370,18 @@ class Refusing:
 
     def __init__(self, cluster: Any, name: str, status: int) -> None:
         self._cluster, self._name, self._status = cluster, name, status
+        self.reads_lost = 0
+        """How many more reads of a Deployment fail."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cluster, name)
+
+    def get(self, key: ObjectKey) -> Json | None:
+        if key.kind == "Deployment" and self.reads_lost:
+            self.reads_lost -= 1
+            raise ClusterError("not now", status=410)
+        found: Json | None = self._cluster.get(key)
+        return found
 
     def delete(self, key: ObjectKey, **more: Any) -> None:
         if key.name.endswith(self._name):

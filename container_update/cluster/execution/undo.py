@@ -98,7 +98,13 @@ class Undo:
             yield [step for step in reversed(group) if not order.hinders(step.key)]
 
     def _is_gone(self, key: ObjectKey) -> bool:
-        live = self.context.writer.cluster.get(key)
+        """Tell whether an old workload has to be created again; the undo goes on without knowing:
+        configuration first is right for both."""
+        try:
+            live = self.context.writer.cluster.get(key)
+        except ClusterError as error:
+            LOG.warning("%s may be gone: %s", key, error)
+            return True
         return live is None or is_deleting(live)
 
     def _drain(self) -> None:
