@@ -26,7 +26,7 @@ from container_update.model.plan import UPDATE, Plan
 from container_update.model.requests import UpdateRequest
 from container_update.operations.checks.namespaces import refuse_missing, without_objects
 from container_update.operations.goal import Goal, Observed, existing
-from container_update.operations.instances import record_of
+from container_update.operations.instances import NotInstalledError, record_of
 from container_update.operations.read_packages import (
     described_by,
     digests_of,
@@ -42,6 +42,7 @@ from container_update.planning.comparison import match, renames
 from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.steps.stored_images import unexplained
 from container_update.planning.update import in_force, make_plan, unknown_workloads
+from container_update.workloads.registry import is_workload
 
 
 def update(
@@ -159,6 +160,7 @@ class Update(Goal):
         for namespace in without_objects(self.keys, informer.namespaces):
             refuse_missing(namespace, cluster)
         matched = _with_live_names(self._matched(), informer)
+        self._refuse_nothing(matched, informer)
         plan = make_plan(
             matched,
             {**informer.live, **self._unknown_workloads(observed)},
@@ -169,6 +171,19 @@ class Update(Goal):
         )
         self.check()
         return replace(plan, packages=self._identities())
+
+    def _refuse_nothing(self, matched: match.Matching, informer: Informer) -> None:
+        """Raise NotInstalledError where the VNF has workloads and nothing of it is there: its
+        configuration alone would be created."""
+        known = [old for old, _ in matched.pairs if old.key.is_config or is_workload(old.key)]
+        if any(map(is_workload, (old.key for old in known))) and not any(
+            informer.get(old.key) for old in known
+        ):
+            raise NotInstalledError(
+                f"nothing of the {len(known)} objects that {self.request.old or 'the record'} "
+                f"describes is in namespace {self.namespace}: expected the VNF that is updated, "
+                f"{known[0].key} for one; install it, or name the namespace where it is"
+            )
 
     def _unknown_workloads(self, observed: Observed) -> dict[ObjectKey, Json]:
         """Return the live objects of unknown kinds that may use configuration; the package's where

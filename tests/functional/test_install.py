@@ -26,6 +26,7 @@ from container_update.model.objects import INSTANCE_LABEL, Collection, Json, Obj
 from container_update.model.outcome import Event, StepResult, UndoStarted
 from container_update.operations.history import undo
 from container_update.operations.install import install
+from container_update.operations.instances import NotInstalledError
 from container_update.operations.resume import resume, rollback
 from container_update.operations.uninstall import terminate
 from container_update.planning.uninstall import Included
@@ -504,6 +505,15 @@ def test_what_is_not_installed_is_not_updated_but_installed_where_that_is_asked_
     assert shell.run("apply", package, "--instance-id", INSTANCE, "--install")[0] == 0
     assert names(shell.cnf) == {"cm", "w"}
     assert shell.run("apply", package, "--install")[0] == 2
+
+
+def test_what_was_uninstalled_is_not_updated_in_part(cnf: Cnf) -> None:
+    """Its configuration would be created, and its workloads be left alone."""
+    cnf.instantiate(**FILES)
+    terminate(None, cnf.admin, **where(cnf), options=cnf.options)
+    with pytest.raises(NotInstalledError, match=r"^nothing of the 2 objects that .* describes"):
+        cnf.update({**FILES, "cm": config_map(setting="b")})
+    assert names(cnf) == set()
 
 
 def test_the_status_is_how_the_workloads_are(shell: Shell) -> None:
