@@ -17,14 +17,13 @@ ONE_PROCESS = ("tests/tacker/",)
 
 LONG = (
     "tests/tacker/",
+    "tests/functional/test_faults.py",
     "tests/functional/stacks/test_faults.py",
     "tests/functional/change_vnfpkg/test_contract.py",
     "tests/vnfm/test_page.py",
-    "tests/functional/change_vnfpkg/test_faults.py",
     "tests/project/",
     "tests/vnfm/test_guides.py",
     "tests/functional/test_late_requests.py",
-    "tests/functional/test_faults.py",
     "tests/unit/package/test_hostile.py",
     "tests/functional/stacks/test_failures.py",
     "tests/vnfm/test_load.py",

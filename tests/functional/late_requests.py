@@ -27,6 +27,7 @@ from tests.functional import matrix
 from tests.functional.matrix import MissedError, Point, PointRun, Request, Victim
 from tests.functional.promise import settled
 from tests.functional.reference_change import CHANGES
+from tests.functional.reference_lifecycle import LIFECYCLE
 from tests.functional.reference_surroundings import IN_PARTS
 
 DEADLINE = 60.0
@@ -35,7 +36,13 @@ AFTERWARDS = 1_000
 BEFORE = (1, 2, 3, 5, 8, 12, AFTERWARDS)
 """Before which write of the second run the request arrives, where not all points are tried."""
 THEN = ("rollback", "resume")
-REFERENCE_NAMES = ("update", *CHANGES, IN_PARTS)
+STEPS = {
+    "update": 3,
+    **dict.fromkeys(CHANGES, 3),
+    **dict.fromkeys(LIFECYCLE, 4),
+    IN_PARTS: 5,
+}
+"""By default every nth point of a reference is run."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,7 @@ class Overtaking:
 
     async def __call__(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         is_write = request.method in ("POST", "PUT", "DELETE")
-        if is_write and f"/namespaces/{self.namespace}/" in request.path:
+        if is_write and f"/{self.namespace}" in request.path:
             self.writes += "/leases" not in request.path
             if self.writes == self.before and "/leases" not in request.path:
                 await self.held.pass_on()
@@ -119,7 +126,7 @@ class LateRun(PointRun):
             options = replace(options, lease_seconds=3)
         victim = Victim(self.lab, self.point.reference_name, self._request(), options)
         with (
-            self.lab.script(self.namespace, self.point.request.fault(held)),
+            self.lab.script(self.namespace, self.point.request.fault(held, self.namespace)),
             ThreadPoolExecutor(1) as beside,
         ):
             first = beside.submit(victim.run)
@@ -180,8 +187,14 @@ class LateRun(PointRun):
 
 
 def writes(requests: Sequence[Request]) -> list[Request]:
-    """Return those of the requests that change something."""
-    return [request for request in requests if request.method in ("POST", "PUT", "DELETE")]
+    """Return those of the requests that change something, and that are kept out when they are late:
+    nothing can own what is created in another namespace."""
+    return [
+        request
+        for request in requests
+        if request.method in ("PUT", "DELETE")
+        or (request.method == "POST" and not request.path.startswith("/"))
+    ]
 
 
 def points(reference_name: str, requests: Sequence[Request]) -> list[LatePoint]:
@@ -198,8 +211,8 @@ def points(reference_name: str, requests: Sequence[Request]) -> list[LatePoint]:
     ]
     if matrix.COMPLETE:
         return made
-    step = 5 if reference_name == IN_PARTS else 2
-    return made[REFERENCE_NAMES.index(reference_name) % step :: step]
+    step = STEPS[reference_name]
+    return made[list(STEPS).index(reference_name) % step :: step]
 
 
 def run_late_points(late: Sequence[LatePoint]) -> list[str]:

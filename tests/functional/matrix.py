@@ -1,6 +1,7 @@
 """Every single fault at every single request of a run: the points, and what a point must show.
 
-What runs is a reference: an update, or a change of the package by one of the strategies.
+What runs is a reference: an update, a change of the package by one of the strategies, the
+installation of a package, or its end.
 
 Points are independent of each other, so that many run at once: some in each of a few
 processes, each of which has an embedded cluster of its own.
@@ -33,24 +34,30 @@ from container_update.cluster.execution import operation
 from container_update.cluster.lease import LeaseLock, utc_now
 from container_update.emulator import faults
 from container_update.emulator.faults import Effect, Fault
+from container_update.emulator.http_server import RequestRecord
 from container_update.model.errors import ContainerUpdateError, UndoIncompleteError
 from container_update.model.options import Options
 from tests import forks, garbage
 from tests.functional import scripts
 from tests.functional.promise import Checker, Expected, settled
 from tests.functional.reference_change import CHANGES
+from tests.functional.reference_lifecycle import LIFECYCLE
 from tests.functional.reference_surroundings import REFUSED, SURROUNDINGS
 from tests.functional.reference_update import UPDATE, Lab, Reference
+from tests.functional.upgrade_types import BLUE_GREEN, ROLLING
 
-REFERENCES: dict[str, Reference[Any]] = {"update": UPDATE, **CHANGES, **SURROUNDINGS, **REFUSED}
+REFERENCES: dict[str, Reference[Any]] = {
+    "update": UPDATE,
+    **CHANGES,
+    **LIFECYCLE,
+    **SURROUNDINGS,
+    **REFUSED,
+}
 WAYS = ("done", "undone")
 """A run that goes well, and one that fails near its end and goes back."""
 
 COMPLETE = bool(os.environ.get("CONTAINER_UPDATE_COMPLETE_MATRIX"))
 """Run every point; otherwise a fixed part of them, in which every request has several faults."""
-PARTS = {"update": (4, 8), "Blue-Green": (12, 6), "RollingUpdate": (12, 6)}
-PARTS |= dict.fromkeys(SURROUNDINGS, (96, 96)) | dict.fromkeys(REFUSED, (1, 16))
-"""Run every nth point, for each of WAYS."""
 _SPREAD = 7
 """Has the points of one fault begin at other requests than those of the next one; a prime number,
 so that every request comes."""
@@ -92,18 +99,32 @@ FAULTS = (*TROUBLE, AWAY_FOR_LONG, *KILLED)
 
 @dataclass(frozen=True)
 class Request:
-    """One request of an update, identified independently of the order of the requests."""
+    """One request of a run, identified independently of the order of the requests."""
 
     method: str
     path: str
-    """Below the namespace, with '?????' for the random part of a name."""
+    """Below the namespace, otherwise from the first '/'; with '?????' for the random part of a
+    name, and NAMESPACE."""
     watch: bool
     nth: int
     """Of its kind, from 1."""
 
-    def fault(self, effect: Effect) -> Fault:
+    @classmethod
+    def kind_of(cls, request: RequestRecord, namespace: str) -> tuple[str, str, bool] | None:
+        """Return the method, path and watch of a request; None: it is not about the namespace, nor
+        about what is beside it."""
+        if f"/{namespace}" not in request.path:
+            return None
+        _, below, path = request.path.partition(f"/namespaces/{namespace}/")
+        if not below:
+            path = request.path.replace(namespace, "NAMESPACE")
+        return request.method, _RANDOM.sub("?????", path), "watch=true" in request.query
+
+    def fault(self, effect: Effect, namespace: str) -> Fault:
         """Return a fault of this request."""
-        return Fault(effect, self.method, f"*{self.path}", self.watch, self.nth)
+        path = self.path.replace("NAMESPACE", namespace)
+        below = "" if path.startswith("/") else f"*/namespaces/{namespace}/"
+        return Fault(effect, self.method, below + path, self.watch, self.nth)
 
     def __str__(self) -> str:
         verb = "WATCH" if self.watch else self.method
@@ -168,6 +189,7 @@ def record(reference_name: str, way: str) -> list[Request]:
     """Return the requests of a run without faults, in order."""
     cluster_lab, reference = lab(), REFERENCES[reference_name]
     namespace = reference.deploy(cluster_lab)
+    cluster_lab.embedded.clear_requests()
     request = reference.request(cluster_lab, namespace, reference.ways[way])
     try:
         with arranged_for([reference_name]):
@@ -176,10 +198,9 @@ def record(reference_name: str, way: str) -> list[Request]:
         assert way == "undone" or reference_name in REFUSED
     counts: collections.Counter[tuple[str, str, bool]] = collections.Counter()
     requests = []
-    for request in cluster_lab.embedded.requests:
-        before, _, path = request.path.partition(f"/namespaces/{namespace}/")
-        if before and path:
-            kind = (request.method, _RANDOM.sub("?????", path), "watch=true" in request.query)
+    for sent in cluster_lab.embedded.requests:
+        kind = Request.kind_of(sent, namespace)
+        if kind is not None:
             counts[kind] += 1
             requests.append(Request(*kind, counts[kind]))
     cluster_lab.remove(namespace)
@@ -263,7 +284,8 @@ class PointRun:
     ) -> tuple[list[str], Expected | None]:
         """Run with the fault; return problems and the state that the run reports."""
         problems, expected = [], None
-        with self.lab.script(self.namespace, self.point.request.fault(effect)) as script:
+        fault = self.point.request.fault(effect, self.namespace)
+        with self.lab.script(self.namespace, fault) as script:
             try:
                 expected = run()
             except UndoIncompleteError as error:
@@ -319,7 +341,9 @@ class PointRun:
         return min(map(self._differences, states), key=len)
 
     def _differences(self, expected: Expected) -> list[str]:
-        return self.checker.differences(expected, as_before=expected is self.reference.old)
+        is_old = expected is self.reference.old
+        differences = self.checker.differences(expected, as_before=is_old)
+        return differences or self.reference.untruths(self.lab, self.namespace, expected)
 
 
 _PROCESS_LOCK = threading.Lock()
@@ -386,25 +410,53 @@ def _run(kubeconfig: str, reference_name: str, request: Any, options: Options) -
         REFERENCES[reference_name].run(cluster, request, options)
 
 
-def points(
-    reference_name: str, way: str, requests: dict[str, list[Request]]
-) -> dict[str, list[Point]]:
-    """Return the points of a way by fault, all or a fixed part of them; of the undo only the
-    requests after the failure.
+@dataclass(frozen=True)
+class Row:
+    """A way of a reference, with every fault at every request."""
 
-    :param requests: those of each way.
-    """
-    chosen = requests[way]
-    if way == "undone" and reference_name not in REFUSED:
-        chosen = [request for request in chosen if request not in requests["done"]]
-    step = 1 if COMPLETE else PARTS[reference_name][WAYS.index(way)]
-    return {
-        fault: [
-            Point(reference_name, way, fault, request)
+    reference_name: str
+    way: str
+    step: int
+    """By default every so many points are run."""
+    least: int
+    """How many requests there are at least."""
+
+    def points(self, requests: dict[str, list[Request]]) -> list[Point]:
+        """Return all points or a fixed part of them; of an undo only the requests after the
+        failure.
+
+        :param requests: those of each way.
+        """
+        chosen = requests[self.way]
+        if self.way == "undone" and self.reference_name not in REFUSED:
+            chosen = [request for request in chosen if request not in requests["done"]]
+        assert len(chosen) >= self.least, f"{self}: {len(chosen)} requests"
+        step = 1 if COMPLETE else self.step
+        return [
+            Point(self.reference_name, self.way, fault, request)
+            for number, fault in enumerate(FAULTS)
             for request in chosen[number * _SPREAD % step :: step]
         ]
-        for number, fault in enumerate(FAULTS)
-    }
+
+    def __str__(self) -> str:
+        return f"{self.reference_name}, {self.way}"
+
+
+ROWS = (
+    Row("update", "done", step=8, least=30),
+    Row("update", "undone", step=16, least=20),
+    Row(BLUE_GREEN, "done", step=16, least=40),
+    Row(BLUE_GREEN, "undone", step=12, least=10),
+    Row(ROLLING, "done", step=16, least=30),
+    Row(ROLLING, "undone", step=10, least=7),
+    Row("install", "done", step=16, least=40),
+    Row("install", "undone", step=24, least=20),
+    Row("uninstall", "done", step=20, least=40),
+    Row("uninstall", "undone", step=24, least=15),
+    *(Row(name, "done", step=128, least=35) for name in SURROUNDINGS),
+    *(Row(name, "undone", step=128, least=24) for name in SURROUNDINGS),
+    *(Row(name, "undone", step=16, least=10) for name in REFUSED),
+)
 
 
 def run_all(
@@ -458,6 +510,3 @@ class Workers:
         shares = [points[start::PROCESSES] for start in range(PROCESSES)]
         results = self._pool.map(run_points, shares)
         return "\n".join(text for share in results for lines in share for text in lines)
-
-
-__all__ = ["FAULTS", "WAYS", "Point", "Request", "Workers", "record", "run_points", "settled"]

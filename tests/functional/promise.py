@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,11 @@ KINDS = (
     "Lease",
     "Service",
     "EndpointSlice",
+    "ServiceAccount",
+    "PersistentVolumeClaim",
 )
+BESIDE = "beside/"
+"""Begins the name of an object that is in no namespace, or in the one beside the CNF's."""
 STANDS_FOR = "container-update/stands-for"
 """The annotation of a Deployment that got another name: its name in the package."""
 LONG_AGO = "2020"
@@ -64,7 +68,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The objects of a namespace at one moment."""
+    """The objects of a namespace, and of what is beside it, at one moment."""
 
     objects: Mapping[str, Mapping[str, Any]]
     """Kind to objects by name."""
@@ -73,14 +77,21 @@ class Snapshot:
     def at(cls, cluster: EmbeddedCluster, namespace: str) -> Snapshot:
         """Take a snapshot now."""
 
+        def named(prefix: str, bodies: Iterable[Any]) -> dict[str, Any]:
+            return {prefix + body["metadata"]["name"]: body for body in bodies}
+
         def read(registry: Registry) -> dict[str, dict[str, Any]]:
-            return {
+            objects = {
                 kind: {
-                    body["metadata"]["name"]: body
-                    for body in registry.list(f"{kind.lower()}s", namespace)
+                    **named("", registry.list(f"{kind.lower()}s", namespace)),
+                    **named(BESIDE, registry.list(f"{kind.lower()}s", f"{namespace}-beside")),
                 }
                 for kind in KINDS
             }
+            roles = named("", registry.list("clusterroles"))
+            own = {n: body for n, body in roles.items() if n.startswith(f"{namespace}-")}
+            names = {n.replace(f"{namespace}-", BESIDE): body for n, body in own.items()}
+            return {**objects, "ClusterRole": names}
 
         return cls(cluster.call(read))
 

@@ -19,6 +19,7 @@ import yaml
 from container_update.cluster import journal_secret
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.cluster.execution.operation import Operation
+from container_update.cluster.history.store import History
 from container_update.cluster.retry import RetryingCluster
 from container_update.emulator.faults import Fault, Faults
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster, Registry
@@ -42,6 +43,9 @@ OPTIONS = Options(
 
 CONFIGURATION = ("Files/sec.yaml", "Files/cm.yaml", "Files/typed.yaml")
 """What a request lists that has the new Secret: what is listed is written, and nothing else."""
+
+BESIDE = ("namespaces", "clusterroles")
+"""What may be beside a CNF's namespace: its name begins with that of the namespace."""
 
 
 CM, TYPED = "configMapKeyRef: {name: cm, key: setting}", "secretKeyRef: {name: typed, key: setting}"
@@ -125,6 +129,8 @@ class Lab:
     behaviour: Behaviour = field(init=False)
     cluster: KubernetesCluster = field(init=False)
     kubeconfig: str = field(init=False)
+    kept: set[str] = field(default_factory=set, init=False)
+    """Namespaces whose ServiceAccounts nobody may delete."""
     _packages: dict[str, str] = field(default_factory=dict, init=False)
     _numbers: Any = field(default_factory=itertools.count, init=False)
     _arranged: set[str] = field(default_factory=set, init=False)
@@ -166,20 +172,24 @@ class Lab:
 
     def deploy(self, files: Files) -> str:
         """Deploy these files in a new namespace and return its name."""
-        namespace = f"n{next(self._numbers)}"
-
-        def create(registry: Registry) -> None:
-            registry.create("namespaces", "", {"metadata": {"name": namespace}})
-
-        def has_account(registry: Registry) -> bool:
-            return registry.get("serviceaccounts", namespace, "default") is not None
-
-        self.embedded.call(create)
-        until(lambda: self.embedded.call(has_account))
+        namespace = self.add_namespace(f"n{next(self._numbers)}v")
         bodies = [yaml.safe_load(text) for text in files.values()]
         self.embedded.call(_create_all, namespace, bodies)
         until(lambda: _all_ready(Snapshot.at(self.embedded, namespace), bodies))
         return namespace
+
+    def add_namespace(self, name: str) -> str:
+        """Create a namespace in which pods can be created; return its name."""
+
+        def create(registry: Registry) -> None:
+            registry.create("namespaces", "", {"metadata": {"name": name}})
+
+        def has_account(registry: Registry) -> bool:
+            return registry.get("serviceaccounts", name, "default") is not None
+
+        self.embedded.call(create)
+        until(lambda: self.embedded.call(has_account))
+        return name
 
     def once(self, name: str, arrange: Callable[[Registry], None]) -> None:
         """Arrange something in the cluster, unless that was done before under this name."""
@@ -190,8 +200,9 @@ class Lab:
 
     @contextmanager
     def script(self, namespace: str, *faults: Fault) -> Iterator[Faults]:
-        """Inject these faults into the requests for a namespace while the block runs."""
-        script = Faults(*faults, path=f"*/namespaces/{namespace}/*")
+        """Inject these faults into the requests for a namespace, and for what is beside it, while
+        the block runs."""
+        script = Faults(*faults, path=f"*/{namespace}*")
         self.embedded.middlewares.append(script)
         try:
             yield script
@@ -200,8 +211,15 @@ class Lab:
             self.embedded.middlewares.remove(script)
 
     def remove(self, namespace: str) -> None:
-        """Delete a namespace."""
-        self.embedded.call(lambda registry: registry.delete("namespaces", "", namespace))
+        """Delete a namespace, and what is beside it."""
+
+        def delete(registry: Registry) -> None:
+            for resource in BESIDE:
+                for body in registry.list(resource):
+                    if body["metadata"]["name"].startswith(namespace):
+                        registry.delete(resource, "", body["metadata"]["name"])
+
+        self.embedded.call(delete)
 
     def update(
         self, request: UpdateRequest, cancel: CancelToken | None = None, options: Options = OPTIONS
@@ -249,6 +267,11 @@ class Reference(ABC, Generic[Request]):
 
     def make_room(self, lab: Lab, namespace: str) -> None:
         """Remove what keeps a good package from being run at all."""
+
+    def untruths(self, lab: Lab, namespace: str, expected: Expected) -> list[str]:
+        """Return what the history says of the instance that is not so in a state."""
+        record = History(lab.cluster, namespace, INSTANCE).instance()
+        return ["the history says it ended well"] if record and expected is self.old else []
 
     @abstractmethod
     def request(self, lab: Lab, namespace: str, files: Files) -> Request:

@@ -12,7 +12,7 @@ from tests.functional.upgrade_types import BLUE_GREEN
 pytestmark = pytest.mark.skipif(bool(REAL), reason="holds requests to the embedded cluster")
 
 
-@pytest.mark.parametrize("reference_name", late_requests.REFERENCE_NAMES)
+@pytest.mark.parametrize("reference_name", late_requests.STEPS)
 def test_a_late_request_of_a_killed_host_changes_nothing(reference_name: str) -> None:
     late = late_requests.points(reference_name, matrix.record(reference_name, "done"))
     assert len(late) > (300 if matrix.COMPLETE else 7)

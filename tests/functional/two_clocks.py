@@ -62,7 +62,7 @@ class ClockRun(PointRun):
         held, request = HeldRequest(), self._request()
         first = Victim(self.lab, self.point.reference_name, request, options, self.point.skew)
         with (
-            self.lab.script(self.namespace, self.point.request.fault(held)),
+            self.lab.script(self.namespace, self.point.request.fault(held, self.namespace)),
             ThreadPoolExecutor(1) as beside,
         ):
             end = beside.submit(first.run)
