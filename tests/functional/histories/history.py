@@ -17,11 +17,13 @@ from container_update.model.errors import (
     UpdateInProgressError,
     UpdateInterruptedError,
 )
+from container_update.operations.install import install
 from container_update.operations.resume import resume, rollback, status
+from container_update.operations.uninstall import terminate
 from container_update.operations.update import update
 from tests.functional.change_vnfpkg.dying import Died
 from tests.functional.cnf import INSTANCE
-from tests.functional.histories.packages import Family
+from tests.functional.histories.packages import GONE, Family
 from tests.functional.histories.processes import (
     DEADLINE,
     PROCESS,
@@ -98,8 +100,7 @@ class History:
         process = Process(event, self._skew(event.host))
         self.known[process.number] = process
         self.begun.append(process)
-        if event.operation == "update":
-            self.possible |= {event.target}
+        self.possible |= event.leads_to
         process.thread = threading.Thread(target=self._live, args=(process,), daemon=True)
         process.thread.start()
         return process
@@ -151,8 +152,13 @@ class History:
                 return resume(line, OPTIONS, **where)
             case "status":
                 return str(status(line, OPTIONS, **where))
+            case "uninstall":
+                return terminate(None, line, **where, options=OPTIONS)
+            case "install":
+                package = self.lab.package(self.family.files(event.target))
+                return install(package, line, **where, options=OPTIONS)
         new = self.family.files(event.target, bad=event.operation == "bad update")
-        old = self.family.files(self.believed)
+        old = self.family.files(max(self.believed, 0))
         return update(self.lab.request(self.namespace, old, new), line, OPTIONS)
 
     # --- what must hold -------------------------------------------------------------------------
@@ -176,11 +182,17 @@ class History:
             return  # the VNF may change meanwhile
         if process.result not in ("done", "undone"):
             return
-        is_update = event.operation == "update" and process.result == "done"
-        self._settle({event.target} if is_update else self.possible)
-        self.possible |= {p.event.target for p in others if p.event.operation == "update"}
+        self._settle(self._reported(process))
+        self.possible |= {state for p in others for state in p.event.leads_to}
         if not others and not self.network.late:
             self._expect_nothing_left()
+
+    def _reported(self, process: Process) -> set[int]:
+        """Return the states that an operation which has ended says the VNF may be in."""
+        event = process.event
+        if process.result == "done" and event.operation == "install":
+            return self.possible - {GONE}  # what is there already stays as it is
+        return event.leads_to if process.result == "done" and event.leads_to else self.possible
 
     def _settle(self, states: set[int]) -> None:
         """Check that the VNF is wholly in one of these states, which it is in from now on."""

@@ -8,10 +8,13 @@ from tests.functional.manifests import config_map, secret, workload
 from tests.functional.promise import Expected, Running
 from tests.functional.reference_update import Files
 
+GONE = -1
+"""The state of a VNF that is not installed."""
+
 
 @dataclass(frozen=True)
 class Family:
-    """Packages of one VNF; a state is the number of one.
+    """Packages of one VNF; a state is the number of one, or :data:`GONE`.
 
     :param all_differs: every object differs between any two packages, and the first one lacks a
         Secret; otherwise two packages differ from the first one in different objects.
@@ -23,6 +26,13 @@ class Family:
     def targets(self) -> tuple[int, ...]:
         """Those that an update may lead to."""
         return (1, 2) if self.all_differs else (0, 1, 2)
+
+    @property
+    def beginnings(self) -> tuple[str, ...]:
+        """The operations that somebody may begin. An installation adds what is missing, which has
+        to be all or nothing: where each package has the same objects."""
+        updates = ("update", "bad update")
+        return updates if self.all_differs else (*updates, "install", "uninstall", "uninstall")
 
     def _values(self, number: int) -> tuple[str, str, str]:
         """Return the content of the ConfigMap and of the Secret, and the image."""
@@ -53,10 +63,13 @@ class Family:
             files["sec"] = secret("sec", token=setting)
         return files
 
-    def expected(self, number: int) -> Expected:
-        """Return the state that a package describes."""
-        setting, typed, image = self._values(number)
-        token = {"token": setting} if self.all_differs and number else None
+    def expected(self, state: int) -> Expected:
+        """Return what is there in a state."""
+        if state == GONE:
+            there = self.expected(0)
+            return Expected(dict.fromkeys(there.config), dict.fromkeys(there.workloads))
+        setting, typed, image = self._values(state)
+        token = {"token": setting} if self.all_differs and state else None
         seen = {"SETTING": setting} | ({"TOKEN": setting} if token else {})
         return Expected(
             {

@@ -23,6 +23,7 @@ from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection
 from container_update.model.process_identity import ProcessIdentity
 from tests.functional.change_vnfpkg.dying import Died
+from tests.functional.histories.packages import GONE
 
 LEASE_SECONDS = 1.0
 """Of the two hosts: soon free, less than an option allows. The third has what OPTIONS say."""
@@ -51,9 +52,9 @@ class Event:
 
     host: int
     operation: str
-    """'update', 'bad update', 'rollback', 'resume' or 'status'."""
+    """'update', 'bad update', 'install', 'uninstall', 'rollback', 'resume' or 'status'."""
     target: int = 1
-    """Of an update: a package."""
+    """Of an update or an installation: a package."""
     trouble: str = "none"
     nth: int = 1
     """The number of that write, from 1."""
@@ -62,8 +63,16 @@ class Event:
     is_known_dead: bool = True
     """Whether others can tell that the process has ended: it is a process of their host."""
 
+    @property
+    def leads_to(self) -> set[int]:
+        """The state that the VNF is in afterwards, if it is another one."""
+        if self.operation == "uninstall":
+            return {GONE}
+        return {self.target} if self.operation in ("update", "install") else set()
+
     def __str__(self) -> str:
-        goal = f" to {self.target}" if "update" in self.operation else ""
+        has_goal = self.operation in ("update", "bad update", "install")
+        goal = f" to {self.target}" if has_goal else ""
         late = f" by {self.overtaken} writes" if "late" in self.trouble else ""
         known = "" if self.is_known_dead else ", unknown to others"
         trouble = f": {self.trouble}{late}, at write {self.nth}{known}"

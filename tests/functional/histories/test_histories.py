@@ -71,9 +71,9 @@ class Drawn:
 
 @st.composite
 def histories(draw: st.DrawFn) -> Drawn:
-    """Draw packages and a few rounds: somebody begins an update, others see to what it left."""
+    """Draw packages and a few rounds: somebody begins something, others see to what it left."""
     family = Family(draw(st.booleans()))
-    begins = events(family, "update", "bad update")
+    begins = events(family, *family.beginnings)
     goes_on = events(family, "rollback", "resume", "rollback", "resume", "update", "status")
     happening: list[Event] = []
     for _ in range(draw(st.integers(1, 2))):
