@@ -19,7 +19,7 @@ from container_update.cluster.scope import Scope
 from container_update.model import context_threads
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
-from container_update.model.outcome import Outcome, StepResult
+from container_update.model.outcome import StepResult
 from container_update.model.plan import Plan
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.configuration import Live
@@ -132,10 +132,6 @@ class Goal(ABC):
         :param resumed: by an earlier run in part.
         """
         return run.execution.run(resumed=resumed)
-
-    def completed(self, outcome: Outcome) -> Outcome:
-        """Return the outcome with what only this goal knows."""
-        return outcome
 
 
 def existing(cluster: RetryingCluster, key: ObjectKey, otherwise: Json | None) -> Json | None:

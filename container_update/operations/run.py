@@ -90,16 +90,14 @@ def run(  # noqa: PLR0913
                 instance=goal.recorded(plan) if origin and options.history else b"",
             ) as begun:
                 results = (*results, *goal.carry_out(begun))
-        return goal.completed(
-            Outcome(
-                plan=plan,
-                results=results,
-                vnfcs=ownership.vnfcs(goal.vdus(), plan.manifests, observed.live),
-                restarted=_restarted_pods(results, observed.informer),
-                requests=cluster.requests - sent_before,
-                seconds=time.monotonic() - began,
-                revision=instance.revision,
-            )
+        return Outcome(
+            plan=plan,
+            results=results,
+            vnfcs=ownership.vnfcs(goal.vdus(), plan.manifests, observed.live),
+            restarted=_restarted_pods(results, observed.informer),
+            requests=cluster.requests - sent_before,
+            seconds=time.monotonic() - began,
+            revision=instance.revision,
         )
 
 
