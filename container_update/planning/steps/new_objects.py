@@ -25,6 +25,15 @@ _TOKEN_VOLUME = re.compile(r"kube-api-access-[a-z0-9]{5}")
 """The name of the token volume that admission adds (ServiceAccount admission plug-in)."""
 
 
+_BINDING = frozenset(
+    {
+        *("pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller"),
+        "volume.kubernetes.io/selected-node",
+    }
+)
+"""Annotations of a claim that its controllers set when they bind it."""
+
+
 def new_object(body: Json, namespace: str, labels: Mapping[str, str]) -> Json:
     """Return a body that can be created: without what the server sets.
 
@@ -39,6 +48,21 @@ def new_object(body: Json, namespace: str, labels: Mapping[str, str]) -> Json:
         metadata["namespace"] = namespace
     if labels:
         metadata["labels"] = {**labels, **(metadata.get("labels") or {})}
+    return created
+
+
+def created_again(body: Json, namespace: str) -> Json:
+    """Return a body for an object that was deleted.
+
+    A claim gets a new volume: the one that it was bound to went with it (Kubernetes documentation,
+    "Persistent Volumes", Binding and Reclaiming).
+    """
+    created = new_object(body, namespace, {})
+    if created.get("kind") == "PersistentVolumeClaim":
+        (created.get("spec") or {}).pop("volumeName", None)
+        annotations = created["metadata"].get("annotations") or {}
+        for name in annotations.keys() & _BINDING:
+            del annotations[name]
     return created
 
 

@@ -13,7 +13,7 @@ from container_update.model.plan import Action, Stage
 from container_update.planning.order import DEFINITION
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.manifest import recorded_digest
-from container_update.planning.steps.new_objects import new_object
+from container_update.planning.steps.new_objects import created_again, new_object
 from container_update.workloads.pod_status import is_deleting
 from container_update.workloads.registry import is_workload, kind_of
 
@@ -94,7 +94,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             return Reverted.OF_OTHERS
         reverted = Reverted.UNCHANGED
         if live is None:
-            body = new_object(step.old, step.key.namespace, {})
+            body = created_again(step.old, step.key.namespace)
             live = self.writer.create(body, lambda _: True, deadline)
             reverted = Reverted.RESTORED
         if is_workload(step.key):
