@@ -231,22 +231,26 @@ def _match(
     known = Known(in_both=frozenset(in_both))
     before = read_manifests(old, def_files, request, known)
     refuse_none(before, old, request.def_files)
-    matched = _matched(request, before, def_files, new, Known(known.parts))
+    every = not request.def_files
+    matched = _matched(request, before, def_files, new, Known(known.parts), whole=every)
     if all(map(_is_comparable, matched.pairs)):
         return matched
     return _match(request, old, new, whole=True)  # of one file the same, of another not
 
 
-def _matched(
+def _matched(  # noqa: PLR0913
     request: UpdateRequest,
     before: match.ByPath,
     def_files: Sequence[str],
     new: csar.Csar,
     known: Known | None = None,
+    *,
+    whole: bool = False,
 ) -> match.Matching:
     """Return each old object with its manifest in the new package.
 
     :param before: the old objects by their def-files.
+    :param whole: all files of the packages are def-files; see match.
     """
     listed = read_manifests(new, request.config_paths, request, known)
     if request.config_paths:
@@ -254,11 +258,11 @@ def _matched(
     kept_paths = [path for path in def_files if path not in listed and new.has(path)]
     kept = read_manifests(new, kept_paths, request, known)
     others: match.ByPath = {}
-    if match.unmatched(before, listed, kept):
+    if whole or match.unmatched(before, listed, kept):
         paths = [path for path in new.manifest_files() if path not in listed and path not in kept]
         others = read_manifests(new, paths, request, known)
     refuse_none({**listed, **kept, **others}, new)
-    return match.match(before, listed, kept, others)
+    return match.match(before, listed, kept, others, whole=whole)
 
 
 def _is_comparable(pair: tuple[Manifest, Manifest | None]) -> bool:

@@ -61,13 +61,17 @@ def unmatched(old: ByPath, listed: ByPath, kept: ByPath) -> frozenset[ObjectKey]
     return frozenset(manifest.key for manifest in _all(old)) - new
 
 
-def match(old: ByPath, listed: ByPath, kept: ByPath, others: ByPath) -> Matching:
+def match(
+    old: ByPath, listed: ByPath, kept: ByPath, others: ByPath, *, whole: bool = False
+) -> Matching:
     """Find the new manifest of every old object.
 
     :param old: the old package's def-files of this instance.
     :param listed: the new package's files named by the request.
     :param kept: the new package's files at the paths of old def-files, where they are there.
     :param others: the new package's remaining def-files; may be empty where *unmatched* is.
+    :param whole: all of the new package's files are def-files: in none of them may an object be
+        there twice, and what is new in any of them is reported.
     :raises PackageError: an object is there twice, a listed object is none of the CNF's, a
         ConfigMap or Secret was renamed, alone or with the references to it, or a def-file is gone
         from the new package with objects that are nowhere else.
@@ -75,6 +79,7 @@ def match(old: ByPath, listed: ByPath, kept: ByPath, others: ByPath) -> Matching
     old_by_key = index(old)
     new_listed, new_kept = index(listed), index(kept)
     missing = unmatched(old, listed, kept)
+    every = index({**listed, **kept, **others}) if whole else {}
     # of the other files only what is needed: they may hold the same object many times over
     needed = {p: tuple(m for m in others[p] if m.key in missing) for p in others}
     new_by_key = {**index(needed), **new_kept, **new_listed}
@@ -89,7 +94,11 @@ def match(old: ByPath, listed: ByPath, kept: ByPath, others: ByPath) -> Matching
     return Matching(
         pairs=tuple((m, new_by_key.get(m.key)) for m in old_by_key.values()),
         added=tuple(added),
-        not_added=tuple(m for m in new_here if m not in added),
+        not_added=tuple(
+            manifest
+            for key, manifest in {**{m.key: m for m in new_here}, **every}.items()
+            if key not in old_by_key and manifest not in added
+        ),
         def_files=_def_files(old, tuple(listed), new_by_key, staying),
         unlisted=frozenset(unlisted),
     )
