@@ -109,6 +109,8 @@ class Outcome:
     seconds: float = 0.0
     revision: int | None = None
     """Its number in the history of the instance; None where it is not kept."""
+    has_way_back: bool = False
+    """The history has what was there before it too."""
 
     def of_state(self, state: StepState) -> tuple[StepResult, ...]:
         """Return the results with this state."""

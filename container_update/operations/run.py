@@ -97,7 +97,7 @@ def run(  # noqa: PLR0913
             restarted=_restarted_pods(results, observed.informer),
             requests=cluster.requests - sent_before,
             seconds=time.monotonic() - began,
-            revision=instance.revision,
+            **instance.in_history,
         )
 
 

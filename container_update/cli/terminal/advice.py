@@ -57,6 +57,17 @@ def undo_command(revision: int, parsed: argparse.Namespace) -> str:
     return f"{_program(parsed)} undo {revision}{_options(parsed, _CLUSTER)}"
 
 
+def update_back_command(parsed: argparse.Namespace) -> str:
+    """Return the command that updates to the old package again; '' where none was named.
+
+    :param parsed: the arguments of the command that updated to the new one.
+    """
+    old, new = getattr(parsed, "old", ""), getattr(parsed, "new", "")
+    if not (old and new):
+        return ""
+    return f"{_program(parsed)} apply {shlex.join([new, old])}{_options(parsed, _CLUSTER)}"
+
+
 def change_back_command(upgrade_type: str, old: str, parsed: argparse.Namespace) -> str:
     """Return the command that changes the package back.
 

@@ -21,7 +21,7 @@ from container_update.cli.reports.outcome_report import is_change, outcome_lines
 from container_update.cli.reports.plan_report import plan_lines
 from container_update.cli.terminal import approval
 from container_update.cli.terminal import progress as progress_views
-from container_update.cli.terminal.advice import undo_command
+from container_update.cli.terminal.advice import undo_command, update_back_command
 from container_update.cli.terminal.screen import ENCODING_ERRORS, Screen
 from container_update.model.errors import ContainerUpdateError, UpdateFailedError, with_advice
 from container_update.model.outcome import Outcome, Progress
@@ -228,7 +228,9 @@ def _undo_of(outcome: Outcome, parsed: argparse.Namespace) -> str:
     """Return the command that undoes an update; '' where there is none."""
     if outcome.revision is None or is_change(outcome):
         return ""
-    return undo_command(outcome.revision, parsed)
+    if outcome.has_way_back:
+        return undo_command(outcome.revision, parsed)
+    return update_back_command(parsed)
 
 
 def progress(

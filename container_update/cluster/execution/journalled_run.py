@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from container_update.cluster.execution.execute import Execution
 from container_update.cluster.execution.fence import Fence
-from container_update.cluster.history.store import History
+from container_update.cluster.history.store import History, Kept
 from container_update.cluster.journal import Journal
 from container_update.cluster.lease import LeaseLock, utc_now
 from container_update.cluster.record import Record, ended_revision
@@ -34,8 +34,8 @@ class JournalledRun:
     execution: Execution
     marked: tuple[ObjectKey, ...]
     """The objects that may have a label or an owner until the run has ended; see Fence."""
-    revision: int | None = field(default=None, init=False)
-    """Its number in the history once it has ended; None where it is not kept."""
+    kept: Kept | None = field(default=None, init=False)
+    """Its revision in the history once it has ended; None where it is not kept."""
 
     def has_passed(self, milestone: str) -> bool:
         """Return whether this run, or an interrupted one before it, passed the milestone."""
@@ -116,4 +116,4 @@ class JournalledRun:
                 history.clear()
                 return
             ended = ended_revision(record, utc_now(), namespace, cause)
-            self.revision = history.keep(ended, execution.options.history)
+            self.kept = history.keep(ended, execution.options.history)

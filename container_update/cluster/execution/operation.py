@@ -17,6 +17,7 @@ from container_update.cluster.execution.execute import Execution, pods_by_worklo
 from container_update.cluster.execution.fence import Fence
 from container_update.cluster.execution.journalled_run import JournalledRun
 from container_update.cluster.history.revision import Origin
+from container_update.cluster.history.store import Kept
 from container_update.cluster.informer import Informer
 from container_update.cluster.journal import Journal
 from container_update.cluster.lease import Holder, LeaseLock, utc_now
@@ -55,13 +56,20 @@ class Operation:
     progress: Progress = lambda _: None
     leave_failed: bool = False
     """What a failure leaves is kept for a rollback or a resume, not undone."""
-    revision: int | None = field(default=None, init=False)
-    """The number in the history of the run that ended last; None where it is not kept."""
+    kept: Kept | None = field(default=None, init=False)
+    """The revision of the run that ended last; None where it is not kept."""
     _read_at: str = field(default="", init=False)
     """The version at which the journal was read before the plan was made; see Journal."""
 
     def __post_init__(self) -> None:
         self.progress = reporter(self.progress)
+
+    @property
+    def in_history(self) -> dict[str, Any]:
+        """The attributes of an outcome about the revision of the run that ended last."""
+        if self.kept is None:
+            return {}
+        return {"revision": self.kept.number, "has_way_back": self.kept.has_way_back}
 
     @property
     def journal(self) -> Journal:
@@ -127,7 +135,7 @@ class Operation:
             run.marked = _created(steps) if owns else ()
             with run.until_ended():
                 yield run
-            self.revision = run.revision
+            self.kept = run.kept
 
     def _refuse_stale(self, journal: Journal, plan: Plan, informer: Informer) -> None:
         """Raise UpdateInProgressError where an object of the plan has changed since it was listed.
@@ -306,8 +314,8 @@ class Operation:
             go_on = _all_done
         with run.until_ended():
             outcome = Outcome(run.execution.plan, go_on(run, resumed=True))
-        self.revision = run.revision
-        return replace(outcome, revision=run.revision)
+        self.kept = run.kept
+        return replace(outcome, **self.in_history)
 
     def _go_back(self, run: JournalledRun) -> Outcome | None:
         record, execution = run.record, run.execution

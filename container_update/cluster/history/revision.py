@@ -154,6 +154,11 @@ def encode(revision: Revision) -> dict[str, bytes]:
     return {name: value for name, value in data.items() if value}
 
 
+def has_way_back(data: Mapping[str, Any]) -> bool:
+    """Tell whether the data of a revision has what was there before it."""
+    return _CONTENT in data
+
+
 def decode(data: Mapping[str, bytes]) -> Revision:
     """Return the revision of :func:`encode`.
 

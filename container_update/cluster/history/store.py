@@ -30,6 +30,15 @@ _ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
+class Kept:
+    """A revision that was kept."""
+
+    number: int
+    has_way_back: bool
+    """What was there before it is kept too: it was not too large, and nobody else's business."""
+
+
+@dataclass(frozen=True)
 class History:
     """The revisions of one VNF instance."""
 
@@ -56,14 +65,14 @@ class History:
         newest = next((each for each in self.read() if each.result is Result.DONE), None)
         return None if newest is None else led_to(newest)
 
-    def keep(self, revision: Revision, limit: int) -> int | None:
+    def keep(self, revision: Revision, limit: int) -> Kept | None:
         """Keep a revision under the next number, and delete those beyond the limit.
 
         One of an operation that is kept already takes that one's place: an operation may have been
         undone by another run after its own had kept it as carried out.
 
         :param limit: how many are kept; 0: none is written.
-        :returns: its number; None where it is not kept.
+        :returns: None where it is not kept.
         """
         if limit <= 0:
             return None
@@ -88,7 +97,7 @@ class History:
                 raise
             LOG.warning("the history of the VNF instance stays: %s", error)
 
-    def _keep(self, revision: Revision, limit: int) -> int:
+    def _keep(self, revision: Revision, limit: int) -> Kept:
         for attempt in range(1, _ATTEMPTS + 1):
             bodies = list(self._bodies())
             for body in bodies[:1]:
@@ -96,23 +105,24 @@ class History:
                 if labels.get(_OPERATION) == revision.operation:
                     return self._keep_instead(body, revision)
             number = self._number(bodies[0]) + 1 if bodies else 1
+            secret = self._secret(replace(revision, number=number))
             try:
-                self.cluster.create(self._secret(replace(revision, number=number)))
+                self.cluster.create(secret)
                 break
             except ClusterError as error:
                 if error.status != 409 or attempt == _ATTEMPTS:
                     raise
         for body in _superfluous(bodies, limit - 1, revision.result):
             self.cluster.delete(ObjectKey.of(body), uid=body["metadata"]["uid"])
-        return number
+        return Kept(number, revisions.has_way_back(secret["data"]))
 
-    def _keep_instead(self, body: Json, revision: Revision) -> int:
+    def _keep_instead(self, body: Json, revision: Revision) -> Kept:
         number, before = self._number(body), _decoded(body)
         if before is None or before.result is not revision.result:
             secret = self._secret(replace(revision, number=number))
             secret["metadata"]["resourceVersion"] = body["metadata"]["resourceVersion"]
-            self.cluster.replace(secret)
-        return number
+            body = self.cluster.replace(secret)
+        return Kept(number, revisions.has_way_back(body["data"]))
 
     def instances(self) -> frozenset[str | None]:
         """Return the ids of all instances that have a history or a journal in the namespace; None:
