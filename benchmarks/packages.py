@@ -21,7 +21,7 @@ from benchmarks.figures import OURS, Row, Run, peak_mib_of
 from container_update.model.objects import Json
 from container_update.model.options import DEFAULTS
 from container_update.model.requests import UpdateRequest
-from container_update.operations import update
+from container_update.operations.update import Update
 from container_update.package.lint.check import check
 from container_update.planning.update import make_plan
 
@@ -178,9 +178,9 @@ def plan(old: str, new: str) -> int:
 
     The live objects are those of the old package.
     """
-    packages = update._read_packages(UpdateRequest(old, new, namespace="cnf"), NO_LIMITS)
-    live = {old.key: _live(old.body) for old, _ in packages.matched.pairs}
-    return len(make_plan(packages.matched, live, namespace="cnf").steps)
+    matched = Update(UpdateRequest(old, new, namespace="cnf"), NO_LIMITS).matched()
+    live = {old.key: _live(old.body) for old, _ in matched.pairs}
+    return len(make_plan(matched, live, namespace="cnf").steps)
 
 
 def _live(body: Json) -> Json:

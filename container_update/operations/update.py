@@ -122,11 +122,11 @@ class Update(Goal):
             )
             packages = packages.pop_all()
         self._vdus = context_threads.in_background(lambda: _vdus_of(new))
-        self._matched = context_threads.in_background(lambda: _match(request, old, new))
+        self.matched = context_threads.in_background(lambda: _match(request, old, new))
         self._identities = identities_of(old, new, after=self._vdus)
 
         def close() -> None:
-            for read in (self._vdus, self._matched, self._identities):
+            for read in (self._vdus, self.matched, self._identities):
                 with suppress(ContainerUpdateError):  # raised where it is needed
                     read()
             packages.close()
@@ -136,17 +136,17 @@ class Update(Goal):
     @cached_property
     def keys(self) -> list[ObjectKey]:
         """Every object that the update may concern."""
-        matched = self._matched()
+        matched = self.matched()
         return [manifest.key for manifest in (*(old for old, _ in matched.pairs), *matched.added)]
 
     def digest(self) -> str:
         """See Goal: a digest of the manifests in force afterwards."""
         self.check()
-        return digest_of(in_force(self._matched()))
+        return digest_of(in_force(self.matched()))
 
     def check(self) -> None:
         """See Goal; the VNFD is read too."""
-        self._matched()
+        self.matched()
         self._vdus()
 
     def scope(self) -> Scope:
@@ -159,7 +159,7 @@ class Update(Goal):
         observed.list(self.keys)
         for namespace in without_objects(self.keys, informer.namespaces):
             refuse_missing(namespace, cluster)
-        matched = _with_live_names(self._matched(), informer)
+        matched = _with_live_names(self.matched(), informer)
         self._refuse_nothing(matched, informer)
         plan = make_plan(
             matched,
@@ -188,7 +188,7 @@ class Update(Goal):
     def _unknown_workloads(self, observed: Observed) -> dict[ObjectKey, Json]:
         """Return the live objects of unknown kinds that may use configuration; the package's where
         the account may not read that kind."""
-        described = unknown_workloads(old for old, _ in self._matched().pairs)
+        described = unknown_workloads(old for old, _ in self.matched().pairs)
         found = ((m.key, existing(observed.cluster, m.key, m.body)) for m in described)
         return {key: body for key, body in found if body is not None}
 

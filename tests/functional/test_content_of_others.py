@@ -6,12 +6,11 @@ import base64
 from collections.abc import Callable
 
 import pytest
-from container_update.operations.upkeep.heal import heal
-from container_update.operations.upkeep.running_vnf import RunningVnf
 
 from container_update.model.errors import UpdateFailedError
 from container_update.model.objects import Json
 from container_update.operations.change_package import change_package
+from container_update.operations.upkeep import heal
 from container_update.planning.comparison.package_pair import Placing
 from tests.functional.cnf import BAD_IMAGE, Cnf
 from tests.functional.manifests import ENV, config_map, workload
@@ -78,7 +77,7 @@ def failed(cnf: Cnf) -> None:
 def healed(cnf: Cnf) -> None:
     body = cnf.get("ConfigMap", "cm")
     cnf.admin.replace({**body, "data": {**body["data"], "setting": "by hand"}})
-    heal(RunningVnf(cnf.old, cnf.cluster, Placing(namespace=cnf.namespace), "", cnf.options))
+    heal(cnf.old, cnf.cluster, (), cnf.options, placing=Placing(namespace=cnf.namespace))
 
 
 VERBS: dict[str, tuple[Callable[[Cnf], None], str]] = {

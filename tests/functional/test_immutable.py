@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from container_update.operations.upkeep.heal import heal
-from container_update.operations.upkeep.running_vnf import RunningVnf
 
 from container_update.model.errors import PlanError, UpdateFailedError
 from container_update.operations.change_package import change_package
+from container_update.operations.upkeep import heal
 from container_update.planning.comparison.package_pair import Placing
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.manifests import ENV, config_map, workload
@@ -54,7 +53,7 @@ def changed(upgrade_type: str) -> Callable[[Cnf, dict[str, str]], None]:
 
 def healed(cnf: Cnf, files: dict[str, str]) -> None:
     package = cnf.package({f"{name}.yaml": text for name, text in files.items()})
-    heal(RunningVnf(package, cnf.cluster, Placing(namespace=cnf.namespace), "", cnf.options))
+    heal(package, cnf.cluster, (), cnf.options, placing=Placing(namespace=cnf.namespace))
 
 
 VERBS = {"update": updated, "heal": healed, **{name: changed(name) for name in UPGRADE_TYPES}}

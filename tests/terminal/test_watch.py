@@ -29,7 +29,12 @@ def test_ctrl_c_ends_the_watching_and_not_the_update(tmp_path: Path) -> None:
     with EmbeddedCluster(behaviour=Behaviour()) as embedded, ThreadPoolExecutor(1) as pool:
         path = str(embedded.write_kubeconfig(tmp_path / "kubeconfig"))
         with connect(path) as cluster:
-            install(REQUEST.old, cluster, def_files=REQUEST.def_files)
+            install(
+                REQUEST.old,
+                cluster,
+                def_files=REQUEST.def_files,
+                instance_id=REQUEST.instance_id,
+            )
             embedded.behaviour.never_ready = ["*"]
             running = pool.submit(update, REQUEST, cluster, cancel=cancel, progress=note)
             assert waits.wait(60)

@@ -44,7 +44,7 @@ class Header:
     def facts(self, plan: Plan) -> Iterator[tuple[str, str]]:
         """Yield words and values for a page about a plan, which is read without its command."""
         yield from self.target or (("Namespace", plan.namespace),)
-        if plan.instance_id:
+        if plan.instance_id and "Instance" not in dict(self.target):
             yield "VNF instance", plan.instance_id
         yield from zip(("From", "To"), map(str, plan.packages), strict=False)
 

@@ -15,6 +15,7 @@ from container_update.vnfm.lcm.operation_context import (
     Record,
     ServiceEndsError,
 )
+from container_update.vnfm.lcm.steps import WAIT
 
 LOG = logging.getLogger(__name__)
 _GIVEN = ("extensions", "vnfConfigurableProperties")
@@ -78,10 +79,10 @@ def _wait_until_out_of_service(context: OperationContext) -> None:
     if left <= 0:
         return
     LOG.info("VNF instance %s: terminated in %.0f s, as requested", context.instance_id, left)
-    context.steps.add("VNF", "wait", "running", f"{seconds:.0f} s to take it out of service")
+    context.steps.add("VNF", WAIT, "running", f"{seconds:.0f} s to take it out of service")
     began = time.monotonic()
     if context.service.ending.wait(left):
         raise ServiceEndsError(
             "the service ended while the VNF was taken out of service; nothing was deleted"
         )
-    context.steps.add("VNF", "wait", "done", "", time.monotonic() - began)
+    context.steps.add("VNF", WAIT, "done", "", time.monotonic() - began)

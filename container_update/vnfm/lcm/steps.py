@@ -27,6 +27,8 @@ from container_update.vnfm.store.rows import Operation, Step
 
 LOG = logging.getLogger(__name__)
 
+WAIT = "wait"
+"""The action of a step that is in no plan: what was waited for before the plan was made."""
 _PROGRESS_BYTES = 64 * 1024 * 1024
 """The most that is read of the file that a script writes its progress to."""
 
@@ -118,12 +120,12 @@ class Steps:
         operation.kept = {**kept, v2_memory.OURS: ours}
 
     def _forget(self, session: Session, *, is_needless: bool) -> None:
-        """Forget the steps of a try before.
+        """Forget the steps of a try before; the time that was waited for stays.
 
         :param is_needless: the new plan has no steps, because those before are done, or, in a
             rollback, undone: they stay.
         """
-        old = delete(Step).where(Step.operation_id == self._id)
+        old = delete(Step).where(Step.operation_id == self._id, Step.action != WAIT)
         ended = [StepState.DONE] if self.remember else list(StepState)
         kept = [state.value for state in ended] if is_needless else []
         session.execute(old.where(Step.state.not_in(kept)))

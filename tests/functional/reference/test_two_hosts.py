@@ -6,6 +6,7 @@ import random
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -325,6 +326,8 @@ def test_a_journal_larger_than_one_object_may_be_is_split(lab: Lab, back: bool) 
     checker = Checker(lab.embedded, namespace)
     cancel, gate = CancelToken(), Gate()
     request = lab.request(namespace, old, new)
+    listed = (*request.config_paths, "Files/big.yaml", "Files/b2.yaml")
+    request = replace(request, config_paths=listed)
     with (
         lab.script(namespace, Fault(gate, method="PUT", path="*/configmaps/big")),
         running(lambda: lab.update(request, cancel)) as stopped,

@@ -81,7 +81,9 @@ def test_an_undo_does_to_each_server_what_it_takes_and_no_more(
     vnf.instantiate(shape)
     before = vnf.servers()
     limits.room_for(resizes=len(before) - 1)
-    with pytest.raises(UpdateFailedError, match=r"Quota exceeded for cores.* Everything was put"):
+    with pytest.raises(
+        UpdateFailedError, match=r"Quota exceeded for cores.* Everything is as before"
+    ):
         vnf.change(vnf.package(shape, vnf.site.images[1], limits.cores))
     assert vnf.servers() == dict.fromkeys(before, vnf.site.images[0])
     done = sorted(actions(server) for server in before)
