@@ -172,7 +172,7 @@ def test_a_heal_that_fails_is_finished_or_rolled_back(
 ) -> None:
     cluster.behaviour.bad_images = ["*"]
     if asked == "all":  # a controller waits for its pods, however long they back off
-        cluster.behaviour.backoff_seconds = 0.1
+        cluster.behaviour.backoff_seconds = cluster.behaviour.backoff_limit_seconds = 0.1
     vnfcs = ids(client, vnf)
     broken = next(name for name in vnfcs if name.startswith(FRONT))
     body = {"vnfcInstanceId": [vnfcs[broken]]} if asked == "one" else {}
