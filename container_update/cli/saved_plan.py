@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,22 @@ UPDATE = "update"
 """The verb of a plan that does not say another one."""
 
 _COMPARED = ("namespace", "instanceId", "steps", "unchanged", "ignored", "notes", "defFiles")
+_OPTIONAL = (str, type(None))
+_COMMON = {"namespace": str, "instanceId": _OPTIONAL, "defFiles": [str], "configPaths": [str]}
+_PACKAGE = {"package": _OPTIONAL, "deleteData": bool, "deleteShared": bool}
+_REQUESTS: Mapping[str, Mapping[str, Any]] = {
+    UPDATE: {**_COMMON, "old": str, "new": str},
+    "install": {**_COMMON, **_PACKAGE},
+    "uninstall": {**_COMMON, **_PACKAGE},
+    "undo": {**_COMMON, "revision": (int, type(None))},
+}
+"""The types of what each verb's request has; a list says of what type each item is."""
+_SHAPE = {
+    "server": str,
+    "request": dict,
+    "versions": dict,
+    "plan": {**dict.fromkeys(_COMPARED, object), "packages": [{"sha256": str}]},
+}
 _NOT_CONTENT = ("managedFields", "resourceVersion", "generation")
 
 
@@ -61,17 +78,31 @@ def save(path: Path, plan: Plan, request: Mapping[str, Any], server: str) -> Non
     if path.exists() and _read(path) is None:
         raise UsageError(f"--out {path}: expected no file, or a saved plan, found another file")
     try:
-        path.write_text(json.dumps(body, indent=2) + "\n", encoding="utf-8")
+        _write(path, json.dumps(body, indent=2) + "\n")
     except OSError as error:
         raise UsageError(f"--out {path}: cannot be written: {error.strerror}") from error
 
 
 def load(path: Path) -> Mapping[str, Any] | None:
-    """Return a saved plan; None where the file is none."""
+    """Return a saved plan; None where the file is none.
+
+    :raises PlanError: the file was a saved plan, and is damaged.
+    """
     body = _read(path)
     if body is None:
         return None
-    return {**body, "request": {"verb": UPDATE, **body["request"]}}
+    wrong = next(_wrong(body, _SHAPE, "the document"), None)
+    if wrong is None:
+        body = {**body, "request": {"verb": UPDATE, "configPaths": [], **body["request"]}}
+        verb = str(body["request"]["verb"])
+        shape = _REQUESTS.get(verb, {})
+        wrong = next(_wrong(body["request"], shape, "request"), None)
+        wrong = wrong if shape else f"the verb {verb}"
+    if wrong is not None:
+        raise PlanError(
+            f"{path}: expected a saved plan as plan --out wrote it, found {wrong}: make it again"
+        )
+    return body
 
 
 def refuse_another(saved: Mapping[str, Any], plan: Plan, server: str) -> None:
@@ -87,11 +118,13 @@ def refuse_another(saved: Mapping[str, Any], plan: Plan, server: str) -> None:
 def _differences(saved: Mapping[str, Any], plan: Plan, server: str) -> Iterator[str]:
     if server != saved["server"]:
         yield f"it was made for the cluster {saved['server']}, this is {server}"
-    for side, was, now in zip(
-        ("old", "new"), saved["plan"]["packages"], plan.packages, strict=False
-    ):
+    packages = saved["plan"]["packages"]
+    if len(packages) != len(plan.packages):
+        yield f"it names {len(packages)} packages, the plan now {len(plan.packages)}"
+    sides = ("the old package", "the new package") if len(packages) > 1 else ("the package",)
+    for side, was, now in zip(sides, packages, plan.packages, strict=False):
         if was["sha256"] != now.sha256:
-            yield f"the {side} package {now.source} is another one than then"
+            yield f"{side} {now.source} is another one than then"
     versions, before = _versions(plan), saved["versions"]
     moved = [name for name in before if before[name] != versions.get(name)]
     if moved:
@@ -122,10 +155,40 @@ def _version(body: Json | None) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _write(path: Path, text: str) -> None:
+    """Write a file that only its owner can read: what is approved with it, nobody else shall have
+    changed; not through a link to another one."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(text)
+
+
+def _wrong(value: object, shape: Any, name: str) -> Iterator[str]:
+    """Yield what is not of the types that it shall have."""
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            yield f"{name} that is no list"
+            return
+        for item in value:
+            yield from _wrong(item, shape[0], f"an item of {name}")
+    elif isinstance(shape, Mapping):
+        if not isinstance(value, dict):
+            yield f"{name} that is no object"
+            return
+        for key, inner in shape.items():
+            if key in value:
+                yield from _wrong(value[key], inner, key)
+            else:
+                yield f"{name} without {key}"
+    elif not isinstance(value, shape):
+        yield f"{name} of another type"
+
+
 def _read(path: Path) -> Mapping[str, Any] | None:
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     is_ours = isinstance(body, dict) and body.get("apiVersion") == json_report.API_VERSION
     return body if is_ours and body.get("kind") == KIND else None

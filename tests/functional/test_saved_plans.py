@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
-from collections.abc import Callable
+import stat
+from collections.abc import Callable, Iterator
+from functools import reduce
+from operator import getitem
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -150,6 +155,63 @@ def test_a_file_that_is_no_plan_is_neither_read_as_one_nor_written_over(plans: P
     assert plans.apply()[0] == 4
     assert plans.plan("--out", str(plans.file))[0] == 64
     assert plans.file.read_text() == '{"precious": true}'
+
+
+def test_a_plan_is_its_owners_alone_and_not_written_through_a_link(plans: Plans) -> None:
+    plans.save()
+    plans.file.chmod(0o644)
+    plans.save()
+    assert stat.S_IMODE(plans.file.stat().st_mode) == 0o600
+    other = plans.file.rename(plans.file.with_suffix(".other"))
+    plans.file.symlink_to(other)
+    before = other.read_text()
+    assert plans.plan("--out", str(plans.file))[0] == 64
+    assert other.read_text() == before
+
+
+def _fields(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield (*path, name)
+            yield from _fields(inner, *path, name)
+
+
+def test_a_damaged_plan_is_refused_and_never_carried_out(
+    plans: Plans, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without each of its values, and with each of another type."""
+    plans.save()
+    whole = json.loads(plans.file.read_text())
+    places = [path for path in _fields(whole) if path[0] in {"request", "plan", "server"}]
+    places = [path for path in places if path[-1] not in {"apiVersion", "kind"}]
+    assert len(places) > 15
+    for *inner, name in places:
+        for wrong in (None, 5, [[]], {"a": 1}, ...):
+            body = copy.deepcopy(whole)
+            place = reduce(getitem, inner, body)
+            if wrong is ...:
+                if name in {"verb", "configPaths"}:  # plans that are older have none
+                    continue
+                del place[name]
+            elif place[name] == wrong:
+                continue
+            else:
+                place[name] = wrong
+            plans.file.write_text(json.dumps(body))
+            status, _ = plans.apply()
+            error = capsys.readouterr().err
+            assert status in {2, 4, 5, 64}, (inner, name, wrong, error)
+            assert "defect" not in error, (inner, name, wrong, error)
+            assert setting(plans.cnf) == "old", (inner, name, wrong)
+
+
+def test_a_plan_without_its_packages_is_refused(plans: Plans) -> None:
+    plans.save()
+    body = json.loads(plans.file.read_text())
+    body["plan"]["packages"] = []
+    plans.file.write_text(json.dumps(body))
+    assert plans.apply()[0] != 0
+    assert setting(plans.cnf) == "old"
 
 
 @pytest.fixture

@@ -127,7 +127,7 @@ def _take_over(parsed: argparse.Namespace, request: Mapping[str, Any]) -> None:
         ("namespace", request["namespace"]),
         ("instance_id", request["instanceId"]),
         ("def_file", request["defFiles"]),
-        ("config_path", request.get("configPaths", [])),
+        ("config_path", request["configPaths"]),
     ):
         given = getattr(parsed, name)
         if given and given != value:
