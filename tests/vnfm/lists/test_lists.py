@@ -16,7 +16,7 @@ from container_update.vnfm.lcm.steps import Steps
 from container_update.vnfm.service import Service
 from container_update.vnfm.store.database import now
 from container_update.vnfm.store.retention import forget_operations
-from container_update.vnfm.store.rows import Instance, Operation, Package, Step
+from container_update.vnfm.store.rows import Instance, Operation, Package, Step, Subscription
 from container_update.vnfm.workers import Workers
 from tests.vnfm.client import Client
 from tests.vnfm.lists.stored import (
@@ -100,6 +100,16 @@ def test_a_page_stays_where_it_is_when_entries_before_it_go(
     rest = list(itertools.chain(*following))
     assert len(rest) == 15
     assert not set(first) & set(rest)
+
+
+@pytest.mark.parametrize("fields", ["nothing", "%00"])
+def test_of_attributes_that_there_are_not_an_entry_has_none(
+    fields: str, client: Client, service: Service
+) -> None:
+    row = Subscription(id=identity(1), created=BEGIN, api="v2", callback_uri="http://127.0.0.1:9")
+    with service.context.database.writing() as session:
+        session.add(row)
+    assert ask(client, f"/vnflcm/v2/subscriptions?fields={fields}").json() == [{}]
 
 
 @pytest.mark.parametrize(

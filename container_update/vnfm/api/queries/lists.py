@@ -90,8 +90,10 @@ class Listing:
 
     def load(self, session: Session, ids: Collection[str], names: Collection[str]) -> list[Json]:
         """Return these attributes, and perhaps more, of the rows with these ids, in their order."""
-        columns = self.resource.columns(names)
-        query = select(*columns).where(self.id.in_(ids)).order_by(self.created, self.id)
+        columns = self.resource.columns(names)  # none where only unknown attributes are asked for
+        query = (
+            select(*columns or [self.id]).where(self.id.in_(ids)).order_by(self.created, self.id)
+        )
         return [*map(self.resource.reader(names), session.execute(query))]
 
     def show(self, session: Session, row_id: str) -> Json:
