@@ -172,6 +172,10 @@ def test_only_requests_for_this_host_are_answered(
     [
         ("POST", "http://localhost:9890", 200),
         ("POST", None, 200),
+        ("POST", "http://localhost:3000", 403),
+        ("POST", "http://localhost", 403),
+        ("POST", "https://localhost:9890", 403),
+        ("POST", "http://127.0.0.1:9890", 403),
         ("POST", "http://evil.example", 403),
         ("POST", "null", 403),
         ("POST", "http://[", 403),
@@ -183,6 +187,13 @@ def test_cross_origin_writes_are_refused(method: str, origin: str | None, status
     body = None if method == "GET" else {"name": "x"}
     answer = Service().client.request(method, "/shaped", headers=headers, json=body)
     assert answer.status_code == status
+
+
+def test_the_pages_of_the_endpoint_are_the_services_own() -> None:
+    client = Service(endpoint="https://vnfm.example/").client
+    for origin, status in (("https://vnfm.example", 200), ("http://vnfm.example", 403)):
+        answer = client.post("/shaped", headers={"Origin": origin}, json={"name": "x"})
+        assert answer.status_code == status
 
 
 @pytest.mark.parametrize("path", ["/refuse", "/absent", "/fail", "/openapi.json"])

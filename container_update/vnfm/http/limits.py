@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Collection
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI
@@ -37,11 +38,15 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 
+_Origin: TypeAlias = tuple[str, str, int | None]
+_PORTS = {"http": 80, "https": 443}
+
 
 def install(app: FastAPI, settings: Settings) -> None:
     """Add the middlewares to *app*; the last one is the outermost."""
     app.add_middleware(body_limit, settings=settings)
-    app.add_middleware(_own_hosts_only, hosts=_own_hosts(settings))
+    hosts, origin = _own_hosts(settings), _origin(settings.endpoint)
+    app.add_middleware(_own_hosts_only, hosts=hosts, endpoint=origin)
     app.add_middleware(_security_headers)
 
 
@@ -73,36 +78,51 @@ def _security_headers(app: ASGIApp) -> ASGIApp:
     return add
 
 
-def _own_hosts_only(app: ASGIApp, hosts: Collection[str] | None) -> ASGIApp:
-    """Refuse requests for other hosts, and changes that a foreign page requests."""
+def _own_hosts_only(
+    app: ASGIApp, hosts: Collection[str] | None, endpoint: _Origin | None
+) -> ASGIApp:
+    """Refuse requests for other hosts, and changes that a foreign page requests.
+
+    :param endpoint: the origin of the service's pages where a proxy is in front of it.
+    """
 
     async def check(scope: Scope, receive: Receive, send: Send) -> None:
-        problem = _host_problem(scope, hosts) if scope["type"] == "http" else None
+        problem = _host_problem(scope, hosts, endpoint) if scope["type"] == "http" else None
         await (respond(problem) if problem else app)(scope, receive, send)
 
     return check
 
 
-def _host_problem(scope: Scope, hosts: Collection[str] | None) -> ProblemError | None:
+def _host_problem(
+    scope: Scope, hosts: Collection[str] | None, endpoint: _Origin | None
+) -> ProblemError | None:
     headers = Headers(scope=scope)
-    host, origin = _hostname(f"//{headers.get('host', '')}"), headers.get("origin")
+    own = _origin(f"{scope['scheme']}://{headers.get('host', '')}")
+    host, origin = own and own[1], headers.get("origin")
     if not host or (hosts is not None and host not in hosts):
         return ProblemError(
             400,
             "Host: expected a name of this service; where clients know it by another one, "
             "set [vnfm] endpoint",
         )
-    foreign = origin is not None and _hostname(origin) not in {host, *(hosts or ())}
+    foreign = origin is not None and _origin(origin) not in {own, endpoint} - {None}
     if foreign and scope["method"] not in _SAFE:
-        return ProblemError(403, "Origin: pages of other hosts may not change anything here")
+        return ProblemError(
+            403,
+            "Origin: pages of other origins may not change anything here; where a proxy has "
+            "another scheme, name or port than the service, set [vnfm] endpoint",
+        )
     return None
 
 
-def _hostname(url: str) -> str | None:
+def _origin(url: str) -> _Origin | None:
+    """Return scheme, host and port of a URL (RFC 6454, section 4); None where it has no host."""
     try:
-        return urlsplit(url).hostname
+        parts = urlsplit(url)
+        port = parts.port or _PORTS.get(parts.scheme)
     except ValueError:
         return None
+    return (parts.scheme, parts.hostname, port) if parts.hostname else None
 
 
 def body_limit(app: ASGIApp, settings: Settings) -> ASGIApp:
