@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
@@ -44,7 +46,7 @@ def heal(  # noqa: PLR0913, PLR0917
 
     The other parameters and the errors are those of :func:`~container_update.operations.run.run`.
     """
-    goal = Heal(package, placing, instance_id, options, vnfcs, heal_id or str(uuid.uuid4()))
+    goal = Heal(package, placing, instance_id, options, heal_id or str(uuid.uuid4()), vnfcs)
     return run(goal, cluster, options, cancel, progress, leave_failed=leave_failed)
 
 
@@ -71,83 +73,69 @@ def scale(  # noqa: PLR0913, PLR0917
 
     The other parameters and the errors are those of :func:`heal`.
     """
-    goal = Scale(package, placing, instance_id, options, numbers, scale_id or str(uuid.uuid4()))
+    goal = Scale(package, placing, instance_id, options, scale_id or str(uuid.uuid4()), numbers)
     return run(goal, cluster, options, cancel, progress, leave_failed=leave_failed)
 
 
+@dataclass(eq=False)
 class _Upkeep(Goal):
     """A goal of a VNF that runs: its package is the old one and the new one."""
 
+    package: str
+    placing: Placing
+    instance_id: str | None
+    options: Options
+    request_id: str
+    """Two tries of one request have the same."""
+
+    verb: ClassVar[str]
     happens_once = True
 
-    def __init__(
-        self, package: str, placing: Placing, instance_id: str | None, options: Options
-    ) -> None:
-        self.namespace, self.instance_id = placing.namespace, instance_id
-        self._package, self._placing, self._options = package, placing, options
+    def __post_init__(self) -> None:
+        self.namespace = self.placing.namespace
 
     @cached_property
     def packages(self) -> Packages:
         """The package, read when it is first needed."""
-        return read_package(self._package, self._placing, self._options)
+        return read_package(self.package, self.placing, self.options)
 
     def check(self) -> None:
         """See Goal."""
         assert self.packages, "it is read"
+
+    def digest(self) -> str:
+        """See Goal."""
+        self.check()
+        return f"{self.verb} {self.request_id}"
 
     def vdus(self) -> Mapping[str, str]:
         """See Goal."""
         return self.packages.vdus
 
 
+@dataclass(eq=False)
 class Heal(_Upkeep):
     """A VNF, or some of its VNFCs, as the package says."""
 
-    def __init__(  # noqa: PLR0913, PLR0917
-        self,
-        package: str,
-        placing: Placing,
-        instance_id: str | None,
-        options: Options,
-        vnfcs: Sequence[tuple[str, str]],
-        heal_id: str,
-    ) -> None:
-        super().__init__(package, placing, instance_id, options)
-        self._vnfcs, self._id = vnfcs, heal_id
-
-    def digest(self) -> str:
-        """See Goal: two tries of one heal have the same id."""
-        self.check()
-        return f"heal {self._id}"
+    vnfcs: Sequence[tuple[str, str]]
+    verb = "heal"
 
     def plan(self, observed: Observed) -> Plan:
         """See Goal."""
         live = observed.read_packages(self.packages, self.namespace)
-        planner = HealPlanner(self.packages, live, self.namespace, self.instance_id, self._id)
-        return planner.plan_vnfcs(self._vnfcs) if self._vnfcs else planner.plan()
+        heal_id = self.request_id
+        planner = HealPlanner(self.packages, live, self.namespace, self.instance_id, heal_id)
+        return planner.plan_vnfcs(self.vnfcs) if self.vnfcs else planner.plan()
 
 
+@dataclass(eq=False)
 class Scale(_Upkeep):
     """Other numbers of pods for some VDUs."""
 
-    def __init__(  # noqa: PLR0913, PLR0917
-        self,
-        package: str,
-        placing: Placing,
-        instance_id: str | None,
-        options: Options,
-        numbers: Mapping[str, int],
-        scale_id: str,
-    ) -> None:
-        super().__init__(package, placing, instance_id, options)
-        self._numbers, self._id = numbers, scale_id
-
-    def digest(self) -> str:
-        """See Goal: two tries of one scaling have the same id."""
-        self.check()
-        return f"scale {self._id}"
+    numbers: Mapping[str, int]
+    verb = "scale"
 
     def plan(self, observed: Observed) -> Plan:
         """See Goal."""
         live = observed.read_packages(self.packages, self.namespace)
-        return scale_plan(self.packages, live, self._numbers, self.namespace, self.instance_id)
+        return scale_plan(self.packages, live, self.numbers, self.namespace, self.instance_id)

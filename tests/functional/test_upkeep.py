@@ -23,14 +23,14 @@ VDUS = {"VDU1": "w"}
 def healed(cnf: Cnf, *names: str, leave_failed: bool = False) -> Outcome:
     """Heal the VNF, or pods of the workload ``w``."""
     vnfcs = [("VDU1", name) for name in names]
-    goal = Heal(cnf.old, Placing(namespace=cnf.namespace), INSTANCE, cnf.options, vnfcs, "h")
+    goal = Heal(cnf.old, Placing(namespace=cnf.namespace), INSTANCE, cnf.options, "h", vnfcs)
     return _run(goal, cnf, leave_failed=leave_failed)
 
 
 def scaled(cnf: Cnf, number: int) -> Outcome:
     numbers = {"VDU1": number}
     placing = Placing(namespace=cnf.namespace)
-    return _run(Scale(cnf.old, placing, INSTANCE, cnf.options, numbers, "s"), cnf)
+    return _run(Scale(cnf.old, placing, INSTANCE, cnf.options, "s", numbers), cnf)
 
 
 def _run(goal: Heal | Scale, cnf: Cnf, *, leave_failed: bool = False) -> Outcome:
