@@ -13,6 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from container_update.emulator.kubernetes import Registry
 from container_update.emulator.kubernetes.kubelet.behaviour import Exit
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import UpdateInterruptedError
@@ -104,6 +107,22 @@ class Site:
         return settled(found)
 
     @contextmanager
+    def lingering(self) -> Iterator[None]:
+        """Have pods that are deleted while the block runs stay until it ends."""
+        behaviour = self.lab.behaviour
+        seconds, behaviour.stop_seconds = behaviour.stop_seconds, 30.0
+        try:
+            yield
+        finally:
+            behaviour.stop_seconds = seconds
+            self.lab.embedded.call(self._end_pods)
+
+    def _end_pods(self, registry: Registry) -> None:
+        for pod in registry.list("pods", self.namespace):
+            if pod["metadata"].get("deletionTimestamp"):
+                registry.delete("pods", self.namespace, pod["metadata"]["name"], grace_seconds=0)
+
+    @contextmanager
     def broken(self, image: str) -> Iterator[None]:
         """Have containers of an image that start while the block runs write a line and exit."""
         behaviour = self.lab.behaviour
@@ -181,8 +200,11 @@ def updated(site: Site) -> None:
     _update(site, site.lab.cluster)
 
 
-def interrupted(at: type[Event], site: Site) -> None:
-    """Install the old package and begin an update that is left at the first event of this kind."""
+def interrupted(at: type[Event], left: Expected, site: Site) -> None:
+    """Install the old package and begin an update that is left at the first event of this kind.
+
+    :param left: what is there when the controllers have done what they were asked for until then.
+    """
     installed(site)
     assert site.checker, "what was there is remembered"
     cancel = CancelToken()
@@ -191,11 +213,9 @@ def interrupted(at: type[Event], site: Site) -> None:
         if isinstance(event, at):
             cancel.request("by the test", keep_journal=True)
 
-    try:
+    with site.lingering(), pytest.raises(UpdateInterruptedError):
         _update(site, site.lab.cluster, cancel=cancel, progress=stop)
-    except UpdateInterruptedError:
-        return
-    raise AssertionError("the update was not interrupted")
+    assert settled(lambda: site.checker.differences(left, as_before=False)) == []
 
 
 @dataclass(frozen=True)
@@ -340,14 +360,14 @@ VERBS = (
     Verb(
         "resume",
         _resume,
-        partial(interrupted, StepResult),
+        partial(interrupted, StepResult, Expected(NEW.config, OLD.workloads)),
         command=lambda _: ["resume"],
         reasons=_RECOVERY,
     ),
     Verb(
         "rollback",
         _rollback,
-        partial(interrupted, StepWait),
+        partial(interrupted, StepWait, NEW),
         new=OLD,
         resumed=(NEW,),
         image=IMAGES[0],

@@ -114,15 +114,12 @@ def test_during_an_update_old_and_new_pods_are_there_and_trouble_is_told_at_once
 ) -> None:
     path, new = vnfs.launched(client, cluster, tmp_path)
     cluster.behaviour.bad_images.append(NEW_IMAGE)
+    gate = Gate()
+    undo = Fault(gate, method="PUT", path="*/deployments/front", nth=2)
+    cluster.middlewares.append(Faults(undo))
     operation = client.begin("PATCH", path, vnfs.modification(new))
-
-    def failing() -> Json | None:
+    with gate.held():
         front = workloads(resources(client, path))["Deployment default/front"]
-        bad = [vnfc for vnfc in front["vnfcs"] if vnfc["tone"] == "bad"]
-        return front if bad else None
-
-    front = until(failing, "a new pod in trouble")
-    assert front is not None
     assert front["state"] == "bad"
     assert front["images"] == [NEW_IMAGE]
     old = [vnfc for vnfc in front["vnfcs"] if vnfc["images"] != [NEW_IMAGE]]
