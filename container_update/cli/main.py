@@ -248,6 +248,7 @@ examples:
     "resume": """\
 example:
   container-update resume -n core
+  container-update resume v1.csar v2.csar -n core   a change with coordination scripts
 """,
     "rollback": """\
 example:
@@ -305,7 +306,7 @@ def _add_operations(add: Callable[..., argparse.ArgumentParser]) -> None:
         ("rollback", recover.rollback, "undo an operation that was interrupted"),
     ):
         command = add(name, run, text)
-        recover.add_request_argument(command)
+        recover.add_arguments(command)
         output.add_progress_arguments(command)
         connection.add_stack_arguments(command)
         connection.add_cluster_arguments(command)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from container_update.cli import connection, saved_plan
 from container_update.cli.arguments import option_arguments
 from container_update.cli.reports.header import Header
-from container_update.cli.terminal import output, signals
+from container_update.cli.terminal import approval, output, signals
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.model.outcome import Event
 from container_update.model.plan import Plan
@@ -89,6 +89,29 @@ def _check_on_server(plan: Plan, cluster: KubernetesCluster, parsed: argparse.Na
     return f"The API server accepts all {number} writes (dry run)."
 
 
+def ask_about_others(
+    parsed: argparse.Namespace, out: TextIO, cluster: KubernetesCluster, instance_id: str | None
+) -> None:
+    """Ask on a terminal before an interrupted operation is ended that another operator began.
+
+    :raises NotApprovedError: any answer but yes.
+    """
+    if parsed.yes or parsed.output != output.TEXT or not approval.is_possible():
+        return
+    from container_update.cluster.history.origin import origin_of  # noqa: PLC0415, slow to load
+    from container_update.cluster.record import Record  # noqa: PLC0415, slow to load
+    from container_update.operations.resume import status  # noqa: PLC0415, slow to load
+
+    options = option_arguments.read(parsed)
+    found = status(cluster, options, namespace=parsed.namespace, instance_id=instance_id)
+    if not isinstance(found.record, Record) or not (found.holder is None or found.expired):
+        return
+    who = found.record.origin.who if found.record.origin else "somebody else"
+    if who != origin_of("", ()).who:
+        out.write(f"{found}\n")
+        approval.ask_to_end(who)
+
+
 def carry_out(
     parsed: argparse.Namespace,
     out: TextIO,
@@ -108,6 +131,7 @@ def carry_out(
         signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
     ):
         goal, header = _goal(parsed, cluster, goal_of, finds=finds)
+        ask_about_others(parsed, out, cluster, goal.instance_id)
         with output.progress(header, parsed, out) as progress:
 
             def checked(event: Event) -> None:

@@ -8,6 +8,7 @@ this client's version does not know.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import logging
 import os
@@ -102,6 +103,8 @@ def connect_vim(  # noqa: PLR0913
     :param oidc: ``token_url, client_id, username, password`` and perhaps ``client_secret``: a token
         is got by the password grant (RFC 6749, 4.3) and renewed before it expires.
     :param ca_text: the CA's certificate as PEM, its line breaks perhaps turned into spaces.
+    :returns: the connection; journals are signed by what only who has the credentials knows, where
+        the options have no key: all hosts of a VNFM have the same credentials.
     :raises ClusterError: no credentials, or something that is no URL, token or certificate.
     """
     configuration = configurations.new()
@@ -129,7 +132,15 @@ def connect_vim(  # noqa: PLR0913
     ca_file = private_file(pem(ca_text)) if ca_text and configuration.verify_ssl else None
     if ca_file is not None:
         configuration.ssl_ca_cert = str(ca_file)
+    if not options.journal_key:
+        key = bearer_token or _stretched(password or (oidc or {}).get("password", ""), endpoint)
+        options = replace(options, journal_key=key)
     return KubernetesCluster(configuration, options, renew=renew, ca_file=ca_file)
+
+
+def _stretched(password: str, salt: str) -> str:
+    """Return a key that nobody can guess a password from who sees what it has signed."""
+    return hashlib.scrypt(password.encode(), salt=salt.encode(), n=2**14, r=8, p=1).hex()
 
 
 class KubernetesCluster:
@@ -163,6 +174,7 @@ class KubernetesCluster:
         self._watches: set[Any] = set()
         self.requests = 0
         self.access = access or {}
+        self.journal_key = options.journal_key
         self.context = context or ClusterContext(configuration.host)
 
     def close(self) -> None:

@@ -36,6 +36,9 @@ A server sends a bookmark each minute, roughly."""
 _MOST_DROPPED = 500
 """How many objects of others are read, one page, before a collection is read in parts."""
 
+_READERS = 8
+"""How many objects of kinds that are not listed are read at the same time."""
+
 _HOPELESS = frozenset({401, 403, 404})
 """Statuses of a watch that another try will not change."""
 
@@ -131,6 +134,17 @@ class Informer:
                 owners = [self._objects[key]["metadata"]["uid"] for key in self._owned[uid]]
             keys = [key for owner in owners for key in self._owned.get(owner, ())]
             return tuple(self._objects[key] for key in sorted(keys) if (key.group, key.kind) == POD)
+
+    def read(
+        self, keys: Iterable[ObjectKey], listed: frozenset[Collection]
+    ) -> Mapping[ObjectKey, Json]:
+        """List these collections, and read the objects of others one by one; return all."""
+        self.list(listed)
+        others = [key for key in keys if Collection.of(key) not in listed]
+        with context_threads.pool(_READERS) as pool:
+            bodies = pool.map(self._cluster.get, others)
+            found = {key: body for key, body in zip(others, bodies, strict=True) if body}
+        return {**self.live, **found}
 
     def in_order(self, collections: Iterable[Collection]) -> Iterator[Collection]:
         """Yield collections in the order in which they are to be read; see Scope."""

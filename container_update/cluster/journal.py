@@ -29,11 +29,13 @@ from container_update.cluster.journal_secret import (
 )
 from container_update.cluster.lease import LeaseLock
 from container_update.cluster.record import Record, decode, encode
+from container_update.cluster.signature import is_signed, signed
 from container_update.model.cluster import Cluster
 from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
     LeaseLostError,
+    NextStep,
     PlanError,
     UpdateInProgressError,
 )
@@ -76,11 +78,12 @@ class Journal:
     def read(self) -> Record | None:
         """Return the update under way, None where there is none.
 
-        :raises ContainerUpdateError: a part is missing or damaged.
+        :raises ContainerUpdateError: a part is missing or damaged, or the journal is not signed.
         """
         self._head = head = self._read_head()
         if head is None or not is_complete(head):
             return None
+        self._refuse_unsigned(head)
         try:
             data = {
                 namespace: b"".join(self._read_part(key) for key in keys)
@@ -114,7 +117,18 @@ class Journal:
         head = self.cluster.get(self.key)
         if head is None or not is_complete(head) or text(head, "operation") != operation:
             return None
+        self._refuse_unsigned(head)
         return Phase(text(head, "phase"))
+
+    def _refuse_unsigned(self, head: Json) -> None:
+        if self.cluster.journal_key and not is_signed(head, self.cluster.journal_key):
+            raise ContainerUpdateError(
+                f"{self.key}: expected a journal that is signed with the key of this host "
+                "(journal_key), found one that a host without it, or somebody else, has written: "
+                "nothing was written; if the operation is yours, end it with 'container-update "
+                f"rollback' where it was begun, else run {self._removal}",
+                next_step=NextStep.FIX_AND_RETRY,
+            )
 
     def _read_part(self, key: ObjectKey) -> bytes:
         body = self._head if key == self.key else self.cluster.get(key)
@@ -130,13 +144,18 @@ class Journal:
 
     @property
     def _by_hand(self) -> str:
+        return f"correct the CNF by hand, then run {self._removal}"
+
+    @property
+    def _removal(self) -> str:
+        """The command that deletes it, for people."""
         try:
             number = part_numbers(self._head or {}, self.namespace)[self.namespace]
         except ValueError:
             number = 1
         names = " ".join(self._key(self.namespace, n).name for n in range(number))
         command = f"kubectl delete secret {names} -n {self.namespace} --cascade=orphan"
-        return f"correct the CNF by hand, then run {command} --ignore-not-found"
+        return f"{command} --ignore-not-found"
 
     def write(
         self, record: Record, lease: LeaseLock, confirm: Callable[[], object] = lambda: None
@@ -211,6 +230,8 @@ class Journal:
     def _create(self, key: ObjectKey, content: Mapping[str, bytes], owner: Json | None) -> Json:
         """Create the head or a part, in place of one that belongs to no journal."""
         body = secret(key, content, owner, self.instance_id)
+        if key == self.key:
+            body = signed(body, self.cluster.journal_key)
         try:
             return self.cluster.create(body)
         except ClusterError as error:
@@ -321,6 +342,11 @@ class Journal:
         return self._key(self.namespace, 0)
 
     @property
+    def namespaces(self) -> tuple[str, ...]:
+        """The namespaces in which it has a Secret: whoever wrote it may write Secrets there."""
+        return tuple(self._keys(self._written))
+
+    @property
     def owner(self) -> Json:
         """The ownerReference of what is removed with the journal, should it stay behind."""
         return as_owner(self._written)
@@ -343,7 +369,7 @@ class Journal:
         :returns: whether that was possible: it is there, and this run's.
         """
         for attempt in range(1, _ATTEMPTS + 1):
-            head = edit(self._written)
+            head = signed(edit(self._written), self.cluster.journal_key)
             if head == self._written:
                 return True
             try:

@@ -78,6 +78,11 @@ class RetryingCluster:
         """See Cluster."""
         return self._cluster.access
 
+    @property
+    def journal_key(self) -> str:
+        """See Cluster."""
+        return self._cluster.journal_key
+
     def _try(self, call: Callable[[], Answer]) -> Answer:
         deadline = self._clock() + self._seconds
         pause = _FIRST_PAUSE

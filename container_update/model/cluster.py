@@ -85,6 +85,10 @@ class Cluster(Protocol):
     def access(self) -> Mapping[str, str]:
         """How a coordination script reaches it: ``kubeconfig`` and ``context``; perhaps empty."""
 
+    @property
+    def journal_key(self) -> str:
+        """The secret text that journals and the history are signed with; empty: they are not."""
+
     def list(self, collection: Collection, keep: Keep | None = None) -> Listing:
         """Return the objects of the collection, read in pages.
 

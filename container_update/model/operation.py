@@ -157,6 +157,7 @@ def recover(  # noqa: PLR0913
     *,
     goal: Callable[[], str] | None,
     back: bool,
+    believe: Callable[[RecordT, bool], RecordT] = lambda record, _: record,
 ) -> Outcome | None:
     """Finish or undo the operation that left its journal behind.
 
@@ -169,6 +170,8 @@ def recover(  # noqa: PLR0913
     :param goal: returns what is asked for now; an operation with another goal is undone. It is
         called before anything is done, where there is an operation.
     :param back: undo in any case.
+    :param believe: returns what may be carried out of a record, or undone (True), by whoever it was
+        written; raises the error of one that is not to be believed. Nothing was written then.
     :returns: what became of it; None: there was none.
     :raises UpdateInProgressError: it is still running.
     :raises UndoIncompleteError: it could not be undone.
@@ -180,11 +183,12 @@ def recover(  # noqa: PLR0913
         record = read()  # as it is now that nobody else changes it
         if record is None:
             return None
-        record = claim(record, held)
+        other_goal = asked is not None and asked != record.goal
+        goes_back = back or other_goal or record.phase is Phase.UNDO
+        record = claim(believe(record, goes_back), held)
         if record is None:
             return None
-        other_goal = asked is not None and asked != record.goal
-        if back or other_goal or record.phase is Phase.UNDO:
+        if goes_back or record.phase is Phase.UNDO:
             return undo(record, held)
         LOG.warning("going on with %s", record.operation)
         return finish(record, held)

@@ -157,6 +157,18 @@ class Options:
     vnfd_bytes: int = _option(
         160 * _MIB, "Maximum memory in bytes to parse the topologies of a VNFD.", 32 * _MIB
     )
+    journal_key: str = field(
+        default="",
+        repr=False,
+        metadata={
+            "help": "A secret text with which journals and the history in the cluster are signed: "
+            "those that no host with the same text has written are refused then.",
+            "min": None,
+            "max": None,
+            "choices": None,
+            "secret": True,
+        },
+    )
     insecure_skip_tls_verify: bool = _option(
         False, "Do not verify the API server's certificate; never use this in production."
     )

@@ -6,7 +6,7 @@ request, packages -> strategy -> plan -> prepare -> coordinate the new VNF -> sw
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -144,16 +144,23 @@ def preview_change(job: ChangeJob, target: Target) -> Plan:
     return _strategy(job, target, cancel, lambda _: None, scripts).preview()
 
 
-def resume_change(
-    job: ChangeJob, target: Target, cancel: CancelToken, progress: Progress, scripts: Coordination
+def resume_change(  # noqa: PLR0913, PLR0917
+    job: ChangeJob,
+    target: Target,
+    cancel: CancelToken,
+    progress: Progress,
+    scripts: Coordination,
+    described: Callable[[], Iterable[ObjectKey] | None] = lambda: None,
 ) -> Outcome | None:
     """Finish the change that was interrupted.
 
     :param job: the one that the change's journal holds.
+    :param described: returns the objects that the packages describe which somebody has named.
     :returns: what became of it; None where there was nothing.
     :raises UpdateFailedError: see :func:`run_change`.
     """
     chosen = _strategy(job, target, cancel, progress, scripts)
+    chosen.described = described
     return chosen.resume(lambda strategy: _carry_out(strategy, scripts))
 
 

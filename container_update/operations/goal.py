@@ -16,7 +16,6 @@ from container_update.cluster.history.instance_record import InstanceRecord
 from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.scope import Scope
-from container_update.model import context_threads
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import StepResult
@@ -24,9 +23,6 @@ from container_update.model.plan import Plan
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.configuration import Live
 from container_update.planning.update import collections, traffic
-
-_READERS = 8
-"""How many objects of kinds that are not listed are read at the same time."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +47,7 @@ class Observed:
         :param also: collections to list besides.
         """
         keys = tuple(dict.fromkeys(keys))
-        listed = collections(keys) | frozenset(also)
-        self.informer.list(listed)
-        others = [key for key in keys if Collection.of(key) not in listed]
-        with context_threads.pool(_READERS) as pool:
-            bodies = pool.map(self.cluster.get, others)
-            found = {key: body for key, body in zip(others, bodies, strict=True) if body}
-        return {**self.informer.live, **found}
+        return self.informer.read(keys, collections(keys) | frozenset(also))
 
     def read_packages(self, packages: Packages, namespace: str) -> Live:
         """Return the live objects of packages with what their Services send traffic to, and the
@@ -121,6 +111,19 @@ class Goal(ABC):
     def context(self) -> Mapping[str, Any]:
         """Return plain values that a resume needs beside the steps of the plan."""
         return {}
+
+    def described(self) -> Iterable[ObjectKey] | None:
+        """Return the objects that the packages of the request describe; None: it names none.
+
+        Asked for only where something is done that the cluster alone says; see
+        :mod:`~container_update.planning.foreign_steps`.
+        """
+        return None
+
+    @property
+    def relies_on_record(self) -> bool:
+        """Its plan is made from what the history in the cluster says."""
+        return False
 
     def recorded(self, plan: Plan) -> bytes:
         """Return what the instance runs from once the plan is carried out; empty: not known."""

@@ -137,6 +137,11 @@ class GoBack(Goal):
         """See Goal: it names the first operation that is undone."""
         return f"{UNDO} {self._first.operation}" if self._first else UNDO
 
+    @property
+    def relies_on_record(self) -> bool:
+        """See Goal."""
+        return True
+
     def scope(self) -> Scope:
         """See Goal."""
         revisions = self._read()

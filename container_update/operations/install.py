@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from container_update.model import context_threads
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PlanError
-from container_update.model.objects import Manifest
+from container_update.model.objects import Manifest, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import INSTALL, Plan
@@ -136,6 +136,10 @@ class Install(Goal):
     def check(self) -> None:
         """See Goal."""
         self._package()
+
+    def described(self) -> Iterable[ObjectKey]:
+        """See Goal."""
+        return [manifest.key for manifest in self._package().manifests]
 
     def scope(self) -> Scope:
         """See Goal."""

@@ -5,18 +5,28 @@ The journal in the cluster says whether it was an update or a change of the pack
 
 from __future__ import annotations
 
-from container_update.cluster.execution.operation import Operation
+from collections.abc import Sequence
+
+from container_update.cluster.execution.operation import Described, Operation
+from container_update.cluster.record import Record
 from container_update.cluster.retry import RetryingCluster
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
+from container_update.model.errors import PackageError
+from container_update.model.objects import ObjectKey
 from container_update.model.operation import Status
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
+from container_update.model.requests import names
 from container_update.operations.change_package import coordination_of, resume_change
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.checks.namespaces import refuse_if_known_missing
+from container_update.operations.read_packages import described_by
+from container_update.operations.scripts.coordination import NEW, OLD
 from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategies.strategy import ChangeJob
+from container_update.package import csar
+from container_update.planning.comparison.package_pair import Placing
 
 
 def resume(  # noqa: PLR0913
@@ -27,11 +37,13 @@ def resume(  # noqa: PLR0913
     *,
     namespace: str = "default",
     instance_id: str | None = None,
+    packages: Sequence[str] = (),
 ) -> Outcome | None:
     """Finish the operation that was interrupted.
 
-    A change whose coordination scripts have not all been run needs its new package in the place
-    where it was: the journal has its path.
+    Where journals are not signed, it is believed about the instance's own namespace and what bears
+    its label alone; *packages* say what else is the instance's. A change of the package with
+    coordination scripts needs both: nothing that a journal names is executed.
 
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     outcome = resume(cluster, namespace="cnf", instance_id="vnf-1")
@@ -41,8 +53,9 @@ def resume(  # noqa: PLR0913
     :param progress: called with each step that begins and with each step's result.
     :param namespace: of the VNF.
     :param instance_id: the VNF instance, as it was given to the interrupted operation.
+    :param packages: those of the interrupted operation, in any order.
     :returns: what became of it; None where no operation was interrupted.
-    :raises PackageError: the new package is not there; nothing was done.
+    :raises PackageError: a package is not the operation's, or is missing; nothing was done.
     :raises PlanError: there is no such namespace.
     :raises UpdateInProgressError: the operation is still running.
     :raises UpdateFailedError: it could not be finished and was undone.
@@ -50,20 +63,25 @@ def resume(  # noqa: PLR0913
     cancel = CancelToken() if cancel is None else cancel
     instance = _instance(cluster, options, progress, namespace, instance_id)
     record = instance.journal.read()
+    described = _described(packages, instance)
     if record is None or not record.context:
-        return _of_something(instance, instance.recover(cancel=cancel))
+        recovered = instance.recover(cancel=cancel, described=described)
+        return _of_something(instance, recovered)
     context = record.context
     def_files, one_namespace = tuple(context["defFiles"]), context["oneNamespace"]
     target = KubernetesTarget(cluster, namespace, def_files, cluster.access, one_namespace)
+    request = ChangeRequest.of(context["request"], target.vim_type)
+    old, new = _of_operation(packages, record, request, options, signed=bool(cluster.journal_key))
     job = ChangeJob(
-        ChangeRequest.of(context["request"], target.vim_type),
-        context["old"],
-        context["new"],
+        request,
+        old,
+        new,
         record.instance_id,
         options,
         instance=context["instance"],
     )
-    return resume_change(job, target, cancel, progress, coordination_of(job, target, cancel))
+    scripts = coordination_of(job, target, cancel)
+    return resume_change(job, target, cancel, progress, scripts, described)
 
 
 def rollback(  # noqa: PLR0913
@@ -74,6 +92,7 @@ def rollback(  # noqa: PLR0913
     *,
     namespace: str = "default",
     instance_id: str | None = None,
+    packages: Sequence[str] = (),
 ) -> Outcome | None:
     """Undo the operation that was interrupted.
 
@@ -87,7 +106,8 @@ def rollback(  # noqa: PLR0913
     :raises UndoIncompleteError: something could not be put back.
     """
     instance = _instance(cluster, options, progress, namespace, instance_id)
-    return _of_something(instance, instance.recover(back=True, cancel=cancel))
+    described = _described(packages, instance)
+    return _of_something(instance, instance.recover(back=True, cancel=cancel, described=described))
 
 
 def status(
@@ -113,6 +133,53 @@ def status(
     if not (found.record or found.holder or found.leftovers):
         refuse_if_known_missing(namespace, instance.cluster)
     return found
+
+
+def _described(packages: Sequence[str], instance: Operation) -> Described:
+    """Return what returns the objects that packages describe, in whatever namespace."""
+    placings = [Placing(namespace=instance.namespace, one_namespace=one) for one in (False, True)]
+
+    def keys() -> list[ObjectKey] | None:
+        manifests = (
+            manifest
+            for package in packages
+            for placing in placings
+            for manifest in described_by(package, placing, instance.options)
+        )
+        return [manifest.key for manifest in manifests] or None
+
+    return keys
+
+
+def _of_operation(
+    packages: Sequence[str],
+    record: Record,
+    request: ChangeRequest,
+    options: Options,
+    *,
+    signed: bool,
+) -> tuple[str, str]:
+    """Return where the old and the new package of a change are; '' for one that is not needed.
+
+    :param packages: the paths that somebody has named; none: those of the journal if it is signed.
+    :raises PackageError: one is missing that has a script, or is another one now.
+    """
+    noted = record.origin.packages if record.origin else ()
+    if not packages and signed:
+        packages = (record.context["old"], record.context["new"])
+    found = {}
+    for path in filter(None, packages):
+        with csar.open_package(path, options=options) as package:
+            found[package.sha256()] = path
+    old, new = [found.get(each.sha256, "") for each in noted] or ("", "")
+    if (request.script(NEW) or request.script(OLD)) and not (old and new):
+        expected = names(noted) or "its packages, which the journal does not identify"
+        raise PackageError(
+            f"the interrupted change has coordination scripts: expected its packages, {expected} "
+            f"(sha256 {', '.join(each.sha256[:12] for each in noted) or 'not known'}), as they "
+            f"were, found {', '.join(packages) or 'none named'}: name both, or roll it back"
+        )
+    return old, new
 
 
 def _of_something(instance: Operation, outcome: Outcome | None) -> Outcome | None:

@@ -68,11 +68,13 @@ def run(  # noqa: PLR0913
     retrying = RetryingCluster(cluster, options.retry_seconds)
     instance = Operation(retrying, goal.namespace, goal.instance_id, options, report, leave_failed)
     with _wrong_requests_first(goal):
-        resumed = instance.recover(goal=goal.digest, cancel=cancel, go_on=goal.carry_out)
+        resumed = instance.recover(
+            goal=goal.digest, cancel=cancel, go_on=goal.carry_out, described=goal.described
+        )
     if resumed is not None and goal.happens_once and _is_done(resumed):
         return resumed
     with _observed(goal, retrying, options) as observed:
-        plan = _planned(goal, observed)
+        plan = _planned(goal, observed, instance)
         report(plan)
         log_remarks(plan)
         results = resumed.results if resumed else ()
@@ -104,8 +106,9 @@ def run(  # noqa: PLR0913
 def preview(goal: Goal, cluster: Cluster, options: Options = Options()) -> Plan:  # noqa: B008
     """Return the plan that :func:`run` would carry out; write nothing, raise the same errors."""
     retrying = RetryingCluster(cluster, options.retry_seconds)
+    instance = Operation(retrying, goal.namespace, goal.instance_id, options)
     with _observed(goal, retrying, options) as observed:
-        return _planned(goal, observed)
+        return _planned(goal, observed, instance)
 
 
 @contextmanager
@@ -125,9 +128,11 @@ def _observed(goal: Goal, cluster: RetryingCluster, options: Options) -> Iterato
         yield Observed(cluster, informer)
 
 
-def _planned(goal: Goal, observed: Observed) -> Plan:
+def _planned(goal: Goal, observed: Observed, instance: Operation) -> Plan:
     with _wrong_requests_first(goal):
         plan = goal.plan(observed)
+    if goal.relies_on_record:
+        instance.refuse_foreign(plan, goal.described())
     return with_change_causes(replace(plan, kind=goal.kind)) if goal.kind else plan
 
 

@@ -97,6 +97,10 @@ class Uninstall(Goal):
         """See Goal."""
         return f"{UNINSTALL} {self._included}"
 
+    def described(self) -> Iterable[ObjectKey] | None:
+        """See Goal."""
+        return [manifest.key for manifest in self._described] or None
+
     def scope(self) -> Scope:
         """See Goal."""
         keys = [manifest.key for manifest in self._described]
@@ -108,6 +112,9 @@ class Uninstall(Goal):
         recorded = {manifest.key for manifest in record.manifests} if record else set[ObjectKey]()
         keys = [*recorded, *(manifest.key for manifest in self._described)]
         live = self._read(keys, observed)
+        if not observed.cluster.journal_key:  # elsewhere its label says what is the instance's
+            own = {self.namespace, *(each.key.namespace for each in self._described)}
+            recorded = {key for key in recorded if key.namespace in own}
         claims = set(_claims(live.values(), observed))
         live = {**live, **{key: body for key in claims if (body := observed.cluster.get(key))}}
         plan = uninstall_plan(

@@ -6,7 +6,7 @@ packages -> manifests -> matching -> live objects -> plan; carried out by
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cached_property
@@ -138,6 +138,18 @@ class Update(Goal):
         """Every object that the update may concern."""
         matched = self.matched()
         return [manifest.key for manifest in (*(old for old, _ in matched.pairs), *matched.added)]
+
+    def described(self) -> Iterable[ObjectKey]:
+        """See Goal."""
+        if self._record is None:
+            return self.keys
+        matched = self.matched()
+        return [new.key for new in (*(new for _, new in matched.pairs), *matched.added) if new]
+
+    @property
+    def relies_on_record(self) -> bool:
+        """See Goal."""
+        return self._record is not None
 
     def digest(self) -> str:
         """See Goal: a digest of the manifests in force afterwards."""

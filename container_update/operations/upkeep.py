@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
+from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
@@ -107,6 +108,10 @@ class _Upkeep(Goal):
         """See Goal."""
         self.check()
         return f"{self.verb} {self.request_id}"
+
+    def described(self) -> Iterable[ObjectKey]:
+        """See Goal."""
+        return self.packages.keys
 
     def vdus(self) -> Mapping[str, str]:
         """See Goal."""

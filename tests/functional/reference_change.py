@@ -10,10 +10,8 @@ from dataclasses import dataclass, replace
 
 from container_update.cluster.client import KubernetesCluster
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome
 from container_update.operations import change_package
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.resume import resume
 from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategies.strategy import ChangeJob
 from tests.functional import reference_update
@@ -96,9 +94,6 @@ class ReferenceChange(Reference[tuple[ChangeJob, str]]):
         job, namespace = request
         target = KubernetesTarget(cluster, namespace)
         change_package.run_change(replace(job, options=options), target)
-
-    def resume(self, lab: Lab, namespace: str) -> Outcome | None:
-        return resume(lab.cluster, self.options, namespace=namespace, instance_id=INSTANCE)
 
 
 def _reference(upgrade_type: str) -> ReferenceChange:

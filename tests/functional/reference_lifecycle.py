@@ -17,16 +17,14 @@ from container_update.emulator.http_server import Handler
 from container_update.emulator.kubernetes import Registry
 from container_update.emulator.kubernetes.api_errors import ApiError
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome
 from container_update.operations.install import install
-from container_update.operations.resume import resume, rollback
 from container_update.operations.uninstall import terminate
 from container_update.planning.uninstall import Included
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import config_map, secret, workload
 from tests.functional.promise import BESIDE, Expected, Running
 from tests.functional.reference_surroundings import HOLD, Releasing
-from tests.functional.reference_update import OPTIONS, Files, Lab, Reference
+from tests.functional.reference_update import OPTIONS, Files, Lab, Reference, named
 
 Request = tuple[str, str]
 """A package and a namespace."""
@@ -125,18 +123,11 @@ class ReferenceInstall(Reference[Request]):
         return namespace
 
     def request(self, lab: Lab, namespace: str, files: Files) -> Request:
-        named = {name: text.replace("NAMESPACE", namespace) for name, text in files.items()}
-        return lab.package(named), namespace
+        return lab.package(named(files, namespace)), namespace
 
     def run(self, cluster: KubernetesCluster, request: Request, options: Options) -> None:
         package, namespace = request
         install(package, cluster, namespace=namespace, instance_id=INSTANCE, options=options)
-
-    def resume(self, lab: Lab, namespace: str) -> Outcome | None:
-        return resume(lab.cluster, self.options, namespace=namespace, instance_id=INSTANCE)
-
-    def rollback(self, lab: Lab, namespace: str) -> Outcome | None:
-        return rollback(lab.cluster, self.options, namespace=namespace, instance_id=INSTANCE)
 
 
 def _add_others(registry: Registry, namespace: str) -> None:
@@ -162,13 +153,13 @@ class ReferenceUninstall(ReferenceInstall):
     def request(self, lab: Lab, namespace: str, files: Files) -> Request:
         lab.once("kept", lambda _: lab.embedded.middlewares.append(Keeping(lab.kept)))
         (lab.kept.add if files is FAILING else lab.kept.discard)(namespace)
-        return "", namespace
+        return super().request(lab, namespace, FILES)
 
     def run(self, cluster: KubernetesCluster, request: Request, options: Options) -> None:
-        _, namespace = request
+        package, namespace = request
         everything = Included(data=True, shared=True)
         terminate(
-            None,
+            package,
             cluster,
             namespace=namespace,
             instance_id=INSTANCE,

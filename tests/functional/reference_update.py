@@ -8,9 +8,9 @@ from __future__ import annotations
 import itertools
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -29,6 +29,7 @@ from container_update.model.objects import INSTANCE_LABEL
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.requests import UpdateRequest
+from container_update.operations.resume import resume, rollback
 from container_update.operations.update import update
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import config_map, secret, workload
@@ -248,6 +249,11 @@ class Lab:
 Request = TypeVar("Request")
 
 
+def named(files: Files, namespace: str) -> Files:
+    """Return manifests with the name of the namespace they are for."""
+    return {name: text.replace("NAMESPACE", namespace) for name, text in files.items()}
+
+
 @dataclass(frozen=True)
 class Reference(ABC, Generic[Request]):
     """A run from one package to another that faults are injected into."""
@@ -281,13 +287,22 @@ class Reference(ABC, Generic[Request]):
     def run(self, cluster: KubernetesCluster, request: Request, options: Options) -> None:
         """Execute the request."""
 
-    @abstractmethod
     def resume(self, lab: Lab, namespace: str) -> Outcome | None:
         """Finish an interrupted run from another host."""
+        return resume(lab.cluster, self.options, **self._where(lab, namespace))
 
     def rollback(self, lab: Lab, namespace: str) -> Outcome | None:
         """Undo an interrupted run from another host."""
-        return replace(lab.instance(namespace), options=self.options).recover(back=True)
+        return rollback(lab.cluster, self.options, **self._where(lab, namespace))
+
+    def _where(self, lab: Lab, namespace: str) -> dict[str, Any]:
+        packages = [lab.package(named(files, namespace)) for files in self.described]
+        return {"namespace": namespace, "instance_id": INSTANCE, "packages": packages}
+
+    @property
+    def described(self) -> Iterable[Files]:
+        """Every package that a run may be about."""
+        return filter(None, (self.old_files, *self.ways.values()))
 
 
 class ReferenceUpdate(Reference[UpdateRequest]):
@@ -298,9 +313,6 @@ class ReferenceUpdate(Reference[UpdateRequest]):
 
     def run(self, cluster: KubernetesCluster, request: UpdateRequest, options: Options) -> None:
         update(request, cluster, options)
-
-    def resume(self, lab: Lab, namespace: str) -> Outcome | None:
-        return lab.instance(namespace).recover()
 
 
 UPDATE = ReferenceUpdate(

@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,12 @@ import pytest
 from container_update.cli.demo.scenarios import guide_request
 from container_update.cluster.client import connect
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
+from container_update.model.cancellation import CancelToken
+from container_update.model.errors import UpdateInterruptedError
+from container_update.model.outcome import Event, StepResult
 from container_update.operations.install import install
+from container_update.operations.instances import only_instance
+from container_update.operations.update import update as update_cnf
 from tests.functional.cnf import BAD_IMAGE
 from tests.terminal.recorder import Recording, record
 
@@ -100,3 +108,33 @@ def test_an_interrupt_at_the_question_writes_nothing(kubeconfig: str) -> None:
     recording = update(kubeconfig, answer="\x03")
     assert recording.status == 13
     assert "nothing was written" in recording.words
+
+
+def test_before_an_operation_of_somebody_else_is_ended_it_is_shown_and_asked_about(
+    kubeconfig: str,
+) -> None:
+    def interrupt() -> None:
+        cancel = CancelToken()
+        with connect(kubeconfig) as cluster:
+            request = replace(REQUEST, instance_id=only_instance(cluster, "default"))
+            with pytest.raises(UpdateInterruptedError):
+                update_cnf(request, cluster, cancel=cancel, progress=partial(_leave, cancel))
+
+    def rollback(login: str, answer: str) -> Recording:
+        environment = {"KUBECONFIG": kubeconfig, "LOGNAME": login}
+        return record(["rollback"], 80, {ASKED: answer}, environment)
+
+    interrupt()
+    refused = rollback("ann", "\n")
+    assert refused.status == 13
+    assert f"It was begun by {getpass.getuser()}@" in refused.words
+    assert rollback("ann", "y\n").status == 0
+    interrupt()
+    own = rollback(getpass.getuser(), "\n")
+    assert own.status == 0
+    assert ASKED not in own.raw
+
+
+def _leave(cancel: CancelToken, event: Event) -> None:
+    if isinstance(event, StepResult):
+        cancel.request("by the test", keep_journal=True)

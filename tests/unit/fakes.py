@@ -17,6 +17,7 @@ Hook = Callable[[str, ObjectKey], None]
 
 
 class FakeCluster:
+    journal_key = ""
     """Implements ``container_update.model.cluster.Cluster``."""
 
     def __init__(self, *objects: Json) -> None:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import argparse
 import operator
+import os
 from collections.abc import Callable, Collection
 from dataclasses import Field, fields
+from pathlib import Path
 from typing import Any
 
 from container_update.cli.arguments import parser, values
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.options import Options
+
+_LONGEST_TEXT = 4096
+"""Characters of a file with a secret text."""
 
 ALL = tuple(option.name for option in fields(Options))
 DAILY = ("timeout",)
@@ -31,6 +36,8 @@ def add_arguments(command: argparse.ArgumentParser, names: Collection[str] = ALL
 def _add_argument(group: Any, option: Field[Any]) -> argparse.Action:
     name, default = "--" + option.name.replace("_", "-"), option.default
     text = option.metadata["help"].rstrip(".")
+    if option.metadata.get("secret"):
+        text = f"a file with {text}"
     text = text[0].lower() + text[1:].replace(" in seconds", "").replace(" in bytes", "")
     action: argparse.Action
     if default is False:
@@ -53,6 +60,8 @@ def _kind(option: Field[Any]) -> tuple[Callable[[str], Any], str, str]:
     default = option.default
     if isinstance(default, tuple):
         return _split, "A,B", ", ".join(default) or "none"
+    if option.metadata.get("secret"):
+        return _text_of, "FILE", "none"
     if isinstance(default, float):
         return values.seconds_of, "TIME", values.duration_text(default)
     if option.name.endswith("_bytes"):
@@ -81,6 +90,27 @@ def _checked(option: Field[Any], convert: Callable[[str], Any]) -> Callable[[str
         return value
 
     return read_value
+
+
+def _text_of(path: str) -> str:
+    """Return the text of a file that only its owner can read.
+
+    :raises ValueError: it is no such file.
+    """
+    if not path:  # the default
+        return ""
+    try:
+        with Path(path).open(encoding="utf-8") as file:
+            if os.fstat(file.fileno()).st_mode & 0o077:
+                raise ValueError(
+                    f"{path}: expected a file that only its owner can read: chmod 600 {path}"
+                )
+            text = file.read(_LONGEST_TEXT).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: expected a file with a text: {error}") from None
+    if not text:
+        raise ValueError(f"{path}: expected a text, and it is empty")
+    return text
 
 
 def _split(text: str) -> tuple[str, ...]:

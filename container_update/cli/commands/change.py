@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update.cli import connection
+from container_update.cli import connection, operate
 from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import UsageError
 from container_update.cli.reports import json_report
@@ -78,6 +78,8 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
         with connection.connected_cluster(parsed) as cluster:
             found = connection.find_instance(parsed, cluster)
             header = connection.instance_header(parsed, cluster, found)
+            if not parsed.plan:
+                operate.ask_about_others(parsed, out, cluster, found)
             return _run(parsed, connection.kubernetes_target(parsed, cluster), header, cancel, out)
 
 

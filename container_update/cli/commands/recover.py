@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from container_update.cli import connection
+from container_update.cli import connection, operate
 from container_update.cli.arguments import option_arguments
 from container_update.cli.commands import change
 from container_update.cli.reports import json_report, status_report
@@ -64,8 +64,14 @@ def _stack_status(parsed: argparse.Namespace) -> Status:
         return connection.stack_instance(parsed, heat).status()
 
 
-def add_request_argument(command: argparse.ArgumentParser) -> None:
-    """Add what a change of a stack needs to go on."""
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add what the journal is not believed, and what it does not hold."""
+    command.add_argument(
+        "packages", metavar="PACKAGE", nargs="*",
+        help="the packages of the operation: needed where it is about other namespaces, objects in "
+        "no namespace or RBAC, or has coordination scripts",
+    )  # fmt: skip
+    output.add_approval_arguments(command)
     command.add_argument(
         "--request", metavar="FILE", type=Path,
         help="with --stack: the request of the change, if its coordination scripts need passwords",
@@ -91,7 +97,7 @@ def _recover(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> int:
         if parsed.stack:
             outcome = _recover_stack(parsed, out, cancel, progress, back=back)
         else:
-            outcome = _recover_cluster(parsed, cancel, progress, back=back)
+            outcome = _recover_cluster(parsed, out, cancel, progress, back=back)
     if outcome is None:
         return output.write_nothing(output.NOTHING_INTERRUPTED, parsed, out)
     outcome = replace(outcome, seconds=time.monotonic() - began)
@@ -100,7 +106,12 @@ def _recover(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> int:
 
 
 def _recover_cluster(
-    parsed: argparse.Namespace, cancel: CancelToken, progress: Progress, *, back: bool
+    parsed: argparse.Namespace,
+    out: TextIO,
+    cancel: CancelToken,
+    progress: Progress,
+    *,
+    back: bool,
 ) -> Outcome | None:
     from container_update.operations import resume as recovery  # noqa: PLC0415, slow to load
 
@@ -108,9 +119,15 @@ def _recover_cluster(
     options = option_arguments.read(parsed)
     with connection.connected_cluster(parsed) as cluster:
         parsed.instance_id = connection.find_instance(parsed, cluster)
-        namespace, instance_id = parsed.namespace, parsed.instance_id
+        operate.ask_about_others(parsed, out, cluster, parsed.instance_id)
         return recover(
-            cluster, options, cancel, progress, namespace=namespace, instance_id=instance_id
+            cluster,
+            options,
+            cancel,
+            progress,
+            namespace=parsed.namespace,
+            instance_id=parsed.instance_id,
+            packages=parsed.packages,
         )
 
 

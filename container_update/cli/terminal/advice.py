@@ -41,10 +41,10 @@ def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
     is_stack = bool(getattr(parsed, "stack", None))
     options = _options(parsed, _STACK if is_stack else _CLUSTER)
     request = _options(parsed, ("request",)) if is_stack else ""
-    program = _program(parsed)
+    program, packages = _program(parsed), "" if is_stack else _packages(parsed)
     return SENTENCES[error.next_step].format(
-        resume=f"{program} resume{options}{request}",
-        rollback=f"{program} rollback{options}{request}",
+        resume=f"{program} resume{packages}{options}{request}",
+        rollback=f"{program} rollback{packages}{options}{request}",
         status=f"{program} status{options}",
     )
 
@@ -83,6 +83,13 @@ def change_back_command(upgrade_type: str, old: str, parsed: argparse.Namespace)
     names = [f"--{name.replace('_', '-')}" for name in _OF_PACKAGE if getattr(parsed, name)]
     more = f", with {', '.join(names)} for that package" if names else ""
     return f"{command}{vdus}{options}{more}"
+
+
+def _packages(parsed: argparse.Namespace) -> str:
+    """Return the packages of a change of the package, which its journal is not believed without."""
+    if not hasattr(parsed, "upgrade_type"):
+        return ""
+    return "".join(f" {shlex.quote(each)}" for each in (parsed.old, parsed.new) if each)
 
 
 def _program(parsed: argparse.Namespace) -> str:

@@ -25,9 +25,22 @@ def ask(plan: Plan) -> None:
 
     :raises NotApprovedError: any answer but yes.
     """
+    _ask(f"Do this in namespace {plan.namespace}?")
+
+
+def ask_to_end(begun_by: str) -> None:
+    """Ask whether an interrupted operation, which was shown, is to be finished or undone.
+
+    :param begun_by: who began it, in one line, as it says itself.
+    :raises NotApprovedError: any answer but yes.
+    """
+    _ask(f"It was begun by {begun_by}, and is finished or undone first. Go on?")
+
+
+def _ask(question: str) -> None:
     try:
         with _default_signals():
-            sys.stdout.write(f"Do this in namespace {plan.namespace}? [y/N] ")
+            sys.stdout.write(f"{question} [y/N] ")
             sys.stdout.flush()
             answer = sys.stdin.readline()
     except KeyboardInterrupt:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -23,19 +23,23 @@ from container_update.cluster.journal import Journal
 from container_update.cluster.lease import Holder, LeaseLock, utc_now
 from container_update.cluster.record import Record
 from container_update.cluster.retry import RetryingCluster
-from container_update.cluster.scope import scope_of
+from container_update.cluster.scope import Scope, scope_of
 from container_update.model import errors, operation
 from container_update.model.cancellation import CancelToken
-from container_update.model.objects import ObjectKey
+from container_update.model.objects import Collection, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, ResumeStarted, StepResult
 from container_update.model.plan import Action, Plan, Stage
 from container_update.model.reporter import reporter
 from container_update.planning import permissions
+from container_update.planning.foreign_steps import Owned
 from container_update.planning.steps import ObjectStep, object_steps
 from container_update.planning.update import collections, traffic
 
 LOG = logging.getLogger(__name__)
+
+
+Described = Callable[[], "Iterable[ObjectKey] | None"]
 
 
 class GoOn(Protocol):
@@ -217,12 +221,18 @@ class Operation:
         back: bool = False,
         cancel: CancelToken | None = None,
         go_on: GoOn | None = None,
+        described: Described = lambda: None,
     ) -> Outcome | None:
         """Finish or undo the run that left its journal behind.
+
+        Where journals are not signed, whoever may create a Secret may have written it: see
+        :mod:`~container_update.planning.foreign_steps`.
 
         :param goal: returns that of the present request; a run with another goal is undone.
         :param back: undo in any case.
         :param go_on: finishes a run that has a context, which is more than its steps.
+        :param described: returns the objects that the packages of the request describe; None: it
+            names none.
         :returns: what became of it, None where there was nothing.
         :raises UpdateInProgressError: it is still running.
         :raises UpdateFailedError: it could not be finished and was undone.
@@ -246,6 +256,19 @@ class Operation:
             fence = Fence(self.cluster.guarded(lock.check), self.options.workers)
             fence.raise_((step.key for step in record.steps), lock.operation)
             return claimed
+
+        def believe(record: Record, goes_back: bool) -> Record:
+            if self.cluster.journal_key:  # it is signed, or it would not have been read
+                return record
+            known = described()
+            owned = self._owned(known, journal.namespaces, all_of_it=known is None)
+            deletes = Action.CREATE if goes_back else Action.DELETE
+            way_out = (
+                "if the operation is yours, name its packages: 'container-update rollback OLD "
+                f"NEW'; else delete {journal.key}"
+            )
+            steps = self._believed(record.steps, owned, deletes, str(journal.key), way_out)
+            return replace(record, steps=steps)
 
         def run(record: Record, stack: ExitStack) -> JournalledRun:
             plan = Plan(
@@ -274,7 +297,53 @@ class Operation:
             lambda record, stack: self._go_back(run(record, stack)),
             goal=goal,
             back=back,
+            believe=believe,
         )
+
+    def refuse_foreign(self, plan: Plan, described: Iterable[ObjectKey] | None) -> None:
+        """Raise PlanError where a plan that the history led to is about an object that is not known
+        to be the VNF's; where the host has a key, the history is signed."""
+        if not self.cluster.journal_key:
+            source = f"the history of the VNF instance in namespace {self.namespace}"
+            owned = self._owned(described, (), all_of_it=True)
+            way_out = "name both packages: 'container-update apply', or 'change-vnfpkg', NEW OLD"
+            self._believed(object_steps(plan), owned, Action.DELETE, source, way_out)
+
+    def _owned(
+        self, described: Iterable[ObjectKey] | None, namespaces: Iterable[str], *, all_of_it: bool
+    ) -> Owned:
+        known = frozenset(described or ())
+        own = {self.namespace, *namespaces, *(key.namespace for key in known)} - {""}
+        return Owned(self.instance_id, known, frozenset(own), all_of_it)
+
+    def _believed(
+        self,
+        steps: Sequence[ObjectStep],
+        owned: Owned,
+        deletes: Action,
+        source: str,
+        way_out: str,
+    ) -> tuple[ObjectStep, ...]:
+        """Return the steps that are believed; see :class:`Owned`.
+
+        :param source: what they are read from, for people.
+        :raises PlanError: one is about an object that is not known to be the VNF's.
+        """
+        keys = owned.undescribed(steps)
+        with Informer(self.cluster, Scope(keys)) as informer:
+            listed = collections(keys).intersection(map(Collection.of, keys))
+            live = informer.read(keys, listed)
+        believed, foreign = owned.believed(steps, live, deletes)
+        if foreign:
+            more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+            raise errors.PlanError(
+                f"{source}: expected steps about objects of this VNF instance, found one about "
+                f"{foreign[0]}{more}, which no package of this request describes and which is not "
+                "known to be the instance's: whoever may create Secrets there may have written "
+                f"it; nothing was written; {way_out}",
+                next_step=errors.NextStep.FIX_AND_RETRY,
+            )
+        return believed
 
     def _owns(self, plan: Plan) -> bool:
         return not self.cluster.refused(permissions.to_release(plan))

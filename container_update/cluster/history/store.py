@@ -16,6 +16,7 @@ from container_update.cluster.history import revision as revisions
 from container_update.cluster.history.instance_record import InstanceRecord
 from container_update.cluster.history.revision import Result, Revision
 from container_update.cluster.journal_secret import INSTANCE_ANNOTATION, KEPT
+from container_update.cluster.signature import is_signed, signed
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
@@ -49,13 +50,22 @@ class History:
     def read(self) -> tuple[Revision, ...]:
         """Return all revisions that are kept, the newest first.
 
-        One that cannot be read is left out, with a warning.
+        One that cannot be read, or is not signed, is left out, with a warning.
 
         :raises ClusterError: the account may not list Secrets.
         """
-        return tuple(
-            revision for body in self._bodies() if (revision := _decoded(body)) is not None
+        bodies = [body for body in self._bodies() if self._is_believed(body)]
+        return tuple(revision for body in bodies if (revision := _decoded(body)) is not None)
+
+    def _is_believed(self, body: Json) -> bool:
+        if not self.cluster.journal_key or is_signed(body, self.cluster.journal_key):
+            return True
+        LOG.warning(
+            "%s is not signed with the key of this host (journal_key): a host without it, or "
+            "somebody else, has written it; it is left out",
+            ObjectKey.of(body),
         )
+        return False
 
     def instance(self) -> InstanceRecord | None:
         """Return what the instance runs from; None where that is not kept.
@@ -156,7 +166,7 @@ class History:
 
     def _secret(self, revision: Revision) -> Json:
         data = revisions.encode(revision)
-        return {
+        secret = {
             "apiVersion": "v1",
             "kind": "Secret",
             "metadata": {
@@ -172,6 +182,7 @@ class History:
             "type": SECRET_TYPE,
             "data": {name: base64.b64encode(value).decode() for name, value in data.items()},
         }
+        return signed(secret, self.cluster.journal_key)
 
 
 def _superfluous(bodies: Sequence[Json], number: int, result: Result) -> Sequence[Json]:

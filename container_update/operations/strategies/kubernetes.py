@@ -6,7 +6,7 @@ what is old removed. Lease, journal, waiting and undo are an update's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NoReturn
@@ -209,7 +209,8 @@ class KubernetesStrategy(Strategy):
             self.progress,
             job.leave_failed,
         )
-        return instance.recover(cancel=self.cancel, go_on=Change(self, carry_out).carry_out)
+        go_on = Change(self, carry_out).carry_out
+        return instance.recover(cancel=self.cancel, go_on=go_on, described=self.described)
 
     def begin(self, run: JournalledRun, *, resumed: bool) -> None:
         """Take over a run, which an earlier one may have begun."""
@@ -366,6 +367,16 @@ class Change(Goal):
     def check(self) -> None:
         """See Goal."""
         assert self._strategy.packages, "they are read"
+
+    def described(self) -> Iterable[ObjectKey]:
+        """See Goal."""
+        packages = self._strategy.packages
+        return [*packages.new, *packages.kept] if self.relies_on_record else packages.keys
+
+    @property
+    def relies_on_record(self) -> bool:
+        """See Goal."""
+        return not self._strategy.job.old
 
     def plan(self, observed: Observed) -> Plan:
         """See Goal."""

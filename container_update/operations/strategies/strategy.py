@@ -7,13 +7,13 @@ Nothing in here knows of Kubernetes or OpenStack. A strategy is an entry point t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn, Protocol
 
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
-from container_update.model.objects import Json
+from container_update.model.objects import Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
@@ -108,6 +108,8 @@ class Strategy(ABC):
         self.progress = reporter(progress)
         self.noted: Callable[[Plan], Plan] = lambda plan: plan
         """Returns a plan with what is to be known about the scripts."""
+        self.described: Callable[[], Iterable[ObjectKey] | None] = lambda: None
+        """For a resume: returns what the packages describe that somebody has named."""
 
     @property
     def scripts_used(self) -> frozenset[str]:

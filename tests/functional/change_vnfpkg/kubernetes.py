@@ -123,6 +123,8 @@ class KubernetesContractSite(ContractSite):
     options: Options
     shape: Shape = Shape()
     old: str = ""
+    new: str = ""
+    """The package of the change that was asked for last."""
     numbers: Any = field(default_factory=itertools.count)
     kubeconfig: str = ""
 
@@ -153,7 +155,8 @@ class KubernetesContractSite(ContractSite):
         return rollback(self.cluster, self.options, **self.where())
 
     def resume(self) -> Outcome | None:
-        return resume(self.cluster, self.options, **self.where())
+        packages = list(filter(None, (self.old, self.new)))
+        return resume(self.cluster, self.options, **self.where(), packages=packages)
 
     def running(self) -> dict[str, set[str]]:
         by_image = {image: version for version, image in IMAGES.items()} | {BAD_IMAGE: "bad"}
@@ -244,10 +247,11 @@ class KubernetesContractSite(ContractSite):
         """Return the job of a change and its target."""
         params = {"upgrade_type": self.upgrade_type, **arguments.params}
         body = {"vnfdId": release.vnfd_id, "additionalParams": params, **arguments.body}
+        self.new = self.package(release)
         job = ChangeJob(
             request=ChangeRequest.of(body),
             old=self.old,
-            new=self.package(release),
+            new=self.new,
             instance_id=INSTANCE,
             options=replace(self.options, **arguments.options),
             leave_failed=arguments.leave_failed,

@@ -135,17 +135,23 @@ def test_a_failed_change_can_be_inspected_and_rolled_back(
     assert run(site, "rollback")[0] == 2
 
 
-def test_resume_finishes_a_change_after_its_failing_script_was_mended(
+def test_resume_runs_the_scripts_of_the_packages_that_are_named_and_of_no_others(
     site: KubernetesContractSite,
 ) -> None:
+    """What a journal names is not run, and a script that was mended is another package's."""
     package = Path(site.package(replace(V2, scripts=FAILS)))
     arguments = ["--upgrade-type", "Blue-Green", "--coordinate-new", "Scripts/new.py"]
     status, _ = run(site, "change-vnfpkg", site.old, str(package), *arguments, "--leave-failed")
     assert status == 7
+    assert run(site, "resume")[0] == 4
+    failing = (package / "Scripts/new.py").read_text()
     (package / "Scripts/new.py").write_text(SPEAKS["Scripts/new.py"])
     build.write_metadata(package)
-    assert run(site, "resume")[0] == 0
-    assert site.is_at("v2")
+    assert run(site, "resume", site.old, str(package))[0] == 4
+    (package / "Scripts/new.py").write_text(failing)
+    build.write_metadata(package)
+    assert run(site, "resume", site.old, str(package))[0] == 7, "the script runs, and fails again"
+    assert site.is_at("v1")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,97 @@
+"""Which steps of a journal or a record are believed. Pure.
+
+Whoever may create a Secret in a namespace can write a journal or a history there. So a step may be
+about what the packages of the request describe, and about what bears the instance's label in its
+own namespaces: who may not write an object cannot put the label on it. It may never be about RBAC,
+other namespaces or objects in no namespace that no package describes, but to delete what bears the
+label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from container_update.model.objects import Json, ObjectKey, instance_of
+from container_update.model.plan import Action
+from container_update.planning.comparison.renames import manifest_name
+from container_update.planning.steps import ManifestStep, ObjectStep
+from container_update.workloads.registry import is_workload
+
+_RBAC = "rbac.authorization.k8s.io"
+
+
+@dataclass(frozen=True)
+class Owned:
+    """What is known to be a VNF instance's without a word from the cluster.
+
+    :param described: by the packages of the request.
+    :param namespaces: its own: the VNF's, and those in which its journal has a Secret. One whose
+        Namespace bears the instance's label is its own too.
+    :param all_of_it: what bears no label in these is believed to be its own, because somebody has
+        asked for just what is recorded.
+    """
+
+    instance_id: str | None
+    described: frozenset[ObjectKey]
+    namespaces: frozenset[str]
+    all_of_it: bool
+
+    def undescribed(self, steps: Iterable[ObjectStep]) -> tuple[ObjectKey, ...]:
+        """Return the objects that no package of the request describes, and their namespaces."""
+        keys = [step.key for step in steps if step.key not in self.described]
+        others = {key.namespace for key in keys} - {"", *self.namespaces}
+        return (*keys, *(_namespace(name) for name in sorted(others)))
+
+    def believed(
+        self, steps: Iterable[ObjectStep], live: Mapping[ObjectKey, Json], deletes: Action
+    ) -> tuple[tuple[ObjectStep, ...], tuple[ObjectKey, ...]]:
+        """Return the steps that may be carried out or undone, and the objects of the others.
+
+        :param live: what there is of :meth:`undescribed`.
+        :param deletes: the steps that only delete their object: those that create, where they are
+            undone; those that delete, where they are carried out.
+        """
+        believed, foreign = list[ObjectStep](), list[ObjectKey]()
+        for step in steps:
+            key, body = step.key, live.get(step.key)
+            is_near = not key.namespace or self._is_its_namespace(key.namespace, live)
+            if self._is_described(step, body):
+                believed.append(step)
+            elif is_near and step.action is deletes and body is None:
+                continue  # nothing is left to do, and an undo is not to create it
+            elif is_near and step.action is deletes and body and self._bears_label(body):
+                believed.append(replace(step, before=body))  # what an undo would create again
+            elif is_near and self._may_be_written(key, body):
+                believed.append(step)
+            else:
+                foreign.append(key)
+        return tuple(believed), tuple(foreign)
+
+    def _is_described(self, step: ObjectStep, live: Json | None) -> bool:
+        """Tell whether a package describes the object, also under the name of its manifest."""
+        key = step.key
+        if key in self.described or not is_workload(key):
+            return key in self.described
+        planned = step.content if isinstance(step, ManifestStep) else None
+        body = live or planned or step.before
+        return body is not None and replace(key, name=manifest_name(body)) in self.described
+
+    def _is_its_namespace(self, name: str, live: Mapping[ObjectKey, Json]) -> bool:
+        body = live.get(_namespace(name))
+        return name in self.namespaces or (body is not None and self._bears_label(body))
+
+    def _may_be_written(self, key: ObjectKey, live: Json | None) -> bool:
+        """Tell whether an object of its own namespaces may be created or changed."""
+        if not key.namespace or key.group == _RBAC:
+            return False
+        if live is not None and instance_of(live) is not None:
+            return self._bears_label(live)
+        return self.all_of_it
+
+    def _bears_label(self, live: Json) -> bool:
+        return self.instance_id is not None and instance_of(live) == self.instance_id
+
+
+def _namespace(name: str) -> ObjectKey:
+    return ObjectKey("", "Namespace", "", name)

@@ -1,0 +1,357 @@
+"""Somebody who may write Secrets in the VNF's namespace, and nothing else, forges journals and
+histories: nothing but the VNF's own objects is ever written."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from container_update.cluster.client import KubernetesCluster, connect
+from container_update.model.cancellation import CancelToken
+from container_update.model.errors import ContainerUpdateError, PlanError, UpdateInterruptedError
+from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey
+from container_update.model.operation import name_of
+from container_update.model.outcome import Event, StepResult
+from container_update.model.packing import packed, unpacked
+from container_update.operations.history import undo
+from container_update.operations.install import install
+from container_update.operations.resume import resume, rollback
+from container_update.operations.update import update
+from tests.functional.cnf import IMAGES, INSTANCE, Cnf
+from tests.functional.manifests import ENV, config_map, workload
+
+OLD = {
+    "cm": config_map(setting="old"),
+    "web": workload("Deployment", "web", container=ENV),
+    "other": workload("Deployment", "other"),
+}
+NEW = {**OLD, "cm": config_map(setting="new")}
+OTHERS = {**OLD, "other": workload("Deployment", "other", image=IMAGES[1])}
+KEY = "only this host knows"
+RBAC = "rbac.authorization.k8s.io"
+PROGRAM = "import sys; from container_update.cli.main import main; sys.exit(main())"
+
+
+@pytest.fixture
+def site(cnf: Cnf, admin: KubernetesCluster) -> Iterator[Cnf]:
+    """The CNF, updated by an account that may do everything, as a VNFM's often may; and what is
+    none of its business."""
+    cnf.cluster = admin
+    cnf.instantiate(**OLD)
+    beside = f"{cnf.namespace}-beside"
+    admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": beside}})
+    for namespace, name in ((beside, "theirs"), (cnf.namespace, "neighbour")):
+        metadata = {"name": name, "namespace": namespace}
+        if name == "neighbour":
+            metadata["labels"] = {INSTANCE_LABEL: "another"}
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+        admin.create({**body, "data": {"x": "as it was"}})
+    yield cnf
+    admin.delete(ObjectKey("", "Namespace", "", beside))
+
+
+# --- forging --------------------------------------------------------------------------------------
+
+
+def interrupt(site: Cnf, cluster: KubernetesCluster | None = None) -> None:
+    """Begin an update, and leave it when its ConfigMap is written."""
+    cancel = CancelToken()
+
+    def stop(event: Event) -> None:
+        if isinstance(event, StepResult):
+            cancel.request("by the test", keep_journal=True)
+
+    with pytest.raises(UpdateInterruptedError):
+        update(site.request(NEW), cluster or site.cluster, site.options, cancel, stop)
+
+
+def journal_of(site: Cnf) -> Json:
+    name = name_of(INSTANCE)
+    body = site.admin.get(ObjectKey("", "Secret", site.namespace, name))
+    assert body is not None, "the update was interrupted"
+    return body
+
+
+def forge(site: Cnf, edit: Callable[[Json], object], **more: str) -> None:
+    """Edit what the journal holds, as who may write Secrets can.
+
+    :param more: other values of its head.
+    """
+    head = journal_of(site)
+    record = unpacked(base64.b64decode(head["data"]["part"]))
+    edit(record)
+    part = packed(record)
+    values = {"sha256": hashlib.sha256(part).hexdigest().encode(), "part": part}
+    values |= {name: value.encode() for name, value in more.items()}
+    data = {name: base64.b64encode(value).decode() for name, value in values.items()}
+    site.admin.replace({**head, "data": {**head["data"], **data}})
+
+
+def key(site: Cnf, place: str) -> ObjectKey:
+    """Return a key from 'group/kind/namespace/name'."""
+    group, kind, namespace, name = place.replace("NS", site.namespace).split("/")
+    return ObjectKey(group, kind, namespace, name)
+
+
+def step(site: Cnf, action: str, place: str, live: Json | None = None) -> Json:
+    """Return a step of a journal; *live* is what it says that was there before."""
+    group, kind, namespace, name = vars(key(site, place)).values()
+    before = {
+        "apiVersion": f"{group}/v1" if group else "v1",
+        "kind": kind,
+        "metadata": {"name": name, "uid": "u", "resourceVersion": "1"}
+        | ({"namespace": namespace} if namespace else {}),
+        "data": {"x": "forged"},
+    }
+    if group == RBAC:
+        del before["data"]
+        role = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "cluster-admin"}
+        before |= {"roleRef": role, "subjects": []}
+    if live is not None:
+        before |= {"metadata": live["metadata"]}
+    place_of = {"group": group, "kind": kind, "namespace": namespace, "name": name}
+    creates = action == "CREATE"
+    return {
+        "type": "manifest",
+        "key": place_of,
+        "action": action,
+        "reasons": [],
+        "images": {},
+        "before": None if creates else before,
+        "content": None if action == "DELETE" else before,
+    }
+
+
+FORGED = {
+    "a ConfigMap of another namespace is written": ("REPLACE", "/ConfigMap/NS-beside/theirs"),
+    "a ConfigMap of another namespace is deleted": ("CREATE", "/ConfigMap/NS-beside/theirs"),
+    "a ServiceAccount in another namespace": ("DELETE", "/ServiceAccount/kube-system/forged-NS"),
+    "a ClusterRoleBinding": ("DELETE", f"{RBAC}/ClusterRoleBinding//forged-NS"),
+    "a RoleBinding in its own namespace": ("DELETE", f"{RBAC}/RoleBinding/NS/forged"),
+    "what is another instance's": ("REPLACE", "/ConfigMap/NS/neighbour"),
+}
+"""What a forged step does: its action, and its object."""
+
+NOTHING_LEFT = ("a ClusterRoleBinding", "a RoleBinding in its own namespace")
+"""A step that deletes what is not there: who goes on has nothing left to do."""
+
+
+def written(site: Cnf) -> list[str]:
+    """Return what was written that is none of the VNF's business."""
+    found = [key(site, place) for _, place in FORGED.values()]
+    bodies = {each: site.admin.get(each) for each in found}
+    own = {"theirs", "neighbour"}
+    return [
+        str(each)
+        for each, body in bodies.items()
+        if (body or {}).get("data") != ({"x": "as it was"} if each.name in own else None)
+        or (body is None) is (each.name in own)
+    ]
+
+
+# --- journals -------------------------------------------------------------------------------------
+
+VERBS: dict[str, Callable[[Cnf], object]] = {
+    "update": lambda site: site.update(OTHERS),
+    "undo": lambda site: site.undo(),
+    "resume": lambda site: site.resume(),
+    "rollback": lambda site: site.rollback(),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("forged", FORGED)
+def test_a_forged_step_about_what_is_not_the_vnfs_is_refused(
+    site: Cnf, forged: str, verb: str
+) -> None:
+    interrupt(site)
+    action, place = FORGED[forged]
+    live = site.admin.get(key(site, place))
+    forge(site, lambda record: record["steps"].append(step(site, action, place, live)))
+    if verb == "resume" and forged in NOTHING_LEFT:
+        VERBS[verb](site)
+    else:
+        message = f"Secret {site.namespace}/.*nothing was written"
+        with pytest.raises(PlanError, match=message) as error:
+            VERBS[verb](site)
+        assert str(key(site, place)) in str(error.value)
+    assert written(site) == []
+
+
+def test_an_update_goes_back_on_its_own_only_on_what_its_packages_describe(site: Cnf) -> None:
+    """What bears no label may be anybody's; who asks for just this rollback has looked."""
+    interrupt(site)
+    metadata = {"name": "unlabelled", "namespace": site.namespace}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"x": "y"}}
+    live = site.admin.create(body)
+    place = "/ConfigMap/NS/unlabelled"
+    forge(site, lambda record: record["steps"].append(step(site, "REPLACE", place, live)))
+    with pytest.raises(PlanError, match="unlabelled"):
+        site.update(OTHERS)
+    assert site.rollback() is not None
+
+
+def test_the_packages_say_what_the_journal_is_believed(site: Cnf, tmp_path: Path) -> None:
+    """An installation into another namespace too, with a ClusterRole, stops after its first step.
+    It is finished by who names its package, and by nobody else."""
+    package, instance_id = tmp_path / "elsewhere", f"elsewhere-{site.namespace}"
+    package.mkdir()
+    role = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "rules": []}
+    role["metadata"] = {"name": f"role-{site.namespace}"}
+    (package / "role.yaml").write_text(json.dumps(role))
+    metadata = {"name": "there", "namespace": f"{site.namespace}-beside"}
+    there = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    (package / "there.yaml").write_text(json.dumps(there))
+    where: dict[str, Any] = {"namespace": site.namespace, "instance_id": instance_id}
+    cancel = CancelToken()
+
+    def stop(event: Event) -> None:
+        if isinstance(event, StepResult):
+            cancel.request("by the test", keep_journal=True)
+
+    with pytest.raises(UpdateInterruptedError):
+        install(
+            str(package),
+            site.admin,
+            **where,
+            options=site.options,
+            cancel=cancel,
+            progress=stop,
+        )
+    with pytest.raises(PlanError, match="name its packages"):
+        resume(site.admin, site.options, **where)
+    assert resume(site.admin, site.options, **where, packages=[str(package)]) is not None
+    assert site.admin.get(key(site, "/ConfigMap/NS-beside/there")) is not None
+    site.admin.delete(key(site, f"{RBAC}/ClusterRole//role-NS"))
+
+
+# --- histories ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_a_forged_revision_about_what_is_not_the_vnfs_is_refused(site: Cnf, forged: str) -> None:
+    action, place = FORGED[forged]
+    site.update(NEW)
+    name = f"{name_of(INSTANCE)}.v1"
+    body = site.admin.get(ObjectKey("", "Secret", site.namespace, name))
+    assert body is not None
+    content = unpacked(base64.b64decode(body["data"]["content"]))
+    live = site.admin.get(key(site, place))
+    content["steps"] = [step(site, action, place, live)]
+    data = {**body["data"], "content": base64.b64encode(packed(content)).decode()}
+    site.admin.replace({**body, "data": data})
+    with contextlib.suppress(PlanError):
+        site.undo()
+    assert written(site) == []
+
+
+# --- the key of a host ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def host(admin_kubeconfig: str, cnf: Cnf) -> Iterator[KubernetesCluster]:
+    """A client of a host that has a key."""
+    with connect(admin_kubeconfig, options=replace(cnf.options, journal_key=KEY)) as connected:
+        yield connected
+
+
+def test_a_host_with_a_key_ends_what_hosts_with_the_same_key_have_begun(
+    site: Cnf, host: KubernetesCluster
+) -> None:
+    interrupt(site, host)
+    assert rollback(host, site.options, **site.where) is not None
+    update(site.request(NEW), host, site.options)
+    assert undo(host, site.options, **site.where) is not None
+    assert site.get("ConfigMap", "cm")["data"] == {"setting": "old"}
+
+
+def test_a_host_with_a_key_refuses_a_journal_that_is_not_signed(
+    site: Cnf, host: KubernetesCluster
+) -> None:
+    interrupt(site)
+    for verb in (rollback, resume):
+        with pytest.raises(ContainerUpdateError, match=r"signed with the key .* kubectl delete"):
+            verb(host, site.options, **site.where)
+    with pytest.raises(ContainerUpdateError, match="signed with the key"):
+        update(site.request(OTHERS), host, site.options)
+    assert journal_of(site)
+    assert site.rollback() is not None, "who has no key ends it as before"
+
+
+@pytest.mark.parametrize("name", ["phase", "operation", "milestones", "sha256"])
+def test_no_value_of_a_signed_journal_can_be_changed(
+    site: Cnf, host: KubernetesCluster, name: str
+) -> None:
+    interrupt(site, host)
+    head = journal_of(site)
+    data = {**head["data"], name: base64.b64encode(b"undo").decode()}
+    site.admin.replace({**head, "data": data})
+    with pytest.raises(ContainerUpdateError, match="signed with the key"):
+        rollback(host, site.options, **site.where)
+
+
+def test_a_revision_that_is_not_signed_is_left_out(site: Cnf, host: KubernetesCluster) -> None:
+    site.update(NEW)
+    assert undo(host, site.options, **site.where) is None
+    update(replace(site.request(OTHERS)), host, site.options)
+    assert undo(host, site.options, **site.where) is not None
+
+
+def test_the_key_is_in_a_file_that_nobody_else_reads(
+    site: Cnf, admin_kubeconfig: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "key"
+    path.write_text(f"{KEY}\n")
+    command = ["status", "--kubeconfig", admin_kubeconfig, "-n", site.namespace]
+    command += ["--instance-id", INSTANCE, "--journal-key", str(path)]
+
+    def run() -> subprocess.CompletedProcess[str]:
+        program = [sys.executable, "-c", PROGRAM, *command]
+        return subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
+
+    path.chmod(0o644)
+    refused = run()
+    assert refused.returncode == 64
+    assert f"chmod 600 {path}" in refused.stderr
+    path.chmod(0o600)
+    interrupt(site)
+    refused = run()
+    assert "signed with the key" in refused.stderr
+    assert KEY not in refused.stdout + refused.stderr
+
+
+# --- between any two requests ---------------------------------------------------------------------
+
+MUTATIONS: dict[str, Callable[[Json], object]] = {
+    "no steps": lambda record: record.pop("steps"),
+    "steps of another type": lambda record: record.update(steps={"a": 1}),
+    "another format": lambda record: record.update(format=99),
+    "a deep value": lambda record: record.update(context=json.loads("[" * 900 + "]" * 900)),
+    "another instance": lambda record: record.update(instanceId="another"),
+    "no key": lambda record: record["steps"][0].pop("key"),
+    "null as a key": lambda record: record["steps"][0].update(key=None),
+    "an unknown action": lambda record: record["steps"][0].update(action="EXPLODE"),
+    "pods of nobody": lambda record: record.update(podsBefore=[[1, 2, 3]]),
+}
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_a_mutated_journal_is_an_error_of_ours(site: Cnf, mutation: str) -> None:
+    interrupt(site)
+    forge(site, MUTATIONS[mutation])
+    for verb in VERBS.values():
+        with contextlib.suppress(ContainerUpdateError):
+            verb(site)
+    assert written(site) == []
+    listed = site.admin.list(Collection("", "ConfigMap", f"{site.namespace}-beside")).items
+    assert {each["metadata"]["name"] for each in listed} <= {"theirs", "kube-root-ca.crt"}
