@@ -125,8 +125,7 @@ class Journal:
             raise ContainerUpdateError(
                 f"{self.key}: expected a journal that is signed with the key of this host "
                 "(journal_key), found one that a host without it, or somebody else, has written: "
-                "nothing was written; if the operation is yours, end it with 'container-update "
-                f"rollback' where it was begun, else run {self._removal}",
+                f"nothing was written; end it where it was begun, or run {self._removal}",
                 next_step=NextStep.FIX_AND_RETRY,
             )
 

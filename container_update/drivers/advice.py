@@ -22,6 +22,8 @@ V1_SENTENCES: Mapping[NextStep, str] = {
     NextStep.RESUME_OR_ROLLBACK: "Send the same request again to finish it, or one for the old "
     "package to go back: {modify}",
     NextStep.RESUME: "It can only be finished: send the same request again: {modify}",
+    NextStep.NAME_PACKAGES: "Delete the Secret if nobody of yours has written it, then send the "
+    "same request again: {modify}",
     NextStep.CHECK_STATUS: "See whether another operation of this VNF runs: openstack vnflcm op "
     "list; if none does, send the same request again: {modify}",
 }
@@ -36,6 +38,7 @@ SOL003_SENTENCES: Mapping[NextStep, str] = {
     NextStep.FIX_AND_ROLLBACK: "Fix what is named here, then go back: {rollback}",
     NextStep.RESUME_OR_ROLLBACK: "Finish it: {retry}; or go back: {rollback}",
     NextStep.RESUME: "It can only be finished: {retry}",
+    NextStep.NAME_PACKAGES: "Delete the Secret if nobody of yours has written it, then try again: {again}",
     NextStep.CHECK_STATUS: "See whether another operation of this VNF runs; if none does, finish "
     "it: {retry}; or go back: {rollback}",
 }

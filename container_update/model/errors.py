@@ -37,6 +37,8 @@ class NextStep(enum.Enum):
     """The operation was left as it is: finish it or undo it."""
     RESUME = "resume"
     """It cannot be undone any more: finish it."""
+    NAME_PACKAGES = "name packages"
+    """What lies in the cluster is not believed about an object: name packages that describe it."""
     CHECK_STATUS = "check status"
     """Another run may hold the instance: check its status, then resume or roll back."""
 

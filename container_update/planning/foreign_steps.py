@@ -9,7 +9,7 @@ label.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from container_update.model.objects import Json, ObjectKey, instance_of
@@ -58,10 +58,8 @@ class Owned:
             is_near = not key.namespace or self._is_its_namespace(key.namespace, live)
             if self._is_described(step, body):
                 believed.append(step)
-            elif is_near and step.action is deletes and body is None:
-                continue  # nothing is left to do, and an undo is not to create it
-            elif is_near and step.action is deletes and body and self._bears_label(body):
-                believed.append(replace(step, before=body))  # what an undo would create again
+            elif is_near and step.action is deletes and (body is None or self._bears_label(body)):
+                believed.extend(_only_deleting(step, body))
             elif is_near and self._may_be_written(key, body):
                 believed.append(step)
             else:
@@ -91,6 +89,18 @@ class Owned:
 
     def _bears_label(self, live: Json) -> bool:
         return self.instance_id is not None and instance_of(live) == self.instance_id
+
+
+def _only_deleting(step: ObjectStep, live: Json | None) -> Iterator[ObjectStep]:
+    """Yield a step that deletes its object, whose undo creates nothing that a journal alone says.
+
+    One that has nothing left to delete is left out; the undo of one that creates deletes what a
+    late request may still create.
+    """
+    if step.action is Action.CREATE:
+        yield step
+    elif live is not None:
+        yield replace(step, before=live)
 
 
 def _namespace(name: str) -> ObjectKey:

@@ -228,7 +228,7 @@ def test_the_packages_say_what_the_journal_is_believed(site: Cnf, tmp_path: Path
             cancel=cancel,
             progress=stop,
         )
-    with pytest.raises(PlanError, match="name its packages"):
+    with pytest.raises(PlanError, match="no package of this request describes"):
         resume(site.admin, site.options, **where)
     assert resume(site.admin, site.options, **where, packages=[str(package)]) is not None
     assert site.admin.get(key(site, "/ConfigMap/NS-beside/there")) is not None

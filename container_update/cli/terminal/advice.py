@@ -19,6 +19,8 @@ SENTENCES: Mapping[NextStep, str] = {
     NextStep.FIX_AND_ROLLBACK: "Fix what is named here, then go back: {rollback}",
     NextStep.RESUME_OR_ROLLBACK: "Finish it: {resume}; or go back: {rollback}",
     NextStep.RESUME: "It can only be finished: {resume}",
+    NextStep.NAME_PACKAGES: "If it is yours, name its packages: {rollback} OLD NEW, or update to "
+    "the old one with both; else delete the Secret",
     NextStep.CHECK_STATUS: "See whether another run goes on with it: {status}; if none does, "
     "finish it: {resume}; or go back: {rollback}",
 }

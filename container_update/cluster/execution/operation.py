@@ -263,11 +263,7 @@ class Operation:
             known = described()
             owned = self._owned(known, journal.namespaces, all_of_it=known is None)
             deletes = Action.CREATE if goes_back else Action.DELETE
-            way_out = (
-                "if the operation is yours, name its packages: 'container-update rollback OLD "
-                f"NEW'; else delete {journal.key}"
-            )
-            steps = self._believed(record.steps, owned, deletes, str(journal.key), way_out)
+            steps = self._believed(record.steps, owned, deletes, str(journal.key))
             return replace(record, steps=steps)
 
         def run(record: Record, stack: ExitStack) -> JournalledRun:
@@ -306,8 +302,7 @@ class Operation:
         if not self.cluster.journal_key:
             source = f"the history of the VNF instance in namespace {self.namespace}"
             owned = self._owned(described, (), all_of_it=True)
-            way_out = "name both packages: 'container-update apply', or 'change-vnfpkg', NEW OLD"
-            self._believed(object_steps(plan), owned, Action.DELETE, source, way_out)
+            self._believed(object_steps(plan), owned, Action.DELETE, source)
 
     def _owned(
         self, described: Iterable[ObjectKey] | None, namespaces: Iterable[str], *, all_of_it: bool
@@ -322,7 +317,6 @@ class Operation:
         owned: Owned,
         deletes: Action,
         source: str,
-        way_out: str,
     ) -> tuple[ObjectStep, ...]:
         """Return the steps that are believed; see :class:`Owned`.
 
@@ -340,8 +334,8 @@ class Operation:
                 f"{source}: expected steps about objects of this VNF instance, found one about "
                 f"{foreign[0]}{more}, which no package of this request describes and which is not "
                 "known to be the instance's: whoever may create Secrets there may have written "
-                f"it; nothing was written; {way_out}",
-                next_step=errors.NextStep.FIX_AND_RETRY,
+                "it; nothing was written",
+                next_step=errors.NextStep.NAME_PACKAGES,
             )
         return believed
 
