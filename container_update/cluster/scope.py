@@ -173,7 +173,7 @@ class Scope:
             and self._is_named(key, body)
             and _controls_pods(key, body)
         ]
-        selectors = [body.get("spec", {}).get("selector") for body in bodies]
+        selectors = [(body.get("spec") or {}).get("selector") for body in bodies]
         for each in self._served[namespace]:  # a ReplicaSet itself may have any labels
             selectors.append({"matchLabels": each} if kind == POD else None)
         return named, selectors

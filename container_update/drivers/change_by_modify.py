@@ -174,7 +174,7 @@ def _value(name: str, given: Any) -> Any:
         return given
     try:
         return json.loads(given)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise PackageError(
             f"metadata.{name}: expected a list or an object as JSON, found a text that is none"
         ) from None

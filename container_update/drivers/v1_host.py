@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Protocol
 
 from container_update.drivers import vim
+from container_update.model.schema import PLAIN, TEXT, ListOf, Record, Schema
 
 if TYPE_CHECKING:
     from container_update.model.objects import Json, Manifest
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from container_update.model.outcome import Outcome, Vnfc
     from container_update.model.requests import UpdateRequest
     from container_update.operations.change_package import Changed
+
+_ACCESS = Record({"auth_url": TEXT, "ssl_ca_cert": TEXT, **vim.ACCESS.fields})
+_VIM = Record({"access_info": _ACCESS}, frozenset({"access_info"}))
 
 ATTRIBUTE = "container_update_host"
 """The attribute of the context for another host than Tacker."""
@@ -89,13 +93,14 @@ class Tacker:
         return Options.from_conf(cfg.CONF).for_vnfm()
 
     def _connection(self, vnf_instance: Any) -> Json:
-        """Return the instance's VIM as a VimConnectionInfo of SOL003."""
+        """Return the instance's VIM as a VimConnectionInfo of SOL003.
+
+        :raises PackageError: Tacker knows no access information of it.
+        """
         from tacker.vnflcm import utils  # noqa: PLC0415 (only there inside Tacker)
 
-        from container_update.model.requests import mapping_of  # noqa: PLC0415 (not for idle calls)
-
-        found = utils.get_vim(self._context, vnf_instance.vim_connection_info)["access_info"]
-        access = mapping_of(found, "access_info of the VIM")
+        found = utils.get_vim(self._context, vnf_instance.vim_connection_info)
+        access = checked(found, _VIM, "vim")["access_info"]
         interface = {"endpoint": access.get("auth_url"), "ssl_ca_cert": access.get("ssl_ca_cert")}
         return {"vimType": "kubernetes", "interfaceInfo": interface, "accessInfo": access}
 
@@ -143,3 +148,37 @@ def vnfc_entry(record: Any) -> Json:
             "vimLevelResourceType": compute.vim_level_resource_type,
         },
     }
+
+
+class Attributes(Record):
+    """The attributes of an object that are read."""
+
+
+class NoAttribute:
+    """Stands for an attribute that an object does not have."""
+
+
+def checked(value: Any, schema: Record, name: str) -> Json:
+    """Return what is read of one of Tacker's objects, as plain values.
+
+    :raises PackageError: names the attribute that is wrong.
+    """
+    found: Json = _plain(value, schema)
+    for each in (schema, PLAIN):
+        each.check(found, name)
+    return found
+
+
+def _plain(value: Any, schema: Schema | None) -> Any:
+    """Return a value whose dicts, lists and objects are plain dicts and lists, as far as a schema
+    says what is in them: Tacker has its own classes of each."""
+    if isinstance(schema, Attributes) and value is not None:
+        return {
+            name: _plain(getattr(value, name, NoAttribute()), below)
+            for name, below in schema.fields.items()
+        }
+    if isinstance(schema, Record) and isinstance(value, Mapping):
+        return {name: _plain(part, schema.fields.get(name)) for name, part in value.items()}
+    if isinstance(schema, ListOf) and isinstance(value, (list, tuple)):
+        return [_plain(part, schema.item) for part in value]
+    return value

@@ -13,18 +13,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from container_update.drivers.advice import v1_advice
-from container_update.drivers.v1_host import Host, Tacker, host_of
+from container_update.drivers.v1_host import Attributes, Host, Tacker, checked, host_of
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError, with_advice
 from container_update.model.requests import (
     CONFIG_PATHS,
     DEF_FILES,
     UpdateRequest,
-    mapping_of,
-    text_of,
-    texts_of,
 )
+from container_update.model.schema import FILLED, LINE, MAPPING, TEXTS, ListOf, Record
 from container_update.operations.records.resource_lists import assign
 from container_update.operations.records.vnf_records import Records
+from container_update.package.schema import ANY_NAMESPACE
 from container_update.workloads.pod_template import pod_template
 
 if TYPE_CHECKING:
@@ -69,11 +68,10 @@ def modify_information_end(
         return
     from container_update.drivers import change_by_modify  # noqa: PLC0415 (not for idle calls)
 
-    host, before = host_of(context), dict(mapping_of(vnf_instance.vnf_metadata, "vnf_metadata"))
+    check(vnf_instance, configmap_secret_paths, old_vnf_package_path)
+    host, before = host_of(context), dict(vnf_instance.vnf_metadata or {})
     old = _running_package(before, old_vnf_package_path)
-    if not (vnfd_id := text_of(vnf_instance.vnfd_id, "vnfd_id")):
-        raise PackageError("vnfd_id: expected the id of the VNF instance's VNFD, found nothing")
-    new = host.package_path(vnfd_id)
+    new = host.package_path(vnf_instance.vnfd_id)
     after = change_by_modify.without_parameters(before)
     after.pop(RUNS_FROM, None)
     try:
@@ -91,6 +89,36 @@ def modify_information_end(
         vnf_instance.save()
 
 
+RUNS_FROM = "container_update_runs_from"
+"""In the metadata of an instance after a failure: the folder of the package that it runs from. The
+record names the new package by then, which Tacker's v1 API would pass as the old one next time."""
+
+_VNFC = Attributes(
+    {"vdu_id": LINE, "compute_resource": Attributes({"resource_id": LINE}), "metadata": MAPPING},
+    frozenset({"vdu_id", "compute_resource"}),
+)
+_INFO = Attributes(
+    {"additional_params": Record({DEF_FILES: TEXTS}), "vnfc_resource_info": ListOf(_VNFC)},
+    frozenset({"vnfc_resource_info"}),
+)
+_METADATA = Record({"namespace": ANY_NAMESPACE, RUNS_FROM: LINE})
+_INSTANCE = Attributes(
+    {"id": FILLED, "vnfd_id": FILLED, "vnf_metadata": _METADATA, "instantiated_vnf_info": _INFO},
+    frozenset({"id", "vnfd_id"}),
+)
+_ARGUMENTS = Record({CONFIG_PATHS: TEXTS, "old_vnf_package_path": FILLED})
+
+
+def check(vnf_instance: Any, config_paths: Any, old: Any) -> None:
+    """Check what Tacker passes, as far as it is read; after an update the records could not follow.
+
+    :raises PackageError: names the attribute that is wrong.
+    """
+    arguments = {CONFIG_PATHS: config_paths, "old_vnf_package_path": old}
+    checked(arguments, _ARGUMENTS, "modify_information_end")
+    checked(vnf_instance, _INSTANCE, "vnf_instance")
+
+
 def work_of(
     vnf_instance: Any, old: str, new: str, config_paths: Any
 ) -> tuple[UpdateRequest, Json | None] | None:
@@ -103,23 +131,15 @@ def work_of(
     """
     from container_update.drivers import change_by_modify  # noqa: PLC0415 (not for idle calls)
 
-    paths = texts_of(config_paths, CONFIG_PATHS)
-    metadata = mapping_of(vnf_instance.vnf_metadata, "vnf_metadata")
+    paths, metadata = tuple(config_paths or ()), vnf_instance.vnf_metadata
     change = change_by_modify.requested_change(vnf_instance.vnfd_id, metadata)
     if new == old and not paths and change is None:
         return None
-    request = request_of(vnf_instance, old, new, paths)
-    refuse_unreadable(vnf_instance)
-    return request, change
-
-
-RUNS_FROM = "container_update_runs_from"
-"""In the metadata of an instance after a failure: the folder of the package that it runs from. The
-record names the new package by then, which Tacker's v1 API would pass as the old one next time."""
+    return request_of(vnf_instance, old, new, paths), change
 
 
 def _running_package(metadata: Mapping[str, str], old: str) -> str:
-    kept = text_of(metadata.get(RUNS_FROM), f"vnf_metadata.{RUNS_FROM}")
+    kept = metadata.get(RUNS_FROM)
     return kept if kept and os.path.isdir(kept) else old
 
 
@@ -146,17 +166,16 @@ def request_of(
     :raises PackageError: the instance was not created from def-files (but from a Helm chart), or
         has VDUs that were mapped to their workloads not by name.
     """
-    where = "instantiated_vnf_info.additional_params"
     info = vnf_instance.instantiated_vnf_info
-    if not hasattr(info, "additional_params"):
+    if info is None:
         raise PackageError(
-            f"VNF instance {vnf_instance.id}: expected an instantiated_vnf_info with its"
-            f" additional_params, found {type(info).__name__}: instantiate it first",
+            f"VNF instance {vnf_instance.id}: expected an instantiated_vnf_info, found none:"
+            " instantiate it first",
             next_step=NextStep.FIX_TARGET,
         )
-    parameters = mapping_of(info.additional_params, where)
-    def_files = texts_of(parameters.get(DEF_FILES), f"{where}.{DEF_FILES}")
-    metadata = mapping_of(vnf_instance.vnf_metadata, "vnf_metadata")
+    parameters = info.additional_params or {}
+    def_files = tuple(parameters.get(DEF_FILES) or ())
+    metadata = vnf_instance.vnf_metadata or {}
     if not def_files:
         raise PackageError(
             f"VNF instance {vnf_instance.id}: expected {DEF_FILES} in the additionalParams it was"
@@ -176,32 +195,10 @@ def request_of(
         new=new,
         def_files=def_files,
         config_paths=config_paths,
-        namespace=text_of(metadata.get("namespace"), "vnf_metadata.namespace") or "default",
+        namespace=metadata.get("namespace") or "default",
         one_namespace=True,
-        instance_id=text_of(vnf_instance.id, "id"),
+        instance_id=vnf_instance.id,
     )
-
-
-def refuse_unreadable(vnf_instance: Any) -> None:
-    """Refuse VNFC records that :func:`write_records` could not read after the update.
-
-    :raises PackageError: names the place.
-    """
-    where = "instantiated_vnf_info.vnfc_resource_info"
-    records = getattr(vnf_instance.instantiated_vnf_info, "vnfc_resource_info", None)
-    if not isinstance(records, (list, tuple)):
-        raise PackageError(f"{where}: expected a list, found {type(records).__name__}")
-    for number, record in enumerate(records):
-        place = f"{where}[{number}]"
-        compute = getattr(record, "compute_resource", None)
-        for holder, name, path in (
-            (record, "vdu_id", "vdu_id"),
-            (compute, "resource_id", "compute_resource.resource_id"),
-        ):
-            if not hasattr(holder, name):
-                raise PackageError(f"{place}.{path}: expected a text, found nothing")
-            text_of(getattr(holder, name), f"{place}.{path}")
-        mapping_of(getattr(record, "metadata", None), f"{place}.metadata")
 
 
 def write_records(vnf_instance: Any, records: Records, host: Host) -> None:

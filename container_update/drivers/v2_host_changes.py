@@ -46,9 +46,6 @@ LOG = logging.getLogger(__name__)
 
 _RECORDED = "recorded.yaml"
 
-_BEFORE = "before"
-"""In our data: instantiatedVnfInfo before Tacker's change."""
-
 
 def check_change(script: Json, output: Json) -> None:
     """Check Tacker's RollingUpdate before anything is written.
@@ -78,7 +75,7 @@ def check_change(script: Json, output: Json) -> None:
         for name, value in instance["instantiatedVnfInfo"].items()
         if name not in ("vnfcResourceInfo", "vnfcInfo")
     }
-    v2_memory.remember(output, {"state": v2_memory.UNTOUCHED, _BEFORE: info})
+    v2_memory.remember(output, {"state": v2_memory.UNTOUCHED, v2_memory.BEFORE: info})
 
 
 def complete_records(script: Json, output: Json) -> None:
@@ -87,7 +84,7 @@ def complete_records(script: Json, output: Json) -> None:
     :param output: gets the instance.
     :raises ClusterError: the VIM cannot be reached.
     """
-    before = v2_memory.recall(script).get(_BEFORE)
+    before = v2_memory.recall(script).get(v2_memory.BEFORE)
     if before is None:
         return
     instance, package = script["vnf_instance"], script["tmp_csar_dir"]

@@ -25,6 +25,11 @@ UNKNOWN = "unknown"
 UPDATED = "updated"
 ROLLED_BACK = "rolled back"
 
+STATES = frozenset({UNTOUCHED, UNDONE, UNDO_INCOMPLETE, UNKNOWN, UPDATED, ROLLED_BACK})
+
+BEFORE = "before"
+"""In our data: instantiatedVnfInfo before Tacker's own change of the package."""
+
 SETTLED = frozenset({UNTOUCHED, ROLLED_BACK})
 """States of the cluster that leave a rollback nothing to do."""
 

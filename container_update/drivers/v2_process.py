@@ -84,10 +84,11 @@ def answer(stream: BinaryIO) -> tuple[Script, str]:
 
 def handle(script: Script, output: Script) -> None:
     """Do the operation; *output* gets what Tacker keeps, also if it fails."""
-    operation = script.get("operation")
+    operation = str(script.get("operation"))
     if operation not in OPERATIONS:
         raise PackageError(
-            f"operation {operation!r}: expected one of {', '.join(sorted(OPERATIONS))}:"
+            f"operation {script.get('operation')!r:.80}: expected one of "
+            f"{', '.join(sorted(OPERATIONS))}:"
             " correct the interface of the VNFD that names this script"
         )
     if operation in WORK and has_work(script):
@@ -98,7 +99,13 @@ def handle(script: Script, output: Script) -> None:
 
 def has_work(script: Script) -> bool:
     """Return whether the operation concerns what runs: a modify operation does if it names a
-    package, or files of the present one."""
+    package, or files of the present one.
+
+    :raises PackageError: a field that is read is not what it should be.
+    """
+    from container_update.drivers import v2_script  # noqa: PLC0415 (not for idle operations)
+
+    v2_script.check(script)
     if not script["vnf_instance"].get("instantiatedVnfInfo"):
         return False
     if not script["operation"].startswith("modify_information"):
@@ -106,11 +113,10 @@ def has_work(script: Script) -> bool:
     from container_update.model.requests import (  # noqa: PLC0415 (not for idle operations)
         CONFIG_PATHS,
         UPGRADE_TYPE,
-        mapping_of,
     )
 
-    request = mapping_of(script.get("request"), "request")
-    metadata = mapping_of(request.get("metadata"), "metadata")
+    request = script["request"]
+    metadata = request.get("metadata") or {}
     return bool(request.get("vnfdId") or metadata.get(CONFIG_PATHS) or metadata.get(UPGRADE_TYPE))
 
 
@@ -148,7 +154,7 @@ def _read(stream: BinaryIO) -> Script:
     try:
         script = pickle.load(stream)  # noqa: S301 (Tacker's own bytes, from its own process)
         found = f"a {type(script).__name__}"
-    except (EOFError, pickle.UnpicklingError):
+    except Exception:  # noqa: BLE001 (damaged bytes may ask for anything that fails)
         script, found = None, "none"
     if not isinstance(script, dict):
         raise PackageError(

@@ -20,9 +20,6 @@ from container_update.model.requests import (
     CONFIG_PATHS,
     DEF_FILES,
     UpdateRequest,
-    mapping_of,
-    text_of,
-    texts_of,
 )
 from container_update.operations.records.vnf_records import VDU_RESES, Records
 from container_update.planning.comparison import renames
@@ -70,12 +67,8 @@ def update_instance(script: Json, output: Json) -> None:
 
 
 def config_paths_of(request: Json) -> tuple[str, ...]:
-    """Return the files of ConfigMaps and Secrets that a modify request lists.
-
-    :raises PackageError: it is no list of texts.
-    """
-    metadata = mapping_of(request.get("metadata"), "metadata")
-    return texts_of(metadata.get(CONFIG_PATHS), f"metadata.{CONFIG_PATHS}")
+    """Return the files of ConfigMaps and Secrets that a modify request lists."""
+    return tuple((request.get("metadata") or {}).get(CONFIG_PATHS) or ())
 
 
 def work_of(
@@ -129,9 +122,8 @@ def request_of(
 
     :raises PackageError: the instance was not created from def-files, but from a Helm chart.
     """
-    where = "instantiatedVnfInfo.metadata"
-    metadata = mapping_of(instance["instantiatedVnfInfo"].get("metadata"), where)
-    def_files = texts_of(metadata.get(DEF_FILES), f"{where}.{DEF_FILES}")
+    metadata = instance["instantiatedVnfInfo"].get("metadata") or {}
+    def_files = tuple(metadata.get(DEF_FILES) or ())
     if not def_files:
         raise PackageError(
             f"VNF instance {instance['id']}: expected {DEF_FILES} in the metadata of its"
@@ -144,7 +136,7 @@ def request_of(
         new=new,
         def_files=def_files,
         config_paths=config_paths,
-        namespace=text_of(metadata.get("namespace"), f"{where}.namespace") or "default",
+        namespace=metadata.get("namespace") or "default",
         one_namespace=True,
         instance_id=instance["id"],
     )

@@ -32,7 +32,7 @@ from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import UPGRADE_TYPE, UpdateRequest
 from container_update.operations.read_packages import placed
 from container_update.operations.records.vnf_records import Records, set_images
-from container_update.package import manifests
+from container_update.package import csar, manifests
 from container_update.package.build import write_metadata
 
 
@@ -139,18 +139,18 @@ def write_stand_in(
         that a URL names cannot be restored this way.
     """
     missing = set(images)
-    for path in request.def_files:
-        if urlsplit(path).scheme:
-            continue
-        text = Path(request.old, path).read_bytes()
-        parsed = manifests.parse(text, path, request.namespace, options=options)
-        objects = [placed(manifest, request) for manifest in parsed]
-        for manifest in objects:
-            set_images(manifest.body, images.get(manifest.key, {}))
-        missing -= {manifest.key for manifest in objects}
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(yaml.safe_dump_all([manifest.body for manifest in objects]), "utf-8")
+    with csar.open_package(request.old, options=options) as package:
+        for path in request.def_files:
+            if urlsplit(path).scheme:
+                continue
+            parsed = manifests.parse(package.read(path), path, request.namespace, options=options)
+            objects = [placed(manifest, request) for manifest in parsed]
+            for manifest in objects:
+                set_images(manifest.body, images.get(manifest.key, {}))
+            missing -= {manifest.key for manifest in objects}
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(yaml.safe_dump_all([manifest.body for manifest in objects]), "utf-8")
     if missing:
         names = ", ".join(sorted(map(str, missing)))
         raise PackageError(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from container_update.model.errors import PackageError
-from container_update.model.requests import mapping_of, text_of
+from container_update.model.schema import LINE, TEXT, Record
 
 if TYPE_CHECKING:
     from container_update.model.cluster import Cluster
@@ -18,6 +18,11 @@ KUBERNETES_TYPES = frozenset({"kubernetes", "ETSINFV.KUBERNETES.V_1"})
 
 LOGIN = ("bearer_token", "username", "password")
 OIDC = ("client_id", "client_secret", "username", "password")
+
+ACCESS = Record(dict.fromkeys((*LOGIN, *OIDC, "oidc_token_url"), TEXT))
+_INTERFACE = Record({"endpoint": TEXT, "ssl_ca_cert": TEXT})
+_CONNECTION = Record({"vimType": LINE, "interfaceInfo": _INTERFACE, "accessInfo": ACCESS})
+"""A VimConnectionInfo, as far as it is read."""
 
 
 def connect(
@@ -32,24 +37,22 @@ def connect(
     values = {key: value for key, value in access.items() if _is_set(value)}
     authority = ca_text if _is_set(ca_text) else None
     if "oidc_token_url" in values:
-        oidc = {key: text_of(values[key], f"accessInfo.{key}") for key in OIDC if key in values}
-        oidc["token_url"] = text_of(values["oidc_token_url"], "accessInfo.oidc_token_url")
+        oidc = {key: values[key] for key in OIDC if key in values}
+        oidc["token_url"] = values["oidc_token_url"]
         return connect_vim(endpoint, oidc=oidc, ca_text=authority, options=options)
-    login: dict[str, Any] = {
-        key: text_of(values[key], f"accessInfo.{key}") for key in LOGIN if key in values
-    }
+    login: dict[str, Any] = {key: values[key] for key in LOGIN if key in values}
     return connect_vim(endpoint, ca_text=authority, options=options, **login)
 
 
 def connect_to(connection: Json, options: Options) -> Cluster:
     """Connect to the cluster of a VimConnectionInfo.
 
+    :raises PackageError: a field of it has another type.
     :raises ClusterError: the access information is incomplete or refused.
     """
-    interface = mapping_of(connection.get("interfaceInfo"), "interfaceInfo")
-    access = mapping_of(connection.get("accessInfo"), "accessInfo")
-    endpoint = text_of(interface.get("endpoint"), "interfaceInfo.endpoint")
-    authority = text_of(interface.get("ssl_ca_cert"), "interfaceInfo.ssl_ca_cert")
+    _CONNECTION.check(connection, "vimConnectionInfo")
+    interface, access = (connection.get(name) or {} for name in ("interfaceInfo", "accessInfo"))
+    endpoint, authority = interface.get("endpoint") or "", interface.get("ssl_ca_cert")
     return connect(endpoint, access, authority or None, options)
 
 
@@ -58,12 +61,10 @@ def kubernetes_vim(connections: Mapping[str, Json]) -> Json:
 
     :raises PackageError: there is none.
     """
-    types = []
-    mapping_of(connections, "vimConnectionInfo")
-    for name, connection in connections.items():
-        types.append(str(mapping_of(connection, f"vimConnectionInfo.{name}").get("vimType")))
-        if types[-1] in KUBERNETES_TYPES:
+    for connection in connections.values():
+        if connection.get("vimType") in KUBERNETES_TYPES:
             return connection
+    types = {str(connection.get("vimType")) for connection in connections.values()}
     raise PackageError(
         f"vimConnectionInfo: expected an entry of vimType"
         f" {' or '.join(sorted(KUBERNETES_TYPES))}, found {', '.join(sorted(types)) or 'none'}:"

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
-
-from container_update.model.errors import PackageError
+from typing import Final
 
 DEF_FILES: Final = "lcm-kubernetes-def-files"
 """The attribute that lists the files a CNF is made of: in additionalParams of requests and of v1
@@ -51,54 +49,6 @@ class UpdateRequest:
     """All objects are in *namespace*, whatever their manifests say: as Tacker creates them."""
     instance_id: str | None = None
     """The VNF instance; objects that bear another one's label are refused."""
-
-
-# --- values that others have written ------------------------------------------------------------
-
-
-def text_of(value: Any, place: str) -> str:
-    """Return a text; '' for null.
-
-    :param place: where it is: an attribute's name, with those around it.
-    :raises PackageError: it is something else.
-    """
-    if value is not None and not isinstance(value, str):
-        raise _unexpected(place, "a text", value)
-    return value or ""
-
-
-def texts_of(value: Any, place: str) -> tuple[str, ...]:
-    """Return a list of texts, none of which is empty; () for null.
-
-    :raises PackageError: it is something else.
-    """
-    if value is None:
-        return ()
-    if not isinstance(value, (list, tuple)):
-        raise _unexpected(place, "a list of texts", value)
-    for number, each in enumerate(value):
-        if not isinstance(each, str) or not each:
-            raise _unexpected(f"{place}[{number}]", "a text", each)
-    return tuple(value)
-
-
-def mapping_of(value: Any, place: str) -> Mapping[str, Any]:
-    """Return a mapping; an empty one for null.
-
-    :raises PackageError: it is something else, or has other names than texts.
-    """
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-        raise _unexpected(place, "an object with texts as names", value)
-    return value
-
-
-def _unexpected(place: str, expected: str, value: Any) -> PackageError:
-    """Return the error; it has the type of the value only, which may be a password."""
-    found = {"": "an empty one"}.get(value) if isinstance(value, str) else None
-    kind = found or ("null" if value is None else type(value).__name__)
-    return PackageError(f"{place}: expected {expected}, found {kind}")
 
 
 @dataclass(frozen=True)

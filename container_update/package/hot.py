@@ -16,7 +16,7 @@ from typing import Any, TypeGuard
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.model.options import DEFAULTS, Options
-from container_update.package.schema import LINE, MAPPING, TEXT, MapOf, Record
+from container_update.model.schema import LINE, MAPPING, TEXT, MapOf, Record
 from container_update.package.values.field_lines import FieldLines
 from container_update.package.values.reading import Reading
 from container_update.package.yaml11 import mapping

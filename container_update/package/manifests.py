@@ -20,13 +20,13 @@ from typing import Any
 from container_update.model.errors import PackageError
 from container_update.model.objects import FieldPath, Json, Manifest, ObjectKey, Source
 from container_update.model.options import DEFAULTS, Options
+from container_update.model.schema import describe
 from container_update.package import schema, yaml11
 from container_update.package.lint.finding import Finding
 from container_update.package.values.field_lines import FieldLines
 from container_update.package.values.json_text import without_surrogates
 from container_update.package.values.parts import parts
 from container_update.package.values.reading import Reading, Size
-from container_update.package.values.scalars import describe
 from container_update.package.yaml11 import Document, Parser
 from container_update.workloads.pod_template import pod_spec
 from container_update.workloads.registry import kind_of

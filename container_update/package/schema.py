@@ -8,115 +8,27 @@ an update does not read are not checked. Source: Kubernetes API reference; "Obje
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
 
-from container_update.model.objects import FieldPath, Json, ObjectKey
-from container_update.package.values.scalars import describe
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.schema import (
+    CONTROL,
+    LINE,
+    TEXT,
+    TRUTH,
+    WHOLE,
+    ListOf,
+    MapOf,
+    Record,
+    Schema,
+    Text,
+    Violation,
+)
 from container_update.workloads.config_references import MOUNTING_SECRETS
 from container_update.workloads.registry import kind_of
 
-
-@dataclass(frozen=True)
-class Violation:
-    """A field whose value does not match its schema."""
-
-    path: FieldPath
-    expected: str
-    found: str
-    """What kind of value is there; never the value itself."""
-
-    @property
-    def field(self) -> str:
-        """Its path as text: 'spec.containers[0].name'."""
-        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
-        return "".join(steps).removeprefix(".")
-
-
-@dataclass(frozen=True)
-class Schema:
-    """What a value must be. A missing value (null) is checked by the schema of its parent."""
-
-    type: type
-    description: str
-
-    def violations(self, value: Any, path: FieldPath = ()) -> Iterator[Violation]:
-        """Yield every violation in the value of a field."""
-        if type(value) is self.type:
-            yield from self._inside(value, path)
-        else:
-            yield Violation(path, self.description, describe(value))
-
-    def _inside(self, value: Any, path: FieldPath) -> Iterator[Violation]:
-        """Yield the violations in a value of this type."""
-        del value, path
-        yield from ()
-
-
-@dataclass(frozen=True)
-class Text(Schema):
-    """Text that matches a pattern."""
-
-    type: type = field(default=str, init=False)
-    pattern: re.Pattern[str]
-
-    def _inside(self, value: Any, path: FieldPath) -> Iterator[Violation]:
-        if not self.pattern.fullmatch(value):
-            yield Violation(path, self.description, "invalid text")
-
-
-@dataclass(frozen=True)
-class ListOf(Schema):
-    """A list whose items all have one schema; none is null."""
-
-    type: type = field(default=list, init=False)
-    description: str = field(default="a list", init=False)
-    item: Schema
-
-    def _inside(self, value: Any, path: FieldPath) -> Iterator[Violation]:
-        for index, item in enumerate(value):
-            yield from self.item.violations(item, (*path, index))
-
-
-@dataclass(frozen=True)
-class MapOf(Schema):
-    """A mapping with any keys of one pattern, whose values have one schema."""
-
-    type: type = field(default=dict, init=False)
-    description: str = field(default="a mapping", init=False)
-    key: Text
-    value: Schema | None = None
-    """None: any value."""
-    nullable: bool = True
-    """Whether a value may be null."""
-
-    def _inside(self, value: Any, path: FieldPath) -> Iterator[Violation]:
-        for key, item in value.items():
-            if not self.key.pattern.fullmatch(key):
-                yield Violation(path, self.key.description, "an invalid key")
-            elif self.value and not (self.nullable and item is None):
-                yield from self.value.violations(item, (*path, key))
-
-
-@dataclass(frozen=True)
-class Record(Schema):
-    """A mapping with known fields; other fields are allowed."""
-
-    type: type = field(default=dict, init=False)
-    description: str = field(default="a mapping", init=False)
-    fields: Mapping[str, Schema]
-    required: frozenset[str] = frozenset()
-
-    def _inside(self, value: Any, path: FieldPath) -> Iterator[Violation]:
-        for name, schema in self.fields.items():
-            if name in self.required or value.get(name) is not None:
-                yield from schema.violations(value.get(name), (*path, name))
-
-
 # --- names and texts ----------------------------------------------------------------------------
 
-_CONTROL = r"\x00-\x1f\x7f-\x9f"
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 
@@ -129,15 +41,14 @@ _NAME = Text(
 )
 """The name of an object of a kind that this project knows (RFC 1123 subdomain)."""
 _OTHER_NAME = Text(
-    "a name without / and %", re.compile(rf"(?!\.{{1,2}}\Z)[^\s/%?#{_CONTROL}]{{1,253}}")
+    "a name without / and %", re.compile(rf"(?!\.{{1,2}}\Z)[^\s/%?#{CONTROL}]{{1,253}}")
 )
 """The name of an object of any other kind (path segment name)."""
-_NAMESPACE = Text("a name of lower-case letters, digits and -", re.compile(_LABEL))
+NAMESPACE = Text("a name of lower-case letters, digits and -", re.compile(_LABEL))
+ANY_NAMESPACE = Text(NAMESPACE.description, re.compile(rf"({_LABEL})?"))
+"""As the records of a VNFM and the keys of objects have it: empty for none."""
 _KEY = Text("a key of letters, digits, -, _ and .", re.compile(r"[-._a-zA-Z0-9]{1,253}"))
-_WORD = Text("text without spaces", re.compile(rf"[^\s{_CONTROL}]*"))
-LINE = Text("text in one line", re.compile(rf"[^{_CONTROL}]*"))
-TEXT = Schema(str, "text")
-MAPPING = Record({})
+_WORD = Text("text without spaces", re.compile(rf"[^\s{CONTROL}]*"))
 
 # --- objects ------------------------------------------------------------------------------------
 
@@ -152,7 +63,7 @@ _CONFIG = Record(
         "binaryData": _DATA,
         "stringData": _DATA,
         "type": _WORD,
-        "immutable": Schema(bool, "true or false"),
+        "immutable": TRUTH,
     }
 )
 
@@ -176,6 +87,7 @@ _VOLUMES = ListOf(
             "name": LINE,
             "configMap": _CONFIG_MAP,
             "secret": _SECRET,
+            "persistentVolumeClaim": Record({"claimName": TEXT}),
             "projected": Record(
                 {"sources": ListOf(Record({"configMap": _CONFIG_MAP, "secret": _CONFIG_MAP}))}
             ),
@@ -207,16 +119,18 @@ _POD_SPEC = Record(
     }
 )
 _POD = Record({"metadata": _METADATA, "spec": _POD_SPEC})
-_SCALE = Record({"replicas": Schema(int, "a whole number")})
+_SCALE = Record({"replicas": WHOLE, "selector": Record({"matchLabels": _LABELS})})
 _WORKLOAD = Record({"metadata": _METADATA, "spec": _SCALE})
 _OTHER = Record({"metadata": _METADATA})
+_PORTS = ListOf(Record({}))
+_SERVICE = Record({"spec": Record({"type": TEXT, "selector": _LABELS, "ports": _PORTS})})
 
 
 def first_violation(key: ObjectKey, body: Json) -> Violation | None:
     """Return the first violation in an object; None if there is none."""
     schemas = _schemas_of(key)
     name = _OTHER_NAME if _OTHER in schemas else _NAME
-    identity = Record({"metadata": Record({"name": name, "namespace": _NAMESPACE})})
+    identity = Record({"metadata": Record({"name": name, "namespace": NAMESPACE})})
     violations = (each for schema in (identity, *schemas) for each in schema.violations(body))
     return next(violations, None)
 
@@ -226,7 +140,7 @@ def _schemas_of(key: ObjectKey) -> tuple[Record, ...]:
         return (_CONFIG,)
     kind = kind_of(key)
     if kind is None:
-        return (_OTHER,)
+        return (_OTHER, _SERVICE) if (key.group, key.kind) == ("", "Service") else (_OTHER,)
     template = _POD
     for name in reversed(kind.template_path):
         template = Record({name: template})

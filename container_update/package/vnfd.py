@@ -23,7 +23,7 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import FieldPath, Json, Source
 from container_update.model.options import DEFAULTS, Options
 from container_update.model.scaling import Scaling
-from container_update.package.schema import LINE, MAPPING, TEXT, ListOf, MapOf, Record
+from container_update.model.schema import LINE, MAPPING, TEXT, ListOf, MapOf, Record
 from container_update.package.tosca import process
 from container_update.package.tosca.process import Node, Topology
 from container_update.package.values.field_lines import FieldLines

@@ -2,86 +2,28 @@
 
 from __future__ import annotations
 
-import io
 import pickle
 import re
 import subprocess
 import sys
-import uuid
-import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from container_update.cluster.client import KubernetesCluster, connect
 from container_update.cluster.lease import LeaseLock
 from container_update.cluster.retry import RetryingCluster
 from container_update.drivers import tacker_v2, v2_process
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.cancellation import CancelToken
-from container_update.model.objects import Collection, ObjectKey
-from container_update.operations.install import install
+from container_update.model.objects import Collection
+from tests.functional import tacker_host
 from tests.functional.conftest import until
-from tests.tacker.operator import kubernetes_vim
+from tests.functional.tacker_host import FRONT, Json, Tacker
 from tests.vnfm import vnfs
 
-Json = dict[str, Any]
-FRONT = ObjectKey("apps", "Deployment", "default", "front")
 HIDDEN = "sesame-open"
-
-
-@dataclass
-class Tacker:
-    """What Tacker has of an instance of the small VNF."""
-
-    packages: dict[str, Path]
-    vnfd_ids: dict[str, str]
-    instance: Json
-    cluster: KubernetesCluster
-    kept: Json
-
-    def run(self, operation: str, request: Json, package: str, **more: Any) -> str:
-        """Run the script as Tacker does; return why it failed. Its answer is taken over."""
-        script = {
-            "operation": operation,
-            "request": request,
-            "vnf_instance": self.instance,
-            "tmp_csar_dir": str(self.packages[package]),
-            "user_script_err_handling_data": self.kept,
-            **more,
-        }
-        output, reason = v2_process.answer(io.BytesIO(pickle.dumps(script)))
-        self.instance = output.get("vnf_instance", self.instance)
-        self.kept.update(output.get("user_script_err_handling_data") or {})
-        return reason
-
-    def start(self, **params: Any) -> str:
-        """Begin a RollingUpdate to the second package."""
-        return self.run("change_current_package_start", self.rolling(**params), "2.0")
-
-    def rolling(self, **params: Any) -> Json:
-        given = {
-            "upgrade_type": "RollingUpdate",
-            "vdu_params": [{"vdu_id": "VDU1"}],
-            "lcm-kubernetes-def-files": ["Files/kubernetes/front.yaml"],
-            **params,
-        }
-        return {"vnfdId": self.vnfd_ids["2.0"], "additionalParams": given}
-
-    def pods(self) -> list[str]:
-        listing = self.cluster.list(Collection("", "Pod", "default"))
-        return sorted(
-            pod["metadata"]["name"]
-            for pod in listing.items
-            if not pod["metadata"].get("deletionTimestamp")
-        )
-
-    def recorded(self) -> list[str]:
-        entries = self.instance["instantiatedVnfInfo"]["vnfcResourceInfo"]
-        return sorted(entry["id"] for entry in entries)
 
 
 DEADLY = "Scripts/deadly.py"
@@ -94,11 +36,6 @@ driver = Path(f"/proc/{supervisor}/stat").read_text().rpartition(")")[2].split()
 os.kill(int(driver), 9)
 """
 """A coordination script that kills the driver, as if the conductor's host had ended."""
-
-
-def manifests(version: str) -> dict[str, str]:
-    texts = (vnfs.CONFIG.format(version=version), vnfs.DEPLOYMENT.format(version=version))
-    return dict(zip(vnfs.DEF_FILES, texts, strict=True))
 
 
 @pytest.fixture
@@ -115,36 +52,8 @@ def tacker(
     options = tmp_path / "options.conf"
     options.write_text("[container_update]\nlease_seconds = 3\ngrace_period = 1\n")
     monkeypatch.setenv("CONTAINER_UPDATE_CONFIG", str(options))
-    packages, vnfd_ids = {}, {}
-    for version in ("1.0", "2.0"):
-        files = {**manifests(version), DEADLY: KILLS_THE_DRIVER}
-        zipped, vnfd_ids[version] = vnfs.package(tmp_path, version, vnfs.ours("v2"), files)
-        packages[version] = tmp_path / version
-        with zipfile.ZipFile(zipped) as archive:
-            archive.extractall(packages[version])
-    instance_id = str(uuid.uuid4())
-    with connect(str(embedded.write_kubeconfig(tmp_path / "kubeconfig"))) as cluster:
-        installed = install(
-            str(packages["1.0"]),
-            cluster,
-            def_files=vnfs.DEF_FILES,
-            one_namespace=True,
-            instance_id=instance_id,
-        )
-        (front,) = (each.body for each in installed.plan.manifests if each.key == FRONT)
-        metadata = {
-            "namespace": "default",
-            "lcm-kubernetes-def-files": [*vnfs.DEF_FILES, "Files/kubernetes/gone.yaml"],
-            "vdu_reses": {"VDU1": front},
-        }
-        info = {"flavourId": "simple", "metadata": metadata, "vnfcResourceInfo": []}
-        instance = {
-            "id": instance_id,
-            "vnfdId": vnfd_ids["1.0"],
-            "vimConnectionInfo": kubernetes_vim(embedded),
-            "instantiatedVnfInfo": {**info, "extCpInfo": [{"id": "cp"}]},
-        }
-        yield Tacker(packages, vnfd_ids, instance, cluster, {})
+    with tacker_host.running(embedded, tmp_path, {DEADLY: KILLS_THE_DRIVER}) as tacker:
+        yield tacker
 
 
 def test_what_tacker_leaves_out_of_the_records_comes_back(tacker: Tacker) -> None:

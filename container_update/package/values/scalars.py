@@ -6,7 +6,6 @@ import re
 from decimal import Decimal
 from typing import Any
 
-_NAMES = {dict: "a mapping", list: "a list", str: "text", bool: "a boolean", type(None): "nothing"}
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
     **dict.fromkeys(("no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
@@ -51,8 +50,3 @@ def as_sent(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
         return int(Decimal(repr(value)))
     return value
-
-
-def describe(value: object) -> str:
-    """Return the kind of a value in words, for messages; never the value itself."""
-    return _NAMES.get(type(value), "a number")

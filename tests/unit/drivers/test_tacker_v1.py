@@ -26,6 +26,7 @@ from container_update.model.plan import Plan
 from container_update.operations.change_package import Changed
 from container_update.operations.records.vnf_records import Records
 from container_update.package.build import driver_file
+from tests import mutations
 
 OPERATIONS = [
     f"{operation}_{point}"
@@ -234,9 +235,13 @@ def test_loading_the_records_module_loads_none_of_the_heavy_libraries() -> None:
 
 WRONG: tuple[Any, ...] = (
     None, 5, 2.5, True, "text", "", b"bytes", [], [5], [[]], [None], [""], {}, {"a": 5}, {5: "a"},
-    Record(), [Record()],
+    Record(), [Record()], mutations.VALUES["depth"](), "\x1b[2J", "a\0b", "x" * 100_000, 10**30,
 )  # fmt: skip
 """What may be in the place of anything."""
+MISSING = object()
+"""Stands for nothing there at all."""
+ALWAYS_THERE = ("id", "tenant_id", "vim_connection_info", "vim_level_resource_type")
+"""Attributes that are Tacker's alone to fill."""
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -259,10 +264,11 @@ def put(value: Any, path: tuple[Any, ...], wrong: Any) -> None:
     *holders, last = path
     for name in holders:
         value = getattr(value, name) if isinstance(value, Record) else value[name]
-    if isinstance(value, Record):
-        setattr(value, last, wrong)
+    named = vars(value) if isinstance(value, Record) else value
+    if wrong is MISSING:
+        del named[last]
     else:
-        value[last] = wrong
+        named[last] = wrong
 
 
 def whole() -> Record:
@@ -286,11 +292,11 @@ def test_a_wrong_type_in_an_instance_is_an_error_that_names_the_place(
     changed = Changed(outcome(vnfc("VDU1", "web-9")), Records(vnfcs=(vnfc("VDU1", "web-9"),)))
     monkeypatch.setattr(change_by_modify, "run", lambda *_, **__: changed)
     engine.outcome = outcome(vnfc("VDU1", "web-9"), vnfc("VDU2", "solo-2", "Pod", "solo"))
-    for wrong in WRONG:
+    for wrong in (*WRONG, *([MISSING] if path[-1] not in ALWAYS_THERE else [])):
         vnf_instance = whole()
         if is_change:
             vnf_instance.vnf_metadata["upgrade_type"] = "Blue-Green"
-        put(vnf_instance, path, copy.deepcopy(wrong))
+        put(vnf_instance, path, wrong if wrong is MISSING else copy.deepcopy(wrong))
         engine.requests.clear()
         error = error_of(driver, vnf_instance)
         if error is not None:
@@ -315,20 +321,52 @@ def test_a_wrong_type_in_a_vim_is_an_error_that_names_the_place(
     name: str | None, wrong: Any, driver: Any, tacker: SimpleNamespace
 ) -> None:
     tacker.access = wrong if name is None else {**ACCESS, name: wrong}
-    field = {"auth_url": "endpoint", None: "(access_info|credentials|endpoint)"}.get(name, name)
+    field = {"auth_url": "(auth_url|endpoint)", None: "(access_info|credentials|endpoint)"}.get(
+        name, name
+    )
     with pytest.raises(ContainerUpdateError, match=f"{field}.*: expected"):
         modify(driver, instance())
+
+
+@pytest.mark.parametrize("wrong", [*WRONG, MISSING])
+def test_a_vim_of_which_tacker_knows_something_else_is_an_error_that_names_it(
+    wrong: Any, driver: Any, engine: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {} if wrong is MISSING else {"access_info": wrong}
+    utils = sys.modules["tacker.vnflcm.utils"]
+    monkeypatch.setattr(utils, "get_vim", lambda *_: found)
+    if isinstance(wrong, dict) and 5 not in wrong:
+        modify(driver, instance())  # an address is missed when it is connected to
+        return
+    with pytest.raises(PackageError, match=r"^vim\.access_info"):
+        modify(driver, instance())
+
+
+@pytest.mark.parametrize("name", ["vnf_instance", "old_vnf_package_path", "configmap_secret_paths"])
+@pytest.mark.parametrize("wrong", [5, "", {"a": 5}, [5], b"bytes", "a\0b", Record()], ids=repr)
+def test_a_wrong_argument_is_an_error_that_names_it(
+    name: str, wrong: Any, driver: Any, engine: SimpleNamespace
+) -> None:
+    with pytest.raises(PackageError, match=name):
+        modify(driver, **{"vnf_instance": instance(), name: wrong})
+    assert engine.requests == []
 
 
 @pytest.mark.parametrize(
     ("paths", "found"),
     [
-        (5, "configmap_secret_paths: expected a list of texts, found int"),
-        ("Files/cm.yaml", "configmap_secret_paths: expected a list of texts, found str"),
-        ({"a": 5}, "configmap_secret_paths: expected a list of texts, found dict"),
-        ([[]], r"configmap_secret_paths\[0\]: expected a text, found list"),
-        (["cm_1.yaml", None], r"configmap_secret_paths\[1\]: expected a text, found null"),
-        (["cm_1.yaml", ""], r"configmap_secret_paths\[1\]: expected a text, found an empty one"),
+        (5, "configmap_secret_paths: expected a list, found a number"),
+        ("Files/cm.yaml", "configmap_secret_paths: expected a list, found text"),
+        ({"a": 5}, "configmap_secret_paths: expected a list, found a mapping"),
+        ([[]], r"configmap_secret_paths\[0\]: expected text in one line, found a list"),
+        (
+            ["cm_1.yaml", None],
+            r"configmap_secret_paths\[1\]: expected text in one line, found nothing",
+        ),
+        (
+            ["cm_1.yaml", ""],
+            r"configmap_secret_paths\[1\]: expected text in one line, found an empty one",
+        ),
     ],
 )
 def test_wrong_paths_in_a_request_are_an_error_that_names_the_place(

@@ -21,7 +21,7 @@ from container_update.drivers import change_by_modify, v1_host, v1_records
 from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Outcome, Vnfc
-from container_update.model.requests import CONFIG_PATHS, UpdateRequest, mapping_of, texts_of
+from container_update.model.requests import CONFIG_PATHS, UpdateRequest
 from container_update.operations.change_package import Changed
 from container_update.operations.records.vnf_records import Records
 from container_update.operations.update import update
@@ -53,6 +53,7 @@ class V1Drivers(Drivers):
         self._refuse_other_file(MODIFIED, script, load(script.implementation), record.vnfd_id)
         instance = v1_objects.instance(context.instance_id, record, context.connection)
         new, paths = context.package(record.vnfd_id), self._arguments(MODIFIED)[CONFIG_PATHS]
+        v1_records.check(instance, paths, str(self.folder))
         found = v1_records.work_of(instance, str(self.folder), str(new), paths)
         return None if found is None else Work(*found)
 
@@ -81,12 +82,10 @@ class V1Drivers(Drivers):
         if event == "modify_information_start":
             return {"modify_vnf_request": None}
         if event == MODIFIED:
-            metadata = mapping_of(request.get("metadata"), "metadata")
-            paths = texts_of(metadata.get(CONFIG_PATHS), f"metadata.{CONFIG_PATHS}")
             return {
                 "modify_vnf_request": None,
                 "old_vnf_package_path": str(self.folder),
-                CONFIG_PATHS: list(paths),
+                CONFIG_PATHS: (request.get("metadata") or {}).get(CONFIG_PATHS) or [],
             }
         name = event.removesuffix("_start").removesuffix("_end") + "_vnf_request"
         return {name: v1_objects.request(request), "grant": None, "grant_request": None}

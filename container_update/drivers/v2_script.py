@@ -1,0 +1,119 @@
+"""What Tacker sends to the v2 script, as far as it is read: checked once, before anything is done.
+
+What a request may have of a change of the package is in :mod:`.change_by_modify`, how a VIM is
+reached in :mod:`.vim`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from container_update.drivers import v2_memory
+from container_update.model.objects import FieldPath, Json, ObjectKey
+from container_update.model.requests import CONFIG_PATHS, DEF_FILES
+from container_update.model.schema import (
+    FILLED,
+    LINE,
+    MAPPING,
+    PLAIN,
+    TEXTS,
+    ListOf,
+    MapOf,
+    OneOf,
+    Record,
+    Row,
+    Schema,
+    Violation,
+)
+from container_update.operations.records.resource_lists import LINKS, STORAGES, VNFCS, ResourceList
+from container_update.operations.records.vnf_records import VDU_RESES
+from container_update.package import schema
+
+
+@dataclass(frozen=True)
+class _Workload(Schema):
+    """The manifest of a workload."""
+
+    type: type = field(default=dict, init=False)
+    description: str = field(default="a manifest", init=False)
+
+    def _inside(self, value: Json, path: FieldPath) -> Iterator[Violation]:
+        wrong = _IDENTITY.first_violation(value)
+        wrong = wrong or schema.first_violation(ObjectKey.of(value), value)
+        if wrong is not None:
+            yield Violation((*path, *wrong.path), wrong.expected, wrong.found)
+
+
+_IDENTITY = Record(
+    {
+        "apiVersion": schema.API_VERSION,
+        "kind": schema.KIND,
+        "metadata": Record({"name": FILLED}, frozenset({"name"})),
+        "spec": MAPPING,
+    },
+    frozenset({"apiVersion", "kind", "metadata", "spec"}),
+)
+
+
+def _entries(resources: ResourceList) -> ListOf:
+    handle = Record({"resourceId": LINE})
+    fields: dict[str, Schema] = {"id": FILLED, resources.name: LINE, resources.handle: handle}
+    return ListOf(Record(fields, frozenset({"id", resources.name})))
+
+
+_INFO = Record(
+    {
+        "metadata": Record(
+            {
+                "namespace": schema.ANY_NAMESPACE,
+                DEF_FILES: TEXTS,
+                VDU_RESES: MapOf(LINE, _Workload(), nullable=False),
+            }
+        ),
+        **{each.attribute: _entries(each) for each in (VNFCS, LINKS, STORAGES)},
+        "vnfcInfo": ListOf(Record({"vnfcResourceInfoId": LINE})),
+    }
+)
+_KEY: tuple[Schema, ...] = (LINE, schema.KIND, schema.ANY_NAMESPACE, FILLED)
+"""Group, kind, namespace and name of an object."""
+
+_SCRIPT = Record(
+    {
+        "request": Record({"vnfdId": LINE, "metadata": Record({CONFIG_PATHS: TEXTS})}),
+        "vnf_instance": Record(
+            {
+                "id": FILLED,
+                "metadata": MAPPING,
+                "vimConnectionInfo": MapOf(LINE, Record({"vimType": LINE}), nullable=False),
+                "instantiatedVnfInfo": _INFO,
+            },
+            frozenset({"id"}),
+        ),
+        "tmp_csar_dir": FILLED,
+        "new_csar_dir": FILLED,
+        v2_memory.KEPT: Record(
+            {
+                v2_memory.OURS: Record(
+                    {
+                        "state": OneOf(v2_memory.STATES),
+                        "images": ListOf(Row((*_KEY, MapOf(LINE, LINE, nullable=False)))),
+                        "created": ListOf(Row(_KEY)),
+                        v2_memory.BEFORE: _INFO,
+                    }
+                )
+            }
+        ),
+    },
+    frozenset({"request", "vnf_instance", "tmp_csar_dir"}),
+)
+
+
+def check(script: Any) -> None:
+    """Check what Tacker sent.
+
+    :raises PackageError: names the field that is wrong.
+    """
+    _SCRIPT.check(script)
+    PLAIN.check(script)
