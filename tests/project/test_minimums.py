@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import configparser
+from importlib import metadata
 from pathlib import Path
 
 import pytest
-import tomllib
 from packaging.requirements import Requirement
 from packaging.version import Version
 
@@ -35,13 +35,10 @@ FIXED = {
 
 def minimums() -> dict[str, Version]:
     """Return the lowest version of each library that any requirement allows."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"].values()
     found: dict[str, Version] = {}
-    for text in (*project["dependencies"], *(each for extra in extras for each in extra)):
-        requirement = Requirement(text)
+    for requirement in map(Requirement, metadata.requires("container-update") or ()):
         for specifier in requirement.specifier:
-            assert specifier.operator == ">=", text
+            assert specifier.operator == ">=", str(requirement)
             version = Version(specifier.version)
             found[requirement.name] = min(version, found.get(requirement.name, version))
     return found
