@@ -1,8 +1,8 @@
 """Exec credential plugins: programs that a kubeconfig names, which fetch a login.
 
-As kubectl runs them, but within limits of time and size: a plugin without a terminal that asks
-nobody would otherwise be waited for without an end. No message quotes what one has printed to
-standard output, which is a credential.
+As kubectl runs them, but within limits of time and size: a plugin that hangs would otherwise be
+waited for without an end, with somebody before the terminal or without. No message quotes what one
+has printed to standard output, which is a credential.
 
 Source: Kubernetes documentation, "Authenticating", "client-go credential plugins", and the API
 reference of client.authentication.k8s.io/v1.
@@ -13,7 +13,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
-import math
 import os
 import selectors
 import signal
@@ -29,6 +28,10 @@ from container_update.model.objects import Json
 
 MAX_BYTES = 256 * 1024
 """Of what a plugin may print."""
+
+ASKING_SECONDS = 900.0
+"""For how long a plugin may ask somebody on the terminal: as long as the code of a device's login
+usually counts."""
 
 _EXTENSION = "client.authentication.k8s.io/exec"
 _SHOWN = 300
@@ -57,7 +60,8 @@ def fetch(user: Entry, cluster: Entry, seconds: float) -> dict[str, str]:
         output = _run(
             [_program(wanted["command"], user.file.parent), *(wanted.get("args") or ())],
             {**os.environ, **variables, "KUBERNETES_EXEC_INFO": json.dumps(info)},
-            None if asks else seconds,
+            max(seconds, ASKING_SECONDS) if asks else seconds,
+            asks=asks,
         )
         return _login(output, wanted["apiVersion"])
     except OSError as error:
@@ -113,32 +117,30 @@ def _cluster_info(cluster: Entry) -> Json:
     return info
 
 
-def _run(command: list[str], variables: Mapping[str, str], seconds: float | None) -> bytes:
+def _run(command: list[str], variables: Mapping[str, str], seconds: float, *, asks: bool) -> bytes:
     """Return what a program prints.
 
-    :param seconds: None: it may ask on the terminal, and take its time.
+    :param asks: it may ask on the terminal.
     :raises ValueError: it failed, did not end in time, or prints too much.
     """
-    kept = subprocess.PIPE if seconds else None
     with subprocess.Popen(  # noqa: S603, what the kubeconfig names
         command,
-        stdin=subprocess.DEVNULL if seconds else None,
+        stdin=None if asks else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=kept,
+        stderr=None if asks else subprocess.PIPE,
         env=variables,
-        start_new_session=bool(seconds),
+        start_new_session=not asks,
     ) as process:
-        end = time.monotonic() + (seconds or math.inf)
+        end = time.monotonic() + seconds
         try:
             output, errors = _read((process.stdout, process.stderr), end)
-            status = process.wait(None if seconds is None else max(0.0, end - time.monotonic()))
+            status = process.wait(max(0.0, end - time.monotonic()))
         except (TimeoutError, subprocess.TimeoutExpired):
-            _kill(process, group=bool(seconds))
-            raise ValueError(
-                f"it did not end within {seconds:g} seconds (option request_timeout)"
-            ) from None
+            _kill(process, group=not asks)
+            option = "" if asks else " (option request_timeout)"
+            raise ValueError(f"it did not end within {seconds:g} seconds{option}") from None
         except BaseException:
-            _kill(process, group=bool(seconds))
+            _kill(process, group=not asks)
             raise
     if status:
         raise ValueError(": ".join([f"it ended with status {status}", *_last_line(errors)]))
@@ -157,8 +159,8 @@ def _read(streams: Sequence[IO[bytes] | None], end: float) -> tuple[bytes, ...]:
             if stream:
                 selector.register(stream, selectors.EVENT_READ, content)
         while selector.get_map():
-            left = None if end == math.inf else end - time.monotonic()
-            ready = selector.select(left) if left is None or left > 0 else []
+            left = end - time.monotonic()
+            ready = selector.select(left) if left > 0 else []
             if not ready:
                 raise TimeoutError
             for key, _ in ready:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from container_update.cluster.client import connect
+from container_update.cluster.login import exec_plugin
 from container_update.model.errors import ClusterError
 from container_update.model.options import Options
 from tests.unit.cluster.login.door import Door
@@ -84,6 +85,23 @@ def test_a_plugin_without_a_login_is_an_error_that_quotes_nothing(
     message = failure(tmp_path, user(code))
     assert told in message
     assert f"kubeconfig {tmp_path}/config: users[u].user.exec: expected a login from" in message
+
+
+ENDLESS = {
+    "it never ends": ("import time; time.sleep(1000)", "it did not end within 1 seconds: run it"),
+    "it prints for ever": ("while True: print('pl4nted' * 999)", "at most 262144 bytes"),
+}
+
+
+@pytest.mark.parametrize(("code", "told"), ENDLESS.values(), ids=ENDLESS)
+def test_a_plugin_that_may_ask_on_a_terminal_has_limits_too(
+    code: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "isatty", lambda _: True)
+    monkeypatch.setattr(exec_plugin, "ASKING_SECONDS", 1.0)
+    message = failure(tmp_path, user(code, interactiveMode="IfAvailable"))
+    assert f"expected a login from {sys.executable}" in message
+    assert told in message
 
 
 BAD_CONFIGURATIONS = {
