@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+from container_update.cluster.history import schemas
 from container_update.cluster.history.revision import (
     Origin,
     Result,
@@ -148,6 +149,9 @@ def decode(
     :raises: one of :data:`DAMAGED`: written by somebody else.
     """
     common, payload = from_bytes(data[namespace], _FORMAT)
+    schemas.refuse_other(schemas.RECORD, payload)
+    if "request" in payload["context"]:
+        schemas.refuse_other(schemas.CONTEXT, payload["context"])
     elsewhere = {
         other: iter(unpacked(content)) for other, content in data.items() if other != namespace
     }

@@ -14,7 +14,7 @@ MAX_BYTES = 64 * 1024 * 1024
 into the VNF's namespace can write a record, of which a few bytes stand for gigabytes."""
 
 DAMAGED = (
-    *(AttributeError, LookupError, TypeError, ValueError),
+    *(ArithmeticError, AttributeError, LookupError, TypeError, ValueError),
     *(EOFError, OSError, RecursionError, zlib.error),
 )
 """What the reading of a record may raise that somebody else wrote."""

@@ -131,7 +131,7 @@ class GoBack(Goal):
         self._first = _first(self._read(), revision)
 
     def _read(self) -> tuple[Revision, ...]:
-        return History(self._cluster, self.namespace, self.instance_id).read()
+        return History(self._cluster, self.namespace, self.instance_id).read(whole=True)
 
     def digest(self) -> str:
         """See Goal: it names the first operation that is undone."""

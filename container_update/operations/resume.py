@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from container_update.cluster.execution.operation import Described, Operation
+from container_update.cluster.history.schemas import CONTEXT
 from container_update.cluster.record import Record
 from container_update.cluster.retry import RetryingCluster
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
-from container_update.model.errors import PackageError
+from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
 from container_update.model.objects import ObjectKey
 from container_update.model.operation import Status
 from container_update.model.options import Options
@@ -67,7 +68,13 @@ def resume(  # noqa: PLR0913
     if record is None or not record.context:
         recovered = instance.recover(cancel=cancel, described=described)
         return _of_something(instance, recovered)
-    context = record.context
+    context = dict(record.context)
+    if (wrong := CONTEXT.first_violation(context)) is not None:
+        raise ContainerUpdateError(
+            f"{instance.journal.key}: the journal is damaged: {wrong}: undo the operation, "
+            "for which this is not needed",
+            next_step=NextStep.RESUME_OR_ROLLBACK,
+        )
     def_files, one_namespace = tuple(context["defFiles"]), context["oneNamespace"]
     target = KubernetesTarget(cluster, namespace, def_files, cluster.access, one_namespace)
     request = ChangeRequest.of(context["request"], target.vim_type)

@@ -9,7 +9,8 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from container_update.cluster.history.revision import object_key, texts
+from container_update.cluster.history import schemas
+from container_update.cluster.history.revision import object_key
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, Source
 from container_update.model.packing import DAMAGED, packed, unpacked
@@ -103,16 +104,18 @@ class InstanceRecord:
 
     @classmethod
     def _of(cls, values: Json) -> InstanceRecord:
-        entries, package = values["manifests"], values["package"]
+        schemas.refuse_other(schemas.INSTANCE, values)
+        entries, package = values["manifests"], values.get("package")
         vdus = dict(values["vdus"])
-        texts((*vdus, *vdus.values(), *(package or {}).values()))
+        for key, _, _, body in entries:
+            schemas.refuse_other_object(object_key(key), body)
         return cls(
             package and PackageIdentity(**package),
             tuple(
-                Manifest(object_key(key), dict(body or {}), Source(texts([path])[0], int(line)))
+                Manifest(object_key(key), dict(body or {}), Source(path, line))
                 for key, path, line, body in entries
             ),
-            texts(values["defFiles"]),
+            tuple(values["defFiles"]),
             vdus,
             all(body is not None for *_, body in entries),
         )

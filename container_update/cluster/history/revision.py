@@ -15,6 +15,7 @@ from dataclasses import asdict, astuple, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from container_update.cluster.history import schemas
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.packing import DAMAGED, packed, unpacked
@@ -175,7 +176,9 @@ def decode(data: Mapping[str, bytes]) -> Revision:
 
 
 def _decoded(values: Json, data: Mapping[str, bytes]) -> Revision:
+    schemas.refuse_other(schemas.SUMMARY, values)
     payload = unpacked(data[_CONTENT]) if values["isKept"] else {}
+    schemas.refuse_other(schemas.CONTENT, payload)
     operation, started, ended, cause = texts(values[name] for name in _TEXTS)
     for moment in (started, ended):
         datetime.fromisoformat(moment)
@@ -202,6 +205,7 @@ def checked_step(values: Mapping[str, Any]) -> ObjectStep:
 
     :raises: one of :data:`DAMAGED`.
     """
+    schemas.refuse_other_step(values)
     object_key(values["key"])
     return step_from_dict(values)
 

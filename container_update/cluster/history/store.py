@@ -18,7 +18,7 @@ from container_update.cluster.history.revision import Result, Revision
 from container_update.cluster.journal_secret import INSTANCE_ANNOTATION, KEPT
 from container_update.cluster.signature import is_signed, signed
 from container_update.model.cluster import Cluster
-from container_update.model.errors import ClusterError
+from container_update.model.errors import ClusterError, PlanError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.operation import name_of
 
@@ -47,15 +47,23 @@ class History:
     namespace: str
     instance_id: str | None
 
-    def read(self) -> tuple[Revision, ...]:
+    def read(self, *, whole: bool = False) -> tuple[Revision, ...]:
         """Return all revisions that are kept, the newest first.
 
-        One that cannot be read, or is not signed, is left out, with a warning.
+        One that is not signed with the key of this host is left out, with a warning.
 
+        :param whole: refuse one that cannot be read; else it is left out, with a warning.
         :raises ClusterError: the account may not list Secrets.
+        :raises PlanError: names the Secret that cannot be read.
         """
-        bodies = [body for body in self._bodies() if self._is_believed(body)]
-        return tuple(revision for body in bodies if (revision := _decoded(body)) is not None)
+        decode = _decode if whole else _decoded
+        return tuple(
+            revision for body in self._believed() if (revision := decode(body)) is not None
+        )
+
+    def _believed(self) -> Iterator[Json]:
+        """Yield the Secrets of this instance that are believed, the newest revision first."""
+        return (body for body in self._bodies() if self._is_believed(body))
 
     def _is_believed(self, body: Json) -> bool:
         if not self.cluster.journal_key or is_signed(body, self.cluster.journal_key):
@@ -70,10 +78,19 @@ class History:
     def instance(self) -> InstanceRecord | None:
         """Return what the instance runs from; None where that is not kept.
 
+        An older revision must not stand for a newer one that cannot be read.
+
         :raises ClusterError: the account may not list Secrets.
+        :raises PlanError: names the Secret that says so and cannot be read.
         """
-        newest = next((each for each in self.read() if each.result is Result.DONE), None)
-        return None if newest is None else led_to(newest)
+        for body in self._believed():
+            revision = _decode(body)
+            if revision.result is Result.DONE:
+                try:
+                    return InstanceRecord.decode(revision.instance) if revision.instance else None
+                except ValueError as error:
+                    raise _unreadable(body, error) from error
+        return None
 
     def keep(self, revision: Revision, limit: int) -> Kept | None:
         """Keep a revision under the next number, and delete those beyond the limit.
@@ -203,13 +220,34 @@ def _is_done(body: Json) -> bool:
     return found is not None and found.result is Result.DONE
 
 
-def _decoded(body: Json) -> Revision | None:
+def _decode(body: Json) -> Revision:
+    """Return the revision in a Secret.
+
+    :raises PlanError: there is none in it.
+    """
     try:
         data = {name: base64.b64decode(value) for name, value in (body.get("data") or {}).items()}
         return revisions.decode(data)
     except ValueError as error:
-        LOG.warning("%s %s", ObjectKey.of(body), error)
+        raise _unreadable(body, error) from error
+
+
+def _decoded(body: Json) -> Revision | None:
+    """Return the revision in a Secret; None, with a warning, where there is none in it."""
+    try:
+        return _decode(body)
+    except PlanError as error:
+        LOG.warning("%s", error)
         return None
+
+
+def _unreadable(body: Json, error: ValueError) -> PlanError:
+    key = ObjectKey.of(body)
+    return PlanError(
+        f"{key} of the history {error}: what the operation did, and what the VNF runs from since,"
+        f" is not known: delete it (kubectl delete secret {key.name} -n {key.namespace}), and name"
+        " the old package too"
+    )
 
 
 def led_to(revision: Revision) -> InstanceRecord | None:

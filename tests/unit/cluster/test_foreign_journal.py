@@ -15,7 +15,7 @@ from container_update.cluster.history import revision as revisions
 from container_update.cluster.history.store import History
 from container_update.cluster.journal import Journal
 from container_update.cluster.journal_secret import digest
-from container_update.model.errors import ContainerUpdateError
+from container_update.model.errors import ContainerUpdateError, PlanError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.packing import MAX_BYTES
 from tests.unit.fakes import FakeCluster
@@ -28,7 +28,7 @@ STEP: Json = {
     "reasons": [],
     "images": {},
     "before": None,
-    "content": {},
+    "content": {"metadata": {"name": "cm"}},
 }
 RECORD: Json = {
     "format": 4,
@@ -239,3 +239,25 @@ def test_a_revision_with_another_content_is_left_out(
     (read,) = History(cluster, "ns", "i").read()
     assert read.number == 1
     assert "Secret ns/container-update-i.v2 " in caplog.text
+
+
+@pytest.mark.parametrize("data", REVISIONS.values(), ids=REVISIONS)
+def test_an_older_revision_does_not_stand_for_one_that_cannot_be_read(
+    data: dict[str, bytes],
+) -> None:
+    cluster = FakeCluster()
+    cluster.put(secret("container-update-i.v1", "revision", revision()))
+    history = History(cluster, "ns", "i")
+    assert history.instance() is None, "this one keeps nothing of it"
+    cluster.put(secret("container-update-i.v2", "revision", data))
+    for read in (history.instance, lambda: history.read(whole=True)):
+        with pytest.raises(PlanError, match=r"^Secret ns/container-update-i\.v2 .*kubectl delete"):
+            read()
+
+
+def test_a_record_of_the_instance_that_cannot_be_read_names_its_secret() -> None:
+    cluster = FakeCluster()
+    data = {**revision(), "instance": b"x"}
+    cluster.put(secret("container-update-i.v1", "revision", data))
+    with pytest.raises(PlanError, match=r"^Secret ns/container-update-i\.v1 .*is damaged"):
+        History(cluster, "ns", "i").instance()

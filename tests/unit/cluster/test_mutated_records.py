@@ -1,0 +1,172 @@
+"""A journal, a revision or an instance's record with something wrong in it is an error that names
+its Secret, or one that an undo can work with: nothing between."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from container_update.cluster.history import revision as revisions
+from container_update.cluster.history.instance_record import InstanceRecord
+from container_update.model.errors import ContainerUpdateError
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.plan import Action
+from container_update.planning.steps import (
+    ConfigStep,
+    ManifestStep,
+    ObjectStep,
+    PodsStep,
+    RestartStep,
+    ScaleStep,
+)
+from container_update.planning.steps.codec import step_to_dict
+from tests import mutations
+from tests.unit.cluster.test_foreign_journal import KEY, RECORD, SUMMARY, journal_of
+
+KINDS = (
+    *("dropped", "null", "infinity", "true", "a text"),
+    *("a list of a number", "a mapping", "depth"),
+)
+PACKAGE = {"source": "a.zip", "product": "upf", "version": "1", "sha256": "0"}
+ORIGIN = {"kind": "update", "user": "u", "host": "h", "packages": [PACKAGE], "undoes": None}
+SERVICE = ObjectKey("", "Service", "ns", "x")
+CM = {"group": "", "kind": "ConfigMap", "namespace": "ns", "name": "cm"}
+
+
+def body(kind: str, **more: Any) -> Json:
+    version = "v1" if kind in ("ConfigMap", "Secret", "Service") else "apps/v1"
+    metadata = {"name": "x", "namespace": "ns", "uid": "u", "labels": {"a": "b"}}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **more}
+
+
+def workload() -> Json:
+    template = {
+        "metadata": {
+            "labels": {"app": "w"},
+            "annotations": {"container-update/config-digest": "d"},
+        },
+        "spec": {"containers": [{"name": "main", "image": "app:1"}]},
+    }
+    selector = {"matchLabels": {"app": "w"}}
+    return body("Deployment", spec={"replicas": 2, "selector": selector, "template": template})
+
+
+def steps() -> list[ObjectStep]:
+    config, deployment = (
+        ObjectKey("", "ConfigMap", "ns", "x"),
+        ObjectKey("apps", "Deployment", "ns", "x"),
+    )
+    service = body("Service", spec={"selector": {"app": "w"}, "ports": [{"port": 80}]})
+    before = body("ConfigMap", data={"k": "old", "gone": "x"})
+    return [
+        ConfigStep(
+            config,
+            Action.REPLACE,
+            before,
+            body("ConfigMap", data={"k": "new"}),
+            removed=("gone",),
+            dropped=(("labels", "a"),),
+        ),
+        RestartStep(deployment, Action.ROLL, workload(), images={"main": "app:2"}, digest="e"),
+        ManifestStep(
+            ObjectKey("", "Service", "ns", "x"),
+            Action.REPLACE,
+            service,
+            content=service,
+            mends=True,
+        ),
+        ManifestStep(deployment, Action.REPLACE, workload(), content=workload(), digest="e"),
+        ScaleStep(deployment, Action.SCALE, workload(), replicas=3),
+        PodsStep(deployment, Action.REPLACE_PODS, workload(), pods=(("pod", "uid"),)),
+    ]
+
+
+STEPS = [json.loads(json.dumps(step_to_dict(step))) for step in steps()]
+JOURNAL: Json = {
+    **RECORD,
+    "steps": STEPS,
+    "podsBefore": [[CM, ["uid"]]],
+    "origin": ORIGIN,
+    "objects": [CM],
+    "instance": "",
+    "defFiles": ["a.yaml"],
+}
+CONTENT: Json = {"steps": STEPS, "objects": [CM], "defFiles": ["a.yaml"]}
+INSTANCE: Json = {
+    "format": 1,
+    "package": PACKAGE,
+    "manifests": [[CM, "a.yaml", 1, body("ConfigMap", data={"k": "v"})]],
+    "defFiles": ["a.yaml"],
+    "vdus": {"VDU1": "x"},
+}
+
+
+def every(value: Any) -> Iterator[Any]:
+    """Yield the value with each of its places mutated in each way."""
+    for path in mutations.places(value):
+        for what in KINDS:
+            yield mutations.mutated(value, (path, what))
+
+
+def packed(value: Any) -> bytes:
+    return gzip.compress(json.dumps(value).encode(), compresslevel=1)
+
+
+def use(found: tuple[ObjectStep, ...]) -> None:
+    """Ask the steps what an undo asks."""
+    lives = [step.before for step in steps()]
+    for step, live in zip(found, lives, strict=False):
+        if step.before is None or live is None or step.action is Action.DELETE:
+            continue
+        if isinstance(step, ManifestStep) and step.content is None:
+            continue
+        step.desired(live)
+        step.restored(live)
+        for ask in (step.is_applied, step.is_restored, step.is_own, step.has_traces):
+            ask(live)
+        with contextlib.suppress(KeyError):  # without a uid it is another object
+            step.is_untouched(live)
+
+
+def test_a_journal_with_something_wrong_in_it_is_an_error_or_of_use() -> None:
+    record = journal_of(packed(JOURNAL)).read()
+    assert record is not None
+    use(record.steps)
+    for mutated in every(JOURNAL):
+        found = read(mutated)
+        if isinstance(found, str):
+            assert found.startswith((f"{KEY}: the journal is damaged", "the journal has format"))
+        else:
+            use(found)
+
+
+def read(mutated: Any) -> tuple[ObjectStep, ...] | str:
+    """Return the steps of a journal, or the error that it is."""
+    try:
+        record = journal_of(packed(mutated)).read()
+    except ContainerUpdateError as error:
+        return str(error)
+    return record.steps if record else "no journal"
+
+
+@pytest.mark.parametrize("part", ["summary", "content"])
+def test_a_revision_with_something_wrong_in_it_is_an_error_or_of_use(part: str) -> None:
+    right = {"summary": {**SUMMARY, "origin": ORIGIN}, "content": CONTENT}
+    for mutated in (right[part], *every(right[part])):
+        data = {**right, part: mutated}
+        sent = {"summary": json.dumps(data["summary"]).encode(), "content": packed(data["content"])}
+        with contextlib.suppress(ValueError):
+            use(revisions.decode(sent).steps)
+
+
+def test_a_record_of_an_instance_with_something_wrong_in_it_is_an_error_or_of_use() -> None:
+    for mutated in (INSTANCE, *every(INSTANCE)):
+        with contextlib.suppress(ValueError):
+            record = InstanceRecord.decode(packed(mutated))
+            assert sum(map(len, record.by_path.values())) == len(record.manifests)
+            assert all(str(manifest.body) for manifest in record.manifests)
