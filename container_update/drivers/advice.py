@@ -38,7 +38,8 @@ SOL003_SENTENCES: Mapping[NextStep, str] = {
     NextStep.FIX_AND_ROLLBACK: "Fix what is named here, then go back: {rollback}",
     NextStep.RESUME_OR_ROLLBACK: "Finish it: {retry}; or go back: {rollback}",
     NextStep.RESUME: "It can only be finished: {retry}",
-    NextStep.NAME_PACKAGES: "Delete the Secret if nobody of yours has written it, then try again: {again}",
+    NextStep.NAME_PACKAGES: "Delete the Secret if nobody of yours has written it, then try again: "
+    "{again}",
     NextStep.CHECK_STATUS: "See whether another operation of this VNF runs; if none does, finish "
     "it: {retry}; or go back: {rollback}",
 }
