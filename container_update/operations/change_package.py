@@ -19,7 +19,7 @@ from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Note, Plan
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.records.vnf_records import Records
-from container_update.operations.scripts import coordination
+from container_update.operations.scripts import coordination, located
 from container_update.operations.scripts.coordination import Coordination, CoordinationError
 from container_update.operations.scripts.report import Listener, ScriptReport
 from container_update.operations.strategies import strategy
@@ -190,9 +190,9 @@ def _carry_out(chosen: Strategy, scripts: Coordination) -> None:
     """Run all phases; each one finds by itself what an interrupted run has done already."""
     try:
         chosen.prepare()
-        scripts.run(coordination.NEW, chosen)
+        scripts.run(located.NEW, chosen)
         chosen.switch_over()
-        scripts.run(coordination.OLD, chosen)
+        scripts.run(located.OLD, chosen)
         chosen.finish()
     except (ClusterError, CoordinationError, PackageError) as error:
         chosen.undo(str(error))  # a ClusterError: a milestone could not be kept

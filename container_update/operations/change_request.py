@@ -38,7 +38,7 @@ class ScriptName:
     """A coordination script as the request names it."""
 
     path: str
-    """In the new package."""
+    """In the package of its VNF, else in the other one."""
     class_name: str | None = None
     """The class in it to be used; None: the script runs as it is."""
 

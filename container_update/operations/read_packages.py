@@ -12,8 +12,9 @@ from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, PackageError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.options import Options
-from container_update.model.requests import UpdateRequest
+from container_update.model.requests import DEF_FILES, UpdateRequest
 from container_update.operations.change_request import ChangeRequest
+from container_update.operations.scripts.located import NEW, OLD, package_with_script
 from container_update.operations.strategies.strategy import ChangeJob
 from container_update.package import csar, fetch
 from container_update.package.identity import identities_of
@@ -45,7 +46,7 @@ def read_packages(
             before = opened.enter_context(csar.open_package(job.old, options=options))
         packages = _paired(request, placing, before, after)
         packages = replace(packages, identities=identities_of(before, after)())
-        check_new_package(request, after)
+        check_packages(request, after, before if isinstance(before, csar.Csar) else None)
     _refuse_unknown_vdus(request, packages)
     return packages
 
@@ -173,19 +174,31 @@ def placed(manifest: Manifest, request: UpdateRequest | Placing) -> Manifest:
     return replace(manifest, key=replace(manifest.key, namespace=request.namespace))
 
 
-def check_new_package(request: ChangeRequest, package: csar.Csar) -> None:
-    """Check that the new package is the one of the request and has its scripts.
+def check_packages(request: ChangeRequest, new: csar.Csar, old: csar.Csar | None) -> None:
+    """Check that the new package is the one of the request, and that its files are there.
 
-    :raises PackageError: it is another one, or has not.
+    :param old: None where it is not at hand.
+    :raises PackageError: it is another one, or a script or a def-file is in neither.
     """
-    if package.vnfd_id and package.vnfd_id != request.vnfd_id:
+    if new.vnfd_id and new.vnfd_id != request.vnfd_id:
         raise PackageError(
-            f"vnfdId: expected {package.vnfd_id}, which the VNFD in {package.source} has, found "
+            f"vnfdId: expected {new.vnfd_id}, which the VNFD in {new.source} has, found "
             f"{request.vnfd_id}: this is not the package that the request asks for"
         )
-    for script in (request.coordinate_old, request.coordinate_new):
-        if script is not None:
-            package.read(script.path)
+    packages = {NEW: new, OLD: old} if old else {NEW: new}
+    for which in (OLD, NEW):
+        package_with_script(request, which, packages)
+    check_listed(f"additionalParams.{DEF_FILES}", request.def_files, new)
+
+
+def check_listed(attribute: str, paths: Iterable[str], package: csar.Csar) -> None:
+    """Raise PackageError unless a package has the files that a request lists."""
+    for path in paths:
+        if not package.has(path):
+            raise PackageError(
+                f"{attribute}: {path} in {package.source}: no such file: correct the path, or add "
+                "the file to the package"
+            )
 
 
 def _refuse_unknown_vdus(request: ChangeRequest, packages: Packages) -> None:

@@ -23,7 +23,7 @@ from container_update.operations.change_package import coordination_of, resume_c
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.checks.namespaces import refuse_if_known_missing
 from container_update.operations.read_packages import described_by
-from container_update.operations.scripts.coordination import NEW, OLD
+from container_update.operations.scripts.located import NEW, OLD
 from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategies.strategy import ChangeJob
 from container_update.package import csar

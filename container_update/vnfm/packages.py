@@ -75,7 +75,7 @@ def hidden_parameters(
 ) -> frozenset[str]:
     """Return the hidden parameters of a VNF's Heat templates; none where it has no templates."""
     try:
-        with opened(service, _with_vnfd(session, vnfd_id)) as files:
+        with opened(service, with_vnfd(session, vnfd_id)) as files:
             return hot_files.base_hot(files, flavour_id).hidden
     except PackageError:
         return frozenset()
@@ -83,11 +83,11 @@ def hidden_parameters(
 
 def flavours(service: ServiceContext, session: Session, vnfd_id: str) -> Sequence[Flavour]:
     """Return the deployment flavours of an onboarded package; none if its VNFD has none."""
-    with opened(service, _with_vnfd(session, vnfd_id)) as files:
+    with opened(service, with_vnfd(session, vnfd_id)) as files:
         return files.flavours
 
 
-def _with_vnfd(session: Session, vnfd_id: str) -> Package:
+def with_vnfd(session: Session, vnfd_id: str) -> Package:
     """Return the onboarded package of an instance's VNFD."""
     return session.scalars(select(Package).where(Package.vnfd_id == vnfd_id)).one()
 

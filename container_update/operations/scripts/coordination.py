@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.options import Options
 from container_update.operations.change_request import ScriptName, secrets_in
+from container_update.operations.scripts.located import NEW, OLD, package_with_script
 from container_update.operations.scripts.process import Script
 from container_update.operations.scripts.report import Listener, ScriptReport, ScriptRun
 from container_update.operations.scripts.script_input import script_input
@@ -29,8 +30,6 @@ from container_update.operations.strategies.strategy import ChangeJob, Strategy,
 from container_update.package import archive, csar
 
 LOG = logging.getLogger(__name__)
-
-NEW, OLD = "new", "old"
 
 _BIGGEST_COPY = 16 * 1024 * 1024
 """The most bytes of a file that is copied for a script; container images are bigger."""
@@ -125,15 +124,13 @@ class Coordination:
             LOG.exception("%s: it cannot be reported; the operation goes on", run.title)
 
     def _run_in_copy(self, script: ScriptName, which: str, vdu: VduChange) -> ScriptReport:
-        """Run a script in a copy of the package.
+        """Run a script in a copy of the package that has it.
 
         :raises PackageError: the script is not the one that the package's metadata lists.
         """
         with tempfile.TemporaryDirectory(prefix="container-update-script-") as name:
             copy = Path(name) / "package"
-            with csar.open_package(self.job.new, options=self.job.options) as package:
-                package.read(script.path)
-            _copy_package(self.job.new, copy, self.job.options)
+            _copy_package(self._package_of(which), copy, self.job.options)
             started = time.monotonic()
             values = script_input(self.job, which, vdu, copy, self.access)
             with Script(script, copy, values) as process:
@@ -146,6 +143,19 @@ class Coordination:
                 seconds=time.monotonic() - started,
                 output=self._without_secrets(process.output()),
             )
+
+    def _package_of(self, which: str) -> str:
+        """Return the package that has a script, whose hash is right."""
+        job = self.job
+        sources = {NEW: job.new, **({OLD: job.old} if job.old else {})}
+        with ExitStack() as stack:
+            opened = {
+                name: stack.enter_context(csar.open_package(source, options=job.options))
+                for name, source in sources.items()
+            }
+            package = package_with_script(job.request, which, opened)
+            assert package is not None, "it is asked for where the request has a script"
+            return package.source
 
     def _wait(self, process: Script, deadline: float) -> int | None:
         while time.monotonic() < deadline and not self.cancel:

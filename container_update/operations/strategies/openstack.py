@@ -22,7 +22,7 @@ from container_update.model.outcome import Event, Outcome, Progress, StepResult
 from container_update.model.plan import Action, Plan
 from container_update.model.requests import PackageIdentity
 from container_update.operations.progress import log_remarks
-from container_update.operations.read_packages import check_new_package
+from container_update.operations.read_packages import check_packages
 from container_update.operations.records import stack_records
 from container_update.operations.records.vnf_records import Records
 from container_update.operations.request_schema import (
@@ -107,8 +107,11 @@ class OpenStackStrategy(Strategy):
     def packages(self) -> Packages:
         """Both packages, read when they are first needed."""
         job, request, target = self.job, self.job.request, self.target
-        with csar.open_package(job.new, options=job.options) as new:
-            check_new_package(request, new)
+        with (
+            csar.open_package(job.new, options=job.options) as new,
+            csar.open_package(job.old, options=job.options) as old,
+        ):
+            check_packages(request, new, old)
             request.check_vdus(new.vdus(target.flavour_id), target.vim_type)
         vdu_ids = tuple(vdu.vdu_id for vdu in request.vdu_params)
         return read_packages(

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.read_packages import check_new_package
+from container_update.operations.read_packages import check_packages
 from container_update.vnfm import instances, packages, vims
 from container_update.vnfm.lcm import heal, levels
 from container_update.vnfm.problems import ProblemError
@@ -105,8 +105,9 @@ def check_change(
     package = packages.of_vnfd(session, change.vnfd_id)
     info = instance.body.get("instantiatedVnfInfo") or {}
     flavour_id = info.get("flavourId") if vims.kind_of(vim) == vims.OPENSTACK else None
-    with packages.opened(service, package) as new:
-        check_new_package(change, new)
+    running = packages.with_vnfd(session, instance.vnfd_id)
+    with packages.opened(service, package) as new, packages.opened(service, running) as old:
+        check_packages(change, new, old)
         change.check_vdus(new.vdus(flavour_id), vim["vimType"])
 
 

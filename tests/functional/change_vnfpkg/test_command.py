@@ -64,6 +64,15 @@ def test_plan_steps_scripts_and_sum_are_shown_in_this_order(site: KubernetesCont
     assert change(site)[0] == 2
 
 
+def test_the_old_vnfs_script_is_run_from_the_old_package(site: KubernetesContractSite) -> None:
+    scripts = {"Scripts/old.py": "print('the old package says yes')"}
+    old = site.package(replace(V1, scripts=scripts))
+    kind = ["--upgrade-type", "blue-green", "--coordinate-old", "Scripts/old.py"]
+    status, text = run(site, "change-vnfpkg", old, site.package(V2), *kind)
+    assert status == 0
+    assert "the old package says yes" in text
+
+
 def test_the_command_that_goes_back_does(site: KubernetesContractSite) -> None:
     status, text = change(site, V2, "--vdu", "VDU1", "--vdu", "VDU2")
     assert status == 0

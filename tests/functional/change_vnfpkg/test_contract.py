@@ -6,6 +6,7 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from container_update.model.errors import (
 )
 from container_update.model.outcome import StepResult
 from container_update.model.plan import Plan
+from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import (
     BROKEN,
     PLAIN,
@@ -225,6 +227,42 @@ def test_scripts_run_for_each_vdu_and_get_its_context(site: ContractSite) -> Non
     assert {report.status for report in changed.scripts} == {0}
 
 
+FROM_OLD, FROM_NEW = "print('the old package')", "print('the new package')"
+
+
+@pytest.mark.parametrize(
+    ("in_old", "in_new", "found"),
+    [
+        ({"Scripts/old.py": FROM_OLD}, {"Scripts/new.py": FROM_NEW}, "own"),
+        ({"Scripts/new.py": FROM_OLD}, {"Scripts/old.py": FROM_NEW}, "other"),
+        (scripts(FROM_OLD, FROM_OLD), scripts(FROM_NEW, FROM_NEW), "own"),
+    ],
+)
+def test_a_script_is_run_from_its_own_vnfs_package_or_else_from_the_other_one(
+    site: ContractSite, in_old: dict[str, str], in_new: dict[str, str], found: str
+) -> None:
+    site.instantiate(replace(V1, scripts=in_old))
+    reports = site.change(replace(V2, scripts=in_new), Arguments(SCRIPT_PARAMS)).scripts
+    assert {report.which for report in reports} == set(script_roles(site))
+    other = {"old": "new", "new": "old"}
+    for report in reports:
+        package = report.which if found == "own" else other[report.which]
+        assert report.output.strip() == f"the {package} package"
+
+
+def test_the_old_packages_script_runs_when_a_change_in_place_is_undone(
+    site: ContractSite, tmp_path: Path
+) -> None:
+    if isinstance(site, KubernetesContractSite) or not site.in_place:
+        pytest.skip("this change runs the old VNF's script forwards, or not at all")
+    told = tmp_path / "told"
+    tells = f"open({str(told)!r}, 'a').write('old')"
+    site.instantiate(replace(V1, scripts={"Scripts/old.py": tells}))
+    with pytest.raises(UpdateFailedError):
+        site.change(replace(V2, scripts={"Scripts/new.py": FAILS}), Arguments(SCRIPT_PARAMS))
+    assert told.read_text() == "old"
+
+
 def test_a_script_can_be_called_by_the_name_of_its_class(site: ContractSite) -> None:
     site.instantiate(V1)
     params = {**SCRIPT_PARAMS, "lcm-operation-coordinate-new-vnf-class": "Coordinate"}
@@ -426,6 +464,7 @@ def test_a_second_change_of_the_same_instance_is_refused_meanwhile(site: Contrac
         ({"upgrade_type": "Big-Bang"}, {}, "additionalParams.upgrade_type"),
         ({"vdu_params": [{"vdu_id": "VDU9"}]}, {}, r"vdu_params\[0\].vdu_id.*VDU9"),
         ({"lcm-operation-coordinate-new-vnf": "Scripts/none.py"}, {}, "Scripts/none.py"),
+        ({"lcm-operation-coordinate-old-vnf": "Scripts/none.py"}, {}, "coordinate-old-vnf: .*none"),
         ({"lcm-operation-coordinate-new-vnf": "../x.py"}, {}, "coordinate-new-vnf: .*x.py"),
         ({}, {"vnfdId": "another"}, "vnfdId: expected vnfd-v2"),
         ({}, {"extVirtualLinks": []}, "extVirtualLinks"),
@@ -437,6 +476,23 @@ def test_a_wrong_request_names_its_attribute_and_nothing_is_written(
     site.instantiate(V1)
     with pytest.raises(PackageError, match=attribute):
         site.change(V2, Arguments(params, body))
+    assert site.is_at("v1")
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("class Other: ...", "expected the class Coordinate, found Other"),
+        ("class Coordinate(:", "expected a Python file"),
+    ],
+)
+def test_a_script_without_its_class_is_refused_and_nothing_is_written(
+    site: ContractSite, script: str, message: str
+) -> None:
+    site.instantiate(V1)
+    params = {**SCRIPT_PARAMS, "lcm-operation-coordinate-new-vnf-class": "Coordinate"}
+    with pytest.raises(PackageError, match=message):
+        site.change(replace(V2, scripts=scripts(script)), Arguments(params))
     assert site.is_at("v1")
 
 
