@@ -29,8 +29,8 @@ Values = Mapping[str, Any]
 
 BLUE_GREEN = "Blue-Green"
 
-_UNSUPPORTED = frozenset({"extVirtualLinks", "extManagedVirtualLinks"})
-"""Of SOL003, but not supported by the specification."""
+LINKS = ("extVirtualLinks", "extManagedVirtualLinks")
+"""The attributes for networks that somebody else manages; for VNFs in an OpenStack."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,6 @@ class ChangeRequest:
         :param vim_type: where the VNF runs; the upgrade type has to be one for it. None: for any.
         :raises PackageError: an attribute is missing or wrong; the message names it by its path.
         """
-        for name in body if isinstance(body, Mapping) else ():
-            if name in _UNSUPPORTED:
-                raise PackageError(f"{name}: is not supported, leave it out of the request")
         given = _with_cp_names(body)
         check(given, CHANGE_REQUEST)
         assert isinstance(body, Mapping), "as the schema says"
@@ -118,6 +115,12 @@ class ChangeRequest:
             request.check_vim(vim_type)
         return request
 
+    @property
+    def nfv(self) -> Values:
+        """What the request gives for the parameter ``nfv`` of Heat templates."""
+        given = (self.body.get("additionalParams") or {}).get("nfv")
+        return given if isinstance(given, Mapping) else {}
+
     def script(self, which: str) -> ScriptName | None:
         """Return the script of the 'new' or 'old' VNF."""
         return self.coordinate_new if which == "new" else self.coordinate_old
@@ -135,6 +138,11 @@ class ChangeRequest:
         :raises PackageError: an attribute is missing.
         """
         if upgrade_types.kind_of_vim(vim_type) != "openstack":
+            for name in LINKS:
+                if self.body.get(name):
+                    raise PackageError(
+                        f"{name}: is for VNFs in an OpenStack only: leave it out of the request"
+                    )
             return
         if not self.vdu_params:
             raise PackageError(

@@ -84,9 +84,14 @@ def read_package(package: str, placing: Placing, options: Options) -> Packages:
     :raises PackageError: it is wrong.
     """
     with csar.open_package(package, options=options) as opened:
-        by_path = described_in(opened, placing)
-        objects, vdus = match.index(by_path), dict(opened.vdus())
-        return Packages(objects, objects, vdus, vdus, opened.vnfd_id, tuple(by_path))
+        return packages_of(opened, placing)
+
+
+def packages_of(package: csar.Csar, placing: Placing) -> Packages:
+    """Return what an opened package has, as :func:`read_package` does."""
+    by_path = described_in(package, placing)
+    objects, vdus = match.index(by_path), dict(package.vdus())
+    return Packages(objects, objects, vdus, vdus, package.vnfd_id, tuple(by_path))
 
 
 def described_in(package: csar.Csar, placing: Placing) -> dict[str, tuple[Manifest, ...]]:

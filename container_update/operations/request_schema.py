@@ -139,6 +139,12 @@ _DEF_FILES: Json = {
     "items": _text("a path in the package, or a URL", maxLength=2048),
 }
 
+_LINKS: Json = {
+    "type": ["array", "null"],
+    "description": "a list of virtual links, each a JSON object with the id of its network",
+    "items": {**_OBJECT, "description": "a JSON object: a virtual link"},
+}
+
 INSTANTIATE_PARAMS: Json = {
     "type": "object",
     "description": "a JSON object; besides, parameters of a stack's templates",
@@ -160,7 +166,7 @@ _PARAMS: Json = {
         ),
         COORDINATE_NEW: _or_null(_text("text: the path of a script in the new package")),
         f"{COORDINATE_NEW}-class": _or_null(_text("text: the name of a class in that script")),
-        COORDINATE_OLD: _or_null(_text("text: the path of a script in the new package")),
+        COORDINATE_OLD: _or_null(_text("text: the path of a script in the old package")),
         f"{COORDINATE_OLD}-class": _or_null(_text("text: the name of a class in that script")),
         "vdu_params": {
             "description": "a list of VDUs to change, or one; without, all of them; a VNF in an "
@@ -196,6 +202,8 @@ CHANGE_REQUEST: Json = {
         "vimConnectionInfo": _or_null(
             {**_OBJECT, "additionalProperties": _or_null(VIM_CONNECTION)}
         ),
+        "extVirtualLinks": _LINKS,
+        "extManagedVirtualLinks": _LINKS,
         "extensions": _or_null(_OBJECT),
         "vnfConfigurableProperties": _or_null(_OBJECT),
     },

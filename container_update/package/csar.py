@@ -242,7 +242,7 @@ class Csar:
     def vdus(self, flavour_id: str | None = None) -> Mapping[str, str]:
         """Return the name of each VDU's workload (the node's ``properties.name``), by VDU id.
 
-        :param flavour_id: the deployment flavour; None: all flavours.
+        :param flavour_id: the deployment flavour; None: all that the VNFD imports.
         :raises PackageError: toscaparser does not accept the VNFD, it has no such flavour, or two
             flavours give a VDU different names.
         """
@@ -263,6 +263,13 @@ class Csar:
             return ()
         return vnfd.flavours(self.definitions, self.options)
 
+    @property
+    def imported_flavours(self) -> Sequence[Flavour]:
+        """Those that the VNFD imports, if it imports any: they stand for the VNF where a request
+        names no flavour. Others are only in its folder."""
+        imported = [each for each in self.flavours if each.path in self.definitions.imported]
+        return imported or self.flavours
+
     @cached_property
     def definitions(self) -> Definitions:
         """The files of the VNFD, which the package must have."""
@@ -276,14 +283,14 @@ class Csar:
     def interface_scripts(self, flavour_id: str | None = None) -> Mapping[str, InterfaceScript]:
         """Return the script of each operation, by the operation's name.
 
-        :param flavour_id: the deployment flavour; None: all flavours.
+        :param flavour_id: the deployment flavour; None: all that the VNFD imports.
         """
         flavours = self._flavours_with(flavour_id)
         return {name: script for flavour in flavours for name, script in flavour.scripts.items()}
 
     def _flavours_with(self, flavour_id: str | None) -> Sequence[Flavour]:
         if flavour_id is None or not self.flavours:
-            return self.flavours
+            return self.imported_flavours
         flavours = [flavour for flavour in self.flavours if flavour.id == flavour_id]
         if not flavours:
             known = ", ".join(flavour.id for flavour in self.flavours)

@@ -211,11 +211,12 @@ def with_dependencies(template: Mapping[str, Any], names: set[str]) -> set[str]:
     while queue:
         name = queue.pop()
         closure.add(name)
-        queue |= (_references(template["resources"][name]) & set(template["resources"])) - closure
+        queue |= (references(template["resources"][name]) & set(template["resources"])) - closure
     return closure
 
 
-def _references(definition: Json) -> set[str]:
+def references(definition: Json) -> set[str]:
+    """Return the names of the resources that a resource depends on."""
     explicit = definition.get("depends_on") or []
     named = [explicit] if isinstance(explicit, str) else explicit
     for function, argument in calls(definition.get("properties") or {}):
@@ -337,6 +338,15 @@ def bind(value: Any, parameters: Mapping[str, Any]) -> Any:
     if isinstance(value, list):
         return [bind(inner, parameters) for inner in value]
     return value
+
+
+def with_ids(value: Any, ids: Mapping[str, str | None]) -> Any:
+    """Return the value with each ``get_resource`` of a resource that has an id replaced by it."""
+    if isinstance(value, dict):
+        if set(value) == {"get_resource"} and ids.get(value["get_resource"]):
+            return ids[value["get_resource"]]
+        return {key: with_ids(inner, ids) for key, inner in value.items()}
+    return [with_ids(inner, ids) for inner in value] if isinstance(value, list) else value
 
 
 def is_literal(value: Any) -> bool:

@@ -57,6 +57,7 @@ Value = TypeVar("Value")
 _MOST_IMPORTS = 200
 """Files of published VNFDs import two or three others; each import is looked for in its file."""
 _QUERY = re.compile(r"[?#]")
+_ENDINGS = (".yaml", ".yml")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -133,6 +134,11 @@ class Definitions:
     lines: Mapping[str, FieldLines] = field(default_factory=dict, repr=False, compare=False)
     """The lines of their fields, by path."""
 
+    @property
+    def imported(self) -> frozenset[str]:
+        """The entry file and those that are imported; not the flavours that are only beside it."""
+        return frozenset({self.entry, *(each.path for each in self.imports)})
+
     def source(self, file: str, path: FieldPath) -> Source:
         """Return where a field is written; the first line of the file if that is unknown."""
         lines = self.lines.get(file)
@@ -148,6 +154,9 @@ def load(
 ) -> Definitions:
     """Read the entry file and everything that it imports, each file once.
 
+    Besides, the flavours that are beside it and that nothing imports: Tacker finds a flavour by the
+    folder.
+
     :param entry: the path of ``Entry-Definitions``.
     :param read: returns the content of a file of the package, or raises PackageError.
     :param names: returns the paths of the files of the package.
@@ -158,31 +167,54 @@ def load(
     lines: dict[str, FieldLines] = {}
     imports: list[Import] = []
     in_package = _Finder(names)
-    queue = [(entry, "Entry-Definitions")]
-    while queue:
-        path, importer = queue.pop(0)
-        if path in files:
-            continue
-        try:
-            text = read(path)
-        except PackageError as error:
-            raise PackageError(
-                f"{importer}: the VNFD cannot be read: it names {path}: {error}"
-            ) from error
-        files[path] = mapping(text, path, options, "TOSCA definitions", reading)
-        lines[path] = FieldLines(text)
-        for index, name in enumerate(_imported_names(path, files[path])):
-            source = Source(path, lines[path].line(0, ("imports", index)))
-            found = in_package.find(name, source) if is_url(name) else _beside(path, name)
-            imports.append(Import(name, found, source))
-            if len(imports) > _MOST_IMPORTS:
+
+    def follow(queue: list[tuple[str, str]]) -> None:
+        while queue:
+            path, importer = queue.pop(0)
+            if path in files:
+                continue
+            try:
+                text = read(path)
+            except PackageError as error:
                 raise PackageError(
-                    f"{source}: the VNFD has more than {_MOST_IMPORTS} imports: join its files"
-                )
-            queue.append((found, str(source)))
+                    f"{importer}: the VNFD cannot be read: it names {path}: {error}"
+                ) from error
+            files[path] = mapping(text, path, options, "TOSCA definitions", reading)
+            lines[path] = FieldLines(text)
+            for index, name in enumerate(_imported_names(path, files[path])):
+                source = Source(path, lines[path].line(0, ("imports", index)))
+                found = in_package.find(name, source) if is_url(name) else _beside(path, name)
+                imports.append(Import(name, found, source))
+                if len(imports) > _MOST_IMPORTS:
+                    raise PackageError(
+                        f"{source}: the VNFD has more than {_MOST_IMPORTS} imports: join its files"
+                    )
+                queue.append((found, str(source)))
+
+    follow([(entry, "Entry-Definitions")])
+    folder = posixpath.dirname(entry)
+    known = {_flavour_id(content) for content in files.values()}
+    for path in names():
+        if path in files or posixpath.dirname(path) != folder or not path.endswith(_ENDINGS):
+            continue
+        text = read(path)
+        if b"substitution_mappings" not in text or b"flavour_id" not in text:
+            continue
+        found = _flavour_id(mapping(text, path, options, "TOSCA definitions", Reading()))
+        if found and found not in known:
+            known.add(found)
+            follow([(path, path)])
     if "tosca_definitions_version" not in files[entry]:
         raise PackageError(f"{entry}: expected TOSCA definitions with tosca_definitions_version")
     return Definitions(entry, files, tuple(imports), lines)
+
+
+def _flavour_id(content: Mapping[str, Any]) -> str:
+    """Return the id of the flavour that definitions are of; '' if they are of none."""
+    value: Any = content
+    for name in ("topology_template", "substitution_mappings", "properties", "flavour_id"):
+        value = value.get(name) if isinstance(value, dict) else None
+    return _text(value)
 
 
 def node_path(node: str, *path: str) -> FieldPath:

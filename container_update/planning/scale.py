@@ -32,7 +32,7 @@ def scale_plan(
     check = UpdatePlanner(live, instance_id)
     steps = []
     for vdu_id, number in numbers.items():
-        for manifest_key in _workloads_of(vdu_id, packages):
+        for manifest_key in workloads_of(vdu_id, packages):
             key = names.get(manifest_key, manifest_key)
             body = live.get(key)
             if body is None:
@@ -53,7 +53,11 @@ def scale_plan(
     )
 
 
-def _workloads_of(vdu_id: str, packages: Packages) -> Iterator[ObjectKey]:
+def workloads_of(vdu_id: str, packages: Packages) -> Iterator[ObjectKey]:
+    """Yield the workloads of a VDU, each under the name in its manifest.
+
+    :raises PlanError: it has none that can be scaled.
+    """
     name = packages.new_vdus.get(vdu_id)
     keys = [key for key in packages.new if is_workload(key) and key.name == name]
     for key in keys:

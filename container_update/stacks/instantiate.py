@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from container_update.stacks.client import Heat, heat_minutes, reference, state_
 from container_update.stacks.planner import flavour_of
 from container_update.stacks.templates import desired, groups
 from container_update.stacks.templates.desired import Software
+from container_update.stacks.templates.links import Links
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 
@@ -31,39 +32,60 @@ def described_by(  # noqa: PLR0913
     given: Mapping[str, Any],
     options: Options,
     *,
-    links: Sequence[Mapping[str, Any]] = (),
+    links: Links = Links(),  # noqa: B008, frozen
     sizes: Mapping[str, int] = {},
 ) -> Body:
     """Return the stack that a package describes.
 
     :param given: values for parameters of the top template.
-    :param links: ``extVirtualLinks`` of the request.
+    :param links: the virtual links of the request.
     :param sizes: VDU id to the number of its servers, for those in a scaling group; a parameter
         that is given takes precedence.
     :raises PackageError: the package is wrong, or has no such parameters.
     """
     with csar.open_package(package, options=options) as opened:
-        flavour = flavour_of(opened, flavour_id)
-        body = hot_files.base_hot(opened, flavour.id)
-        places = {
-            vdu_id: hot.place_of(body, vdu_id, name, opened.source)
-            for vdu_id, name in flavour.vdus.items()
-        }
-        software = Software(flavour.images, flavour.compute_flavours)
-        body = desired.initial_stack(body, given, places, software, links)
-        grouped = {
-            vdu: size for vdu, size in sizes.items() if vdu in places and places[vdu].grouped
-        }
-        for vdu, size in sizes.items():
-            if size > 1 and vdu in places and vdu not in grouped:
-                raise PackageError(
-                    f"instantiationLevelId: expected at most 1 instance of {vdu}, whose server is "
-                    f"in no scaling group of the top template, found {size}: choose another level, "
-                    "or put it into an OS::Heat::AutoScalingGroup"
-                )
-        sized = groups.resized(body, places, grouped)
-        asked = {name: value for name, value in body.parameters.items() if name in given}
-        return replace(sized, parameters={**sized.parameters, **asked})
+        return stack_of(opened, flavour_id, given, links=links, sizes=sizes)
+
+
+def stack_of(
+    package: csar.Csar,
+    flavour_id: str,
+    given: Mapping[str, Any],
+    *,
+    links: Links = Links(),  # noqa: B008, frozen
+    sizes: Mapping[str, int] = {},
+) -> Body:
+    """Return the stack that an opened package describes, as :func:`described_by` does."""
+    flavour = flavour_of(package, flavour_id)
+    body = links.applied(hot_files.base_hot(package, flavour.id))
+    places = {
+        vdu_id: hot.place_of(body, vdu_id, name, package.source)
+        for vdu_id, name in flavour.vdus.items()
+    }
+    software = Software(flavour.images, flavour.compute_flavours)
+    body = desired.initial_stack(body, given, places, software, points=links.points(), sizes=sizes)
+    grouped = {vdu: size for vdu, size in sizes.items() if vdu in places and places[vdu].grouped}
+    for vdu, size in sizes.items():
+        if size > 1 and vdu in places and vdu not in grouped:
+            raise PackageError(
+                f"instantiationLevelId: expected at most 1 instance of {vdu}, whose server is "
+                f"in no scaling group of the top template, found {size}: choose another level, "
+                "or put it into an OS::Heat::AutoScalingGroup"
+            )
+    sized = groups.resized(body, places, grouped)
+    asked = {name: value for name, value in body.parameters.items() if name in given}
+    return replace(sized, parameters={**sized.parameters, **asked})
+
+
+def refuse_ungrouped(package: csar.Csar, flavour_id: str | None, vdus: Iterable[str]) -> None:
+    """Refuse to scale VDUs whose servers are in no scaling group of a package's templates.
+
+    :raises PlanError: names the first one.
+    """
+    flavour = flavour_of(package, flavour_id)
+    places = hot.places_in(hot_files.base_hot(package, flavour.id), flavour.vdus)
+    for vdu in vdus:
+        groups.grouped_place(places, vdu)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ import json
 import re
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from container_update.model.errors import PackageError, PlanError
 from container_update.model.options import Options
@@ -20,6 +21,7 @@ from container_update.stacks.client import Heat, reference
 from container_update.stacks.plan import AnyStep, StackPlan, StackStep, blue_green, rolling
 from container_update.stacks.servers import defined
 from container_update.stacks.templates.desired import Software, desired_stack, is_same
+from container_update.stacks.templates.links import Links
 
 BLUE_GREEN, ROLLING = "Blue-Green", "RollingUpdate"
 
@@ -42,6 +44,10 @@ class StackRequest:
     instance_id: str | None = None
     flavour_id: str | None = None
     """The deployment flavour; None where the package has but one."""
+    links: Links = field(default_factory=Links)
+    """The virtual links of the request."""
+    nfv: Mapping[str, Any] = field(default_factory=dict)
+    """``additionalParams.nfv``, what the request gives for the templates' parameter."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +74,11 @@ class Packages:
     @property
     def goal(self) -> str:
         """A digest of the request and the new package: the goal in the journal's record."""
-        request = [self.request.upgrade_type, self.request.vdu_ids, self.vnfd_id]
+        request = self.request
+        asked = [request.upgrade_type, request.vdu_ids, self.vnfd_id]
+        given = [value for value in (request.links.points(), dict(request.nfv)) if value]
         software = [dict(self.software.images), dict(self.software.flavours)]
-        text = json.dumps([request, software, self.body.as_request()], sort_keys=True)
+        text = json.dumps([asked, software, self.body.as_request(), *given], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -96,7 +104,7 @@ def read_packages(request: StackRequest, options: Options) -> Packages:
             {vdu_id: name for vdu_id, name in old_vdus.items() if vdu_id in targets},
             {vdu_id: name for vdu_id, name in new_vdus.items() if vdu_id in targets},
             {**old_vdus, **new_vdus},
-            hot_files.base_hot(new, flavour.id),
+            request.links.applied(hot_files.base_hot(new, flavour.id)),
             Software(flavour.images, flavour.compute_flavours),
             new.vnfd_id,
         )
@@ -108,8 +116,8 @@ def flavour_of(package: csar.Csar, flavour_id: str | None) -> Flavour:
     :raises PackageError: it has none of that id, or several where the id is None.
     """
     known = {flavour.id: flavour for flavour in package.flavours}
-    if flavour_id is None and len(known) == 1:
-        return next(iter(known.values()))
+    if flavour_id is None and len(package.imported_flavours) == 1:
+        return package.imported_flavours[0]
     if flavour_id not in known:
         raise PackageError(
             f"{package.source}: expected the id of one of its flavours ({', '.join(known)}), "
@@ -135,7 +143,15 @@ def make_plan(packages: Packages, service: Heat) -> StackPlan:
     read = live.read_for_update if is_part else live.read
     state = replace(read(service, stack, body, places), instance_id=request.instance_id)
     sizes = live.sizes(service.resources(state.reference, 1), body)
-    new = desired_stack(packages.body, body, packages.places, packages.software, sizes)
+    new = desired_stack(
+        packages.body,
+        body,
+        packages.places,
+        packages.software,
+        sizes,
+        points=request.links.points(),
+        nfv=request.nfv,
+    )
     if is_part:
         plan = rolling(state, new, packages.places, request.new)
         return replace(plan, steps=tuple(_with_way_back(step, service) for step in plan.steps))

@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.model.scaling import Scaling
-from container_update.package import archive, csar, csar_metadata, hot_files
+from container_update.package import archive, csar, csar_metadata
 from container_update.package.vnfd import Flavour
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
@@ -68,23 +68,6 @@ def of_vnfd(session: Session, vnfd_id: str) -> Package:
 def opened(service: ServiceContext, package: Package) -> AbstractContextManager[csar.Csar]:
     """Open an onboarded package for a ``with`` block."""
     return csar.open_package(str(unpacked(service, package.id)), options=service.options)
-
-
-def hidden_parameters(
-    service: ServiceContext, session: Session, vnfd_id: str, flavour_id: str
-) -> frozenset[str]:
-    """Return the hidden parameters of a VNF's Heat templates; none where it has no templates."""
-    try:
-        with opened(service, with_vnfd(session, vnfd_id)) as files:
-            return hot_files.base_hot(files, flavour_id).hidden
-    except PackageError:
-        return frozenset()
-
-
-def flavours(service: ServiceContext, session: Session, vnfd_id: str) -> Sequence[Flavour]:
-    """Return the deployment flavours of an onboarded package; none if its VNFD has none."""
-    with opened(service, with_vnfd(session, vnfd_id)) as files:
-        return files.flavours
 
 
 def with_vnfd(session: Session, vnfd_id: str) -> Package:

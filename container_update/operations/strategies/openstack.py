@@ -46,6 +46,7 @@ from container_update.stacks.instance_id import instance_id_of
 from container_update.stacks.operation import StackInstance
 from container_update.stacks.plan import Live, ScriptStep, StackPlan
 from container_update.stacks.planner import Packages, StackRequest, make_plan, read_packages
+from container_update.stacks.templates.links import EXTERNAL, MANAGED, Links
 from container_update.stacks.vnfcs import VnfcServer
 
 LOG = logging.getLogger(__name__)
@@ -123,6 +124,8 @@ class OpenStackStrategy(Strategy):
                 vdu_ids,
                 self._instance_id,
                 target.flavour_id,
+                Links.of(request.body, job.instance.get("instantiatedVnfInfo")),
+                request.nfv,
             ),
             job.options,
         )
@@ -373,7 +376,8 @@ def _without_inputs(body: Mapping[str, Any]) -> Json:
         given = params["vdu_params"]
         vdus = [given] if isinstance(given, Mapping) else given
         kept["vdu_params"] = vdus and [{"vdu_id": vdu["vdu_id"]} for vdu in vdus]
-    return {"vnfdId": body["vnfdId"], "additionalParams": kept}
+    links = {name: body[name] for name in (EXTERNAL, MANAGED) if name in body}
+    return {"vnfdId": body["vnfdId"], "additionalParams": kept, **links}
 
 
 def roll_back(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,12 +25,15 @@ class Software:
     """VDU to the name of its flavour."""
 
 
-def desired_stack(
+def desired_stack(  # noqa: PLR0913
     package: Body,
     live: Body,
     places: Mapping[str, Place],
     software: Software,
     sizes: Mapping[str, int],
+    *,
+    points: Mapping[str, Json] = {},
+    nfv: Mapping[str, Any] = {},
 ) -> Body:
     """Return the whole stack after the change.
 
@@ -38,9 +41,18 @@ def desired_stack(
     :param live: the stack as it is, whose parameters are carried over.
     :param places: VDU id to where its server is defined in *package*.
     :param sizes: scaling group to how many members it has now, which it keeps.
-    :raises PackageError: a new parameter has neither a default nor a value in the old stack.
+    :param points: the request's external connection points.
+    :param nfv: the request's ``additionalParams.nfv``.
+    :raises PackageError: a new parameter has neither a default nor a value in the old stack, or
+        the new template asks for what nobody gives.
     """
-    body = replace(package, parameters=_carried(package, live), environment=live.environment)
+    carried = _carried(package, live)
+    if NFV in (package.template.get("parameters") or {}):
+        grouped = {vdu: sizes[p.head] for vdu, p in places.items() if p.head in sizes}
+        vnfd = nfv_parameter.of_vnfd(software.images, software.flavours, grouped)
+        before = carried.get(NFV) or {}
+        carried[NFV] = nfv_parameter.computed(package, vnfd, points, nfv, before)
+    body = replace(package, parameters=carried, environment=live.environment)
     body = _with_software(body, places, software)
     for head, size in sizes.items():
         if (body.template["resources"].get(head) or {}).get("type") == hot.GROUP:
@@ -48,19 +60,22 @@ def desired_stack(
     return body
 
 
-def initial_stack(
+def initial_stack(  # noqa: PLR0913
     package: Body,
     given: Mapping[str, Any],
     places: Mapping[str, Place],
     software: Software,
-    links: Sequence[Mapping[str, Any]] = (),
+    *,
+    points: Mapping[str, Json] = {},
+    sizes: Mapping[str, int] = {},
 ) -> Body:
     """Return the stack of a VNF that is to be created.
 
     :param package: the flavour's templates.
     :param given: values for the top template's parameters; image and flavour are the VNFD's.
     :param places: VDU id to where its server is defined in *package*.
-    :param links: ``extVirtualLinks`` of the request.
+    :param points: the request's external connection points.
+    :param sizes: VDU id to the number of its servers at the instantiation level.
     :raises PackageError: a parameter without a default has no value, or a given one does not exist.
     """
     schemata = package.template.get("parameters") or {}
@@ -72,9 +87,8 @@ def initial_stack(
             f"{', '.join(schemata) or 'none'}"
         )
     if NFV in schemata:
-        nfv = given.get(NFV) or {}
-        images, flavours = software.images, software.flavours
-        given[NFV] = nfv_parameter.computed(package, images, flavours, links, nfv)
+        vnfd = nfv_parameter.of_vnfd(software.images, software.flavours, sizes)
+        given[NFV] = nfv_parameter.computed(package, vnfd, points, given.get(NFV) or {})
     body = _with_software(replace(package, parameters=given), places, software)
     missing = _without_value(schemata, body.parameters)
     if missing:
@@ -89,7 +103,7 @@ def _carried(package: Body, live: Body) -> Json:
     schemata = package.template.get("parameters") or {}
     given = hot.parse_json(live.template, live.parameters)
     hidden = live.hidden & set(live.template.get("parameters") or {})
-    missing = _without_value(schemata, {*given, *hidden})
+    missing = _without_value(schemata, {*given, *hidden, NFV})
     if missing:
         raise PackageError(
             f"parameters of the new top template: {', '.join(missing)} have no default, and the "
@@ -196,7 +210,7 @@ def nested(place: Place, new: Body, old: Body, live: Body, ids: Mapping[str, str
     before = _properties_above(old, place)
     parameters = {}
     for name, definition in (hot.outer_definition(new, place).get("properties") or {}).items():
-        value = _with_ids(hot.bind(definition, values), ids)
+        value = hot.with_ids(hot.bind(definition, values), ids)
         if not hot.is_literal(value):
             if before.get(name) == definition and name in live.hidden:
                 continue  # its value is not known: the update keeps it
@@ -218,14 +232,6 @@ def _properties_above(old: Body, place: Place) -> Json:
     if place.grouped:
         properties = (properties.get("resource") or {}).get("properties") or {}
     return properties
-
-
-def _with_ids(value: Any, ids: Mapping[str, str | None]) -> Any:
-    if isinstance(value, dict):
-        if set(value) == {"get_resource"} and ids.get(value["get_resource"]):
-            return ids[value["get_resource"]]
-        return {key: _with_ids(inner, ids) for key, inner in value.items()}
-    return [_with_ids(inner, ids) for inner in value] if isinstance(value, list) else value
 
 
 # --- comparing ----------------------------------------------------------------------------------

@@ -62,14 +62,23 @@ def resized(body: Body, places: Mapping[str, Place], numbers: Mapping[str, int])
     :raises PlanError: a VDU has no scaling group.
     """
     for vdu_id, number in numbers.items():
-        place = places.get(vdu_id)
-        if place is None or not place.grouped:
-            raise PlanError(
-                f"{vdu_id}: expected its server in a resource of type {hot.GROUP}, which can be "
-                "scaled, found none in the stack's template"
-            )
-        body = with_size(body, place.head, number)
+        body = with_size(body, grouped_place(places, vdu_id).head, number)
     return body
+
+
+def grouped_place(places: Mapping[str, Place], vdu_id: str) -> Place:
+    """Return the place of a VDU's server, which is in a scaling group.
+
+    :raises PlanError: it is in none.
+    """
+    place = places.get(vdu_id)
+    if place is None or not place.grouped:
+        raise PlanError(
+            f"{vdu_id}: expected its server in a resource of type {hot.GROUP}, which can be "
+            "scaled, found none in the stack's template: put it into one, or correct the VNFD's "
+            "scaling policies"
+        )
+    return place
 
 
 # --- a group's own stack ------------------------------------------------------------------------

@@ -3,26 +3,26 @@
 A package's script is not run: its common computation is built in. ``nfv`` gets what the template
 asks for with ``get_param: [nfv, ...]``, from the VNFD and from the request.
 
-Source: Tacker's user guide "Deploying VNFs with user script", and ``extVirtualLinks`` in SOL003,
-4.4.1.11 to 4.4.1.12.
+Source: Tacker's user guide "Deploying VNFs with user script".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from container_update.model.errors import PackageError
-from container_update.model.objects import Json
+from container_update.model.objects import Json, merge_patch
 from container_update.package import hot
 from container_update.package.hot import Body, Path
 
 NFV = "nfv"
 USER_DATA, USER_DATA_CLASS = "lcm-operation-user-data", "lcm-operation-user-data-class"
 """Names in additionalParams: the script and its class."""
-BUILT_IN = ("StandardUserData",)
+BUILT_IN = ("DefaultUserData", "StandardUserData")
 """The classes whose computation is built in."""
 
+_POINTS = "CP"
 _OPTIONAL = "locationConstraints"
 """Left out, it is an empty text to Heat, and Nova chooses the zone."""
 
@@ -44,28 +44,27 @@ def without_script(given: Mapping[str, Any]) -> Json:
 
 def computed(
     body: Body,
-    images: Mapping[str, str],
-    flavours: Mapping[str, str],
-    links: Sequence[Mapping[str, Any]],
+    vnfd: Json,
+    points: Mapping[str, Json],
     given: Mapping[str, Any],
+    carried: Mapping[str, Any] = {},
 ) -> Json:
     """Return the value of ``nfv``.
 
     :param body: the package's templates.
-    :param images: VDU or storage node to the name of its image.
-    :param flavours: VDU to the name of its flavour.
-    :param links: ``extVirtualLinks`` of the request.
+    :param vnfd: what the VNFD says, as :func:`of_vnfd` returns it.
+    :param points: the request's external connection points.
     :param given: ``additionalParams.nfv``, which takes precedence.
+    :param carried: the value that the stack has; the request's connection points replace its own.
     :raises PackageError: the template asks for a value that is given nowhere.
     """
-    points = dict(_connection_points(links))
-    value: Json = dict(given)
+    value: Json = merge_patch(dict(carried), given)
     for path in dict.fromkeys(_asked(body)):
-        found = hot.get_at(given, path)
+        is_of_request = path[:1] == (_POINTS,) and path[1] in points
+        known: tuple[Any, ...] = ({_POINTS: points},) if is_of_request else (carried, vnfd)
+        found = _first(path, given, *known)
         if found is None:  # so Tacker's user data names the first instance of a VDU
             found = hot.get_at(given, (*path[:1], f"{path[1]}-0", *path[2:]))
-        if found is None:
-            found = _known(path, images, flavours, points)
         if found is None and path[-1] == _OPTIONAL:
             continue
         if found is None:
@@ -78,6 +77,26 @@ def computed(
     return value
 
 
+def of_vnfd(
+    images: Mapping[str, str], flavours: Mapping[str, str], sizes: Mapping[str, int]
+) -> Json:
+    """Return what the VNFD says, in the form of ``nfv``.
+
+    :param images: VDU or storage node to the name of its image.
+    :param flavours: VDU to the name of its flavour.
+    :param sizes: VDU to the number of its instances at the instantiation level.
+    """
+    values: Json = {}
+    for name, source in (
+        ("vcImageId", images),
+        ("computeFlavourId", flavours),
+        ("desired_capacity", sizes),
+    ):
+        for node, found in source.items():
+            values.setdefault(node, {})[name] = found
+    return {"VDU": values}
+
+
 def _asked(body: Body) -> Iterator[Path]:
     """Yield the paths below ``nfv`` that the top template asks for."""
     for name, argument in hot.calls(body.template["resources"]):
@@ -85,42 +104,7 @@ def _asked(body: Body) -> Iterator[Path]:
             yield tuple(argument[1:])
 
 
-def _known(
-    path: Path,
-    images: Mapping[str, str],
-    flavours: Mapping[str, str],
-    points: Mapping[str, Json],
-) -> Any:
-    section, name, *rest = (*path, None, None)[: max(len(path), 2)]
-    if (section, rest) == ("VDU", ["computeFlavourId"]):
-        return flavours.get(str(name))
-    if (section, rest) == ("VDU", ["vcImageId"]):
-        return images.get(str(name))
-    return hot.get_at(points, path[1:]) if section == "CP" else None
-
-
-def _connection_points(links: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Json]]:
-    """Yield the id of each external connection point, and its network and fixed addresses."""
-    for link in links:
-        for point in link.get("extCps") or ():
-            addresses = [
-                {
-                    "subnet": address.get("subnetId"),
-                    "ip_address": next(iter(address.get("fixedAddresses") or ()), None),
-                }
-                for config in _values(point.get("cpConfig"))
-                for protocol in config.get("cpProtocolData") or ()
-                for address in (protocol.get("ipOverEthernet") or {}).get("ipAddresses") or ()
-            ]
-            yield (
-                str(point.get("cpdId")),
-                {
-                    "network": link.get("resourceId"),
-                    "fixed_ips": addresses,
-                },
-            )
-
-
-def _values(configs: Any) -> Sequence[Json]:
-    """Return the configurations: a map in v2, a list in v1."""
-    return list(configs.values()) if isinstance(configs, dict) else list(configs or ())
+def _first(path: Path, *sources: Mapping[str, Any]) -> Any:
+    """Return the value of the first source that has one at the path."""
+    found = (hot.get_at(source, path) for source in sources)
+    return next((value for value in found if value is not None), None)

@@ -111,6 +111,7 @@ class InstantiateVnf(Body):
     localizationLanguage: Text | None = None
     additionalParams: KubernetesParams = {}
     extVirtualLinks: list[Map] = []
+    extManagedVirtualLinks: list[Map] = []
     extensions: Map | None = None
     vnfConfigurableProperties: Map | None = None
 

@@ -5,17 +5,22 @@ Every function raises ProblemError 422 (or a PackageError, which becomes one) wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sqlalchemy.orm import Session
 
-from container_update.model.errors import PackageError
+from container_update.model.errors import PackageError, PlanError
 from container_update.model.objects import Json
-from container_update.operations.change_request import ChangeRequest
-from container_update.operations.read_packages import check_packages
+from container_update.model.requests import DEF_FILES
+from container_update.operations.change_request import LINKS, ChangeRequest
+from container_update.operations.read_packages import check_listed, check_packages, packages_of
+from container_update.package import csar, fetch
+from container_update.planning.comparison.package_pair import Placing
+from container_update.planning.scale import workloads_of
 from container_update.vnfm import instances, packages, vims
 from container_update.vnfm.lcm import heal, levels
+from container_update.vnfm.lcm.operation_context import Record
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Instance, Package
@@ -23,17 +28,41 @@ from container_update.vnfm.store.rows import Instance, Package
 
 def check_instantiation(
     service: ServiceContext, session: Session, instance: Instance, request: Mapping[str, Any]
-) -> None:
-    """Check that the VNFD has the deployment flavour and the instantiation level."""
-    flavours = packages.flavours(service, session, instance.vnfd_id)
-    known = {flavour.id: flavour for flavour in flavours if flavour.id}
-    flavour_id = str(request["flavourId"])
-    if known and flavour_id not in known:
-        raise PackageError(
-            f"flavourId: expected a deployment flavour of the VNFD (it has {', '.join(known)}), "
-            f"found {flavour_id}"
+) -> frozenset[str]:
+    """Check what can be known of an instantiation without asking the VIM.
+
+    :returns: the hidden parameters of the VNF's Heat templates.
+    """
+    flavour_id, params = str(request["flavourId"]), request.get("additionalParams") or {}
+    with packages.opened(service, packages.with_vnfd(session, instance.vnfd_id)) as package:
+        known = {flavour.id: flavour for flavour in package.flavours if flavour.id}
+        if known and flavour_id not in known:
+            raise PackageError(
+                f"flavourId: expected a deployment flavour of the VNFD (it has {', '.join(known)}),"
+                f" found {flavour_id}"
+            )
+        scaling = packages.scaling_of(package.flavours, flavour_id)
+        level = scaling.level(request.get("instantiationLevelId"))
+        vim = vims.connection(service, session, request.get("vimConnectionInfo"))
+        if vims.kind_of(vim) != vims.OPENSTACK:
+            for name in LINKS:
+                if request.get(name):
+                    raise PackageError(
+                        f"{name}: is for VNFs in an OpenStack only: leave it out of the request"
+                    )
+            check_listed(f"additionalParams.{DEF_FILES}", params.get(DEF_FILES) or (), package)
+            return frozenset()
+        if instance.api == "v1":
+            raise PackageError(
+                "vimConnectionInfo: VNFs in an OpenStack are made in the v2 API: use it"
+            )
+        from container_update.stacks import instantiate  # noqa: PLC0415, an extra
+        from container_update.stacks.templates.links import Links  # noqa: PLC0415, an extra
+
+        stack = instantiate.stack_of(
+            package, flavour_id, params, links=Links.of(request), sizes=level.instances
         )
-    packages.scaling_of(flavours, flavour_id).level(request.get("instantiationLevelId"))
+        return stack.hidden
 
 
 def check_heal(api: str, instance: Instance, request: Mapping[str, Any]) -> None:
@@ -51,11 +80,32 @@ def check_heal(api: str, instance: Instance, request: Mapping[str, Any]) -> None
 def check_scaling(
     service: ServiceContext, session: Session, instance: Instance, request: Mapping[str, Any]
 ) -> None:
-    """Check that the VNFD has the aspect, and allows the level and the numbers of instances."""
-    info = instance.body.get("instantiatedVnfInfo") or {}
-    flavours = packages.flavours(service, session, instance.vnfd_id)
-    scaling = packages.scaling_of(flavours, info.get("flavourId"))
-    levels.scaled(scaling, info, request)
+    """Check that the VNFD has the aspect, and allows the level and the numbers of instances, and
+    that what the package makes can have these numbers."""
+    record = Record(instance.vnfd_id, instance.instantiated, instance.body)
+    vim = vims.connection(service, session, instances.vims_of(service, instance))
+    with packages.opened(service, packages.with_vnfd(session, instance.vnfd_id)) as package:
+        scaling = packages.scaling_of(package.flavours, record.flavour_id)
+        _, numbers = levels.scaled(scaling, record.info, request)
+        try:
+            _check_scalable(package, record, vims.kind_of(vim), numbers)
+        except PlanError as error:
+            raise ProblemError(422, str(error)) from error
+
+
+def _check_scalable(
+    package: csar.Csar, record: Record, kind: str | None, vdus: Iterable[str]
+) -> None:
+    """Raise PlanError for the first VDU that has nothing that can be scaled."""
+    if kind == vims.OPENSTACK:
+        from container_update.stacks import instantiate  # noqa: PLC0415, an extra
+
+        instantiate.refuse_ungrouped(package, record.flavour_id, vdus)
+    elif not any(map(fetch.is_url, record.def_files)):  # nothing is fetched before the answer
+        placing = Placing(record.def_files, record.namespace, one_namespace=True)
+        read = packages_of(package, placing)
+        for vdu in vdus:
+            any(workloads_of(vdu, read))
 
 
 def check_modification(
@@ -142,8 +192,7 @@ def _checked(
     service: ServiceContext, session: Session, instance: Instance, operation: str, request: Json
 ) -> tuple[Json, frozenset[str]]:
     if operation == "INSTANTIATE":
-        check_instantiation(service, session, instance, request)
-        return request, _hidden(service, session, instance, request)
+        return request, check_instantiation(service, session, instance, request)
     if operation == "HEAL":
         check_heal(instance.api, instance, request)
     elif operation == "SCALE":
@@ -154,28 +203,6 @@ def _checked(
     elif operation == "CHANGE_VNFPKG":
         check_change(service, session, instance, request)
     return request, frozenset()
-
-
-def _hidden(
-    service: ServiceContext, session: Session, instance: Instance, request: Json
-) -> frozenset[str]:
-    """Return the hidden parameters of the VNF's Heat templates.
-
-    :raises ProblemError: 422: the VNF cannot be instantiated in the VIM.
-    """
-    vim = vims.connection(service, session, request.get("vimConnectionInfo"))
-    if vims.kind_of(vim) != vims.OPENSTACK:
-        if request.get("extVirtualLinks"):
-            raise ProblemError(
-                422, "extVirtualLinks: are for VNFs in an OpenStack only: leave them out"
-            )
-        return frozenset()
-    if instance.api == "v1":
-        raise ProblemError(
-            422, "vimConnectionInfo: VNFs in an OpenStack are made in the v2 API: use it"
-        )
-    flavour_id = str(request.get("flavourId"))
-    return packages.hidden_parameters(service, session, instance.vnfd_id, flavour_id)
 
 
 def _with_vnfd_id(session: Session, request: Json) -> Json:

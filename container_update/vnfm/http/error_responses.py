@@ -6,6 +6,7 @@ This includes refusals by the framework and unexpected errors.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from container_update.vnfm.problems import ProblemError
 
 MEDIA_TYPE = "application/problem+json"
 
+_JSON = re.compile(r"application/([^/]+\+)?json")
 LOG = logging.getLogger(__name__)
 _SHOWN_FAULTS = 5
 """How many faults of one request body are shown; a body may have thousands."""
@@ -43,8 +45,16 @@ def install(app: FastAPI) -> None:
         return respond(problem)
 
     @app.exception_handler(RequestValidationError)
-    async def refused_by_schema(_: Request, error: RequestValidationError) -> JSONResponse:
+    async def refused_by_schema(request: Request, error: RequestValidationError) -> JSONResponse:
         faults = error.errors()
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if (
+            kind
+            and not _JSON.fullmatch(kind)
+            and any(fault["loc"][0] == "body" for fault in faults)
+        ):
+            detail = f"Content-Type: expected application/json, found {kind[:64]!r}: send JSON"
+            return respond(ProblemError(415, detail))
         # SOL013 6.4: 400 for what cannot be read as JSON, 422 for what can but is wrong
         status = 400 if any(fault["type"] == "json_invalid" for fault in faults) else 422
         return respond(ProblemError(status, _text_of(faults)))

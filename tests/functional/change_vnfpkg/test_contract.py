@@ -467,7 +467,7 @@ def test_a_second_change_of_the_same_instance_is_refused_meanwhile(site: Contrac
         ({"lcm-operation-coordinate-old-vnf": "Scripts/none.py"}, {}, "coordinate-old-vnf: .*none"),
         ({"lcm-operation-coordinate-new-vnf": "../x.py"}, {}, "coordinate-new-vnf: .*x.py"),
         ({}, {"vnfdId": "another"}, "vnfdId: expected vnfd-v2"),
-        ({}, {"extVirtualLinks": []}, "extVirtualLinks"),
+        ({}, {"extVirtualLinks": "net"}, "extVirtualLinks: expected a list"),
     ],
 )
 def test_a_wrong_request_names_its_attribute_and_nothing_is_written(

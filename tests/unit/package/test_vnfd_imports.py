@@ -162,3 +162,25 @@ def test_types_that_derive_from_each_other_in_a_long_chain_take_linear_time(tmp_
     with csar.open_package(source) as opened:
         assert opened.vdus() == {"VDU1": "web"}
     assert time.process_time() - started < 60
+
+
+@pytest.mark.parametrize("imported", [True, False])
+def test_a_flavour_that_is_only_in_the_folder_is_one_by_its_id(
+    imported: bool, tmp_path: Path
+) -> None:
+    """Tacker's test_change_vnf_pkg_with_new_volume: the entry file imports one of its two."""
+    files = with_vnfd({"df.yaml": flavour("simple", {"VDU1": "web"})})
+    files["Definitions/df_volume.yaml"] = flavour("volume", {"VDU1": "disk"})
+    if not imported:
+        entry = files["Definitions/top.vnfd.yaml"]
+        files["Definitions/top.vnfd.yaml"] = entry.replace("- file: df.yaml\n", "")
+        files["Definitions/top.vnfd.yaml"] = files["Definitions/top.vnfd.yaml"].replace(
+            "- df.yaml\n", "- types.yaml\n"
+        )
+    del files["TOSCA-Metadata/TOSCA.meta"]
+    meta = {"TOSCA-Metadata/TOSCA.meta": "Entry-Definitions: Definitions/top.vnfd.yaml\n"}
+    with csar.open_package(write_folder(tmp_path / "p", {**files, **meta})) as opened:
+        assert {each.id for each in opened.flavours} == {"simple", "volume"}
+        assert opened.vdus("volume") == {"VDU1": "disk"}
+        if imported:
+            assert opened.vdus() == {"VDU1": "web"}, "what is imported stands for the VNF"

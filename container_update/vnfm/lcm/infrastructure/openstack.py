@@ -25,6 +25,7 @@ from container_update.stacks.client import Heat, reference
 from container_update.stacks.instantiate import Builder, described_by
 from container_update.stacks.journal import Journal
 from container_update.stacks.operation import StackInstance
+from container_update.stacks.templates import links
 from container_update.stacks.upkeep import RunningStack
 from container_update.stacks.vnfcs import VnfcServer
 from container_update.vnfm import vim_clients
@@ -76,12 +77,13 @@ class OpenStackVim:
             str(context.request.get("flavourId")),
             context.params,
             context.service.options,
-            links=context.request.get("extVirtualLinks") or (),
+            links=links.Links.of(context.request),
             sizes=levels.numbers(context),
         )
         with self._reported(self._name, "create"):
             self._builder.make(self._name, stack)
-        body = {**context.record.body, "instantiatedVnfInfo": records.started_info(context)}
+        info = records.started_info(context) | links.recorded({}, context.request)
+        body = {**context.record.body, "instantiatedVnfInfo": info}
         return self.as_it_is(replace(context.record, instantiated=True, body=body))
 
     def undo_instantiate(self) -> None:
@@ -171,8 +173,12 @@ class OpenStackVim:
             self._running().scale(numbers)
 
     def undo_scale(self, numbers: Mapping[str, int]) -> None:
-        """Give the scaling groups the numbers of servers that they had."""
-        self.scale(numbers)
+        """Give the scaling groups the numbers of servers that they had; what is in none was never
+        scaled."""
+        places = self._running().places
+        was = {vdu: n for vdu, n in numbers.items() if vdu in places and places[vdu].grouped}
+        if was:
+            self.scale(was)
 
     def _running(self) -> RunningStack:
         return RunningStack.read(
@@ -222,6 +228,8 @@ class OpenStackVim:
         names = {result.step.key.name for result in changed.outcome.results}
         members = self._members(record)
         touched = frozenset(member.server_id for member in members if str(member) in names)
+        info = record.info | links.recorded(record.info, self.context.request)
+        record = replace(record, body={**record.body, "instantiatedVnfInfo": info})
         return replace(self._described(record, members), touched=touched)
 
     def undo_change(self, job: ChangeJob) -> Outcome | None:

@@ -13,6 +13,7 @@ from container_update.model.errors import PackageError
 from container_update.package.hot import Body
 from container_update.stacks.templates import nfv_parameter
 from container_update.stacks.templates.desired import Software, initial_stack
+from container_update.stacks.templates.links import Links
 
 TEMPLATE = {
     "heat_template_version": "2013-05-23",
@@ -70,7 +71,8 @@ LINKS = [
 
 def nfv(given: dict[str, Any], links: Any = LINKS) -> Any:
     """The value that the stack is created with."""
-    return initial_stack(Body(TEMPLATE), given, {}, SOFTWARE, links).parameters["nfv"]
+    points = Links(external=links).points()
+    return initial_stack(Body(TEMPLATE), given, {}, SOFTWARE, points=points).parameters["nfv"]
 
 
 def test_the_vnfd_and_the_request_give_what_the_template_asks_for() -> None:
@@ -120,5 +122,7 @@ def test_a_value_that_nobody_gives_is_refused_by_its_name(
 @pytest.mark.parametrize("name", ["MyUserData", None])
 def test_a_script_whose_computation_is_not_built_in_is_refused(name: str | None) -> None:
     script = {**USER_DATA, "lcm-operation-user-data-class": name}
-    with pytest.raises(PackageError, match="user-data-class: expected StandardUserData"):
+    with pytest.raises(
+        PackageError, match="user-data-class: expected DefaultUserData, StandardUserData"
+    ):
         nfv_parameter.without_script(script)
