@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from container_update.model.errors import PackageError
@@ -16,7 +16,9 @@ from container_update.package.hot import Body, Place
 from container_update.stacks.templates import groups
 from container_update.stacks.templates.desired import (
     Replacement,
+    added_resources,
     has_same_resources,
+    is_known,
     is_same,
     nested,
     overlay,
@@ -145,8 +147,33 @@ class StackPlan(Plan):
 
         :param back: the change is undone, the last step first.
         """
-        steps = self.steps[::-1] if back else self.steps
-        return list({step.stack: step for step in steps if isinstance(step, StackStep)}.values())
+        last: dict[str, StackStep] = {}
+        for step in self.steps[::-1] if back else self.steps:
+            if isinstance(step, StackStep):
+                last.pop(step.stack, None)  # in the order of the last steps, not of the first
+                last[step.stack] = step
+        return list(last.values())
+
+    def with_ids(self, ids: Mapping[str, str | None]) -> StackPlan:
+        """Return the plan with the ids of top resources where its other stacks refer to them: a
+        resource that the change itself has created had none when this was planned."""
+
+        def known(step: AnyStep, body: Body | None) -> Body | None:
+            if body is None or step.stack == self.stack:
+                return body
+            template = body.template
+            if isinstance(step, StackStep) and self.is_of_group(step):
+                template = hot.with_ids(template, ids)
+            parameters = hot.with_ids(body.parameters, ids)
+            return replace(body, template=template, parameters=parameters)
+
+        steps = (
+            replace(step, before=known(step, step.before), after=known(step, step.after))
+            if isinstance(step, StackStep)
+            else step
+            for step in self.steps
+        )
+        return replace(self, steps=tuple(steps))
 
     def is_of_group(self, step: StackStep) -> bool:
         """Return whether a step's stack is a scaling group's own, with a resource per member."""
@@ -259,11 +286,16 @@ def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> 
     """
     steps: list[AnyStep] = []
     unchanged: list[VnfcServer] = []
-    bodies = {live.reference: live.body, **live.nested}
+    added = added_resources(live.body, new, places)
+    base = overlay(live.body, new, added, source) if added else live.body
+    bodies = {live.reference: base, **live.nested}
+    if added:
+        reason = f"{', '.join(sorted(added))}: new, and needed before the servers change"
+        steps.append(_containing(live, live.reference, live.body, base, reason))
     settled: dict[str, Body] = {}
     for member in live.members:
         place, before = places[member.vdu_id], bodies[member.stack]
-        after = _after(live, new, member, places, before, source)
+        after = _after(live, new, member, places, before, source, added)
         if member.group is not None:
             group = settled.get(member.group, live.nested[member.group])
             settled[member.group] = _settled(group, new, member, place, after)
@@ -277,7 +309,7 @@ def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> 
     for stack, after in settled.items():
         if not groups.is_settled(bodies[stack], after):
             steps.append(_containing(live, stack, bodies[stack], after, SETTLES_GROUP))
-    before, whole = bodies[live.reference], _whole(live.body, new, places, source)
+    before, whole = bodies[live.reference], _whole(base, new, places, source)
     if not is_same(before, whole):
         steps.append(_containing(live, live.reference, before, whole, SETTLES_STACK))
     return live.plan("RollingUpdate", places, tuple(steps), tuple(unchanged))
@@ -333,17 +365,19 @@ def _after(  # noqa: PLR0913, PLR0917
     places: Mapping[str, Place],
     now: Body,
     source: str,
+    added: Collection[str],
 ) -> Body:
     """Return a VNFC's stack with this VNFC as the new package says it.
 
     :param now: the stack after the steps before this one.
+    :param added: the top resources that a step before this one creates.
     """
     place = places[member.vdu_id]
     if member.stack == live.reference:
         return overlay(now, new, {place.head}, source)
     if place.file is None:
-        return _grouped_server(new, member, place, now)
-    whole = nested(place, new, live.body, now, live.ids)
+        return _grouped_server(live, new, member, place, now, added)
+    whole = nested(place, new, live.body, now, live.ids, added)
     beside = {str(other.server) for other, _ in hot.servers(new) if other.file == place.file}
     if beside == {place.server}:
         return whole
@@ -356,11 +390,13 @@ def _after(  # noqa: PLR0913, PLR0917
     return overlay(now, whole, {str(place.server)}, source)
 
 
-def _grouped_server(new: Body, member: VnfcServer, place: Place, now: Body) -> Body:
+def _grouped_server(  # noqa: PLR0913, PLR0917
+    live: Live, new: Body, member: VnfcServer, place: Place, now: Body, added: Collection[str]
+) -> Body:
     """Return the stack of a group whose members are plain servers: it has a resource for each."""
     values = hot.effective_parameters(new)
-    definition = hot.bind(hot.outer_definition(new, place), values)
-    if not hot.is_literal(definition):
+    definition = hot.with_ids(hot.bind(hot.outer_definition(new, place), values), live.ids)
+    if not is_known(definition, added):
         raise PackageError(
             f"resource {place.head}: its members come from other resources of the template and "
             "cannot be updated one by one: put the server into a nested template"

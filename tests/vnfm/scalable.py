@@ -43,8 +43,11 @@ spec:
 """
 
 
-def package(folder: Path) -> Path:
-    """Write the package as a zip and return its path."""
+def package(folder: Path, worker: str = "StatefulSet") -> Path:
+    """Write the package as a zip and return its path.
+
+    :param worker: the kind of VDU2's workload.
+    """
     root = folder / "scalable"
     (types,) = Path(tackerclient.__file__).parent.glob("tests/**/sample_vnf_package/Definitions")
     shutil.copytree(types, root / "Definitions")
@@ -57,7 +60,10 @@ def package(folder: Path) -> Path:
     files.mkdir(parents=True)
     front = WORKLOAD.format(kind="Deployment", name="front").replace("  serviceName: front\n", "")
     (files / "front.yaml").write_text(front)
-    (files / "worker.yaml").write_text(WORKLOAD.format(kind="StatefulSet", name="worker"))
+    text = WORKLOAD.format(kind=worker, name="worker")
+    if worker == "DaemonSet":
+        text = text.replace("  replicas: 2\n", "").replace("  serviceName: worker\n", "")
+    (files / "worker.yaml").write_text(text)
     (files / "service.yaml").write_text(SERVICE)
     return _zipped(root)
 

@@ -113,3 +113,36 @@ def test_what_no_vim_can_be_reached_by_is_not_registered(http: TestClient) -> No
         assert "pl4nted" not in problem["detail"]
         client.call("PUT", f"{VIMS}/{UNKNOWN}", {"vim": body}, 422)
     assert client.call("GET", VIMS) == {"vims": []}
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("text/plain", 415),
+        ("application/xml; charset=utf-8", 415),
+        ("application/jsonish", 415),
+        ("application/json", 404),
+        ("application/merge-patch+json", 404),
+        ("Application/JSON; charset=utf-8", 404),
+    ],
+)
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PATCH", NO_INSTANCE, "{}"),
+        ("POST", f"{NO_INSTANCE}/change_vnfpkg", '{"vnfdId": "x"}'),
+        ("POST", f"{NO_INSTANCE}/heal", "{}"),
+    ],
+)
+def test_a_body_of_another_type_than_json_is_refused_by_its_type(
+    client: Client, method: str, path: str, body: str, kind: str, status: int
+) -> None:
+    if client.api == "v1" and path.endswith("change_vnfpkg"):
+        pytest.skip("v1 has no such resource")
+    headers = {"Version": "2.0.0", "Content-Type": kind}
+    path = f"/vnflcm/{client.api}/{path}"
+    answer = client.http.request(method, path, content=body.encode(), headers=headers)
+    assert answer.status_code == status, answer.text
+    if status == 415:
+        assert "expected application/json, found" in answer.json()["detail"]
+        assert kind.partition(";")[0] in answer.json()["detail"]

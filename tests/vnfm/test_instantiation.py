@@ -18,7 +18,7 @@ from container_update.vnfm.settings import Settings
 from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import Operation
 from tests.tacker.conftest import Kubectl
-from tests.vnfm import scalable
+from tests.vnfm import scalable, vnfs
 from tests.vnfm.client import Client
 from tests.vnfm.scalable import recorded
 from tests.vnfm.waiting import until
@@ -51,6 +51,31 @@ def test_what_the_vnfd_does_not_have_is_refused_with_what_it_has(
     request = scalable.instantiation(client.vims(cluster), **asked)
     refused = client.call("POST", f"{created}/instantiate", request, 422)
     assert re.search(message, refused["detail"]), refused
+
+
+def test_a_def_file_that_the_package_lacks_is_refused_before_it_is_accepted(
+    client: Client, created: str, cluster: EmbeddedCluster
+) -> None:
+    request = scalable.instantiation(client.vims(cluster))
+    request["additionalParams"]["lcm-kubernetes-def-files"] = ["Files/kubernetes/none.yaml"]
+    refused = client.call("POST", f"{created}/instantiate", request, 422)
+    assert re.search("lcm-kubernetes-def-files: Files/kubernetes/none.yaml", refused["detail"])
+    client.do("POST", f"{created}/instantiate", scalable.instantiation(client.vims(cluster)))
+
+
+def test_a_rollback_ends_an_instantiation_that_wrote_nothing(
+    client: Client, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    """A manifest that cannot be read: nothing can be created of it, so nothing is to be undone."""
+    manifest = vnfs.CONFIG.format(version="1.0") + "metadata: {name: [wrong]}\n"
+    package, _ = vnfs.package(
+        tmp_path, "1.0", vnfs.ours(client.api), dict.fromkeys(vnfs.DEF_FILES, manifest)
+    )
+    path = client.create(client.onboard(package))
+    request = vnfs.instantiation(client.vims(cluster))
+    failed = client.do("POST", f"{path}/instantiate", request, "FAILED_TEMP")
+    client.do("POST", f"{failed['_links']['self']['href']}/rollback", state="ROLLED_BACK")
+    client.call("DELETE", path, status=204)
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,23 @@ def test_a_vnf_stays_in_the_namespace_that_it_was_instantiated_in(
     assert client.call("GET", path)["metadata"]["namespace"] == "other"
 
 
+def test_another_namespace_in_a_file_that_stays_is_told_and_does_not_take_effect(
+    client: Client, cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
+) -> None:
+    path, _ = vnfs.launched(client, cluster, tmp_path)
+    config = vnfs.CONFIG.format(version="3.0").replace("{name: settings}", MOVED)
+    texts = (config, vnfs.DEPLOYMENT.format(version="1.0"))
+    manifests = dict(zip(vnfs.DEF_FILES, texts, strict=True))
+    package, vnfd_id = vnfs.package(tmp_path, "3.0", vnfs.ours(client.api), manifests)
+    client.onboard(package)
+
+    operation = client.do("PATCH", path, {"vnfdId": vnfd_id})
+
+    told = client.call("GET", f"{operation['_links']['self']['href']}/progress")
+    assert "metadata.namespace" in str(told), told
+    assert kubectl.data("ConfigMap", "settings") == {"level": "3.0"}
+
+
 @pytest.mark.parametrize("paths", [5, [[]]])
 def test_a_list_of_files_that_is_none_is_named_and_rolled_back(
     client: Client, cluster: EmbeddedCluster, tmp_path: Path, paths: object
@@ -172,6 +189,9 @@ def with_new_package(client: Client, cluster: EmbeddedCluster, folder: Path) -> 
     package, vnfd_id = vnfs.package(folder, "2.0", vnfs.ours(client.api))
     client.onboard(package)
     return path, vnfd_id
+
+
+MOVED = "{name: settings, namespace: other}"
 
 
 def change(vnfd_id: str) -> dict[str, Any]:

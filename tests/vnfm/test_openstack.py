@@ -13,7 +13,9 @@ from container_update.emulator.heat import ResourceFault
 from container_update.emulator.heat.faults import NO_HOST
 from container_update.model.errors import ClusterError
 from container_update.model.options import Options
-from container_update.package import build
+from container_update.package import build, hot
+from container_update.stacks import live
+from container_update.stacks.client import reference
 from container_update.stacks.instantiate import Builder, described_by
 from container_update.vnfm import vims
 from container_update.vnfm.lcm import perform
@@ -270,9 +272,88 @@ def test_the_error_names_parameters_that_do_not_fit_the_template(
     path = client.create(client.onboard(sample.zipped("before")))
     params, message = WRONG_PARAMETERS[case]
     request = {**sample.instantiation(cloud.vims()), "additionalParams": params}
-    failed = client.do("POST", f"{path}/instantiate", request, "FAILED_TEMP")
-    assert message in failed["error"]["detail"]
+    refused = client.call("POST", f"{path}/instantiate", request, 422)
+    assert message in refused["detail"]
     assert cloud.stacks() == {}
+
+
+# --- networks that somebody else manages ---------------------------------------------------------
+
+NETWORKS = """
+  inside:
+    type: OS::Neutron::Net
+  inside_subnet:
+    type: OS::Neutron::Subnet
+    properties:
+      network: {get_resource: inside}
+      cidr: 192.168.7.0/24
+"""
+
+
+def with_networks(sample: Sample) -> None:
+    """Give both packages a network inside and one of a connection point outside."""
+    for side in ("before", "after"):
+        sample.zipped(side)
+        package = sample.folder / ROLLING / side
+        top = package / "BaseHOT" / "simple" / "top.yaml"
+        text = top.read_text() + NETWORKS
+        text = text.replace("  network:\n    type: string\n", "  nfv:\n    type: json\n")
+        text = text.replace("{get_param: network}", "{get_param: [nfv, CP, CP1, network]}")
+        top.write_text(text.replace("{get_resource: apart}", "{get_resource: inside}"))
+        build.write_metadata(package)
+
+
+def link(network: str, **more: Any) -> Json:
+    return {"id": f"link-{network}", "resourceId": network, **more}
+
+
+def test_networks_of_the_requests_take_effect_and_are_recorded(
+    cloud: Cloud, http: TestClient, tmp_path: Path
+) -> None:
+    client, sample = Client(http, "v2"), Sample(ROLLING, cloud, tmp_path, scripts=False)
+    with_networks(sample)
+    old, _ = (client.onboard(sample.zipped(side)) for side in ("before", "after"))
+    vnf = CloudVnf(client, sample, client.create(old))
+    points = [{"cpdId": "CP1", "cpConfig": {}}]
+    body = sample.instantiation(cloud.vims()) | {
+        "additionalParams": {},
+        "extVirtualLinks": [link("net-a", extCps=points)],
+        "extManagedVirtualLinks": [link("net-in", vnfVirtualLinkDescId="inside")],
+    }
+    client.do("POST", f"{vnf.path}/instantiate", body)
+
+    def used() -> set[tuple[str, str]]:
+        """Return the two networks that the stacks of the servers got."""
+        top = reference(cloud.heat.stack(f"vnf-{vnf.id}") or {})
+        found = set()
+        for entry in cloud.heat.resources(top, live.DEPTH):
+            assert not entry["resource_type"].startswith(("OS::Neutron::Net", "OS::Neutron::Sub"))
+            if entry["resource_type"] == hot.SERVER:
+                stack = entry["links"][1]["href"].partition("/stacks/")[2]
+                values = live.body_of(cloud.heat, stack).parameters
+                found.add((values["network"], values["apart"]))
+        return found
+
+    assert used() == {("net-a", "net-in")}
+    change = sample.change() | {"extVirtualLinks": [link("net-b", extCps=points)]}
+    client.do("POST", f"{vnf.path}/change_vnfpkg", change)
+    assert used() == {("net-b", "net-in")}, "the managed network stays where no request says more"
+    info = vnf.shown()["instantiatedVnfInfo"]
+    assert [e["id"] for e in info["extVirtualLinkInfo"]] == ["link-net-a", "link-net-b"]
+    (managed,) = info["extManagedVirtualLinkInfo"]
+    assert managed["vnfVirtualLinkDescId"] == "inside"
+    assert managed["networkResource"] == {"resourceId": "net-in"}
+
+
+def test_a_managed_network_that_the_template_does_not_have_is_refused(
+    cloud: Cloud, http: TestClient, tmp_path: Path
+) -> None:
+    client, sample = Client(http, "v2"), Sample(ROLLING, cloud, tmp_path, scripts=False)
+    path = client.create(client.onboard(sample.zipped("before")))
+    links = [link("net-in", vnfVirtualLinkDescId="inside")]
+    body = {**sample.instantiation(cloud.vims()), "extManagedVirtualLinks": links}
+    refused = client.call("POST", f"{path}/instantiate", body, 422)
+    assert "expected a network of the top template (it has none), found inside" in refused["detail"]
 
 
 def test_a_change_that_fails_is_rolled_back(vnf: CloudVnf) -> None:

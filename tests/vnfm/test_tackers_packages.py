@@ -1,4 +1,4 @@
-"""Tacker's own packages and requests for OpenStack, with the standard user data."""
+"""Tacker's own packages and requests for OpenStack: what works, and what is refused by its name."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import shutil
 import subprocess
 import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +25,97 @@ GENERATED_ID = "b1bb0ce7-ebca-4fa7-95ed-4840d7000000"
 """The VNFD id in the samples; Tacker's generator puts another one in its place."""
 REQUESTS = """
 import json
-from tacker.tests.functional.sol_v2_common import paramgen
-networks = {"net0": "n0", "net1": "n1", "net_mgmt": "nm"}
-subnets = {"subnet0": "s0", "subnet1": "s1"}
-instantiate = paramgen.sample3_instantiate(networks, subnets, "http://127.0.0.1/identity/v3")
-print(json.dumps([instantiate, paramgen.sample4_change_vnfpkg("NEW", networks, subnets)]))
+from tacker.tests.functional.sol_v2_common import paramgen as of
+networks = {name: name for name in ("net0", "net1", "net_mgmt", "ft-net0", "ft-net1")}
+families = [f"ft-ipv{version}-subnet{n}" for version in (4, 6) for n in (0, 1)]
+subnets = {name: name for name in ("subnet0", "subnet1", *families)}
+ports = {name: name for name in ("VDU2_CP1-1", "VDU2_CP1-2")}
+keystone = "http://127.0.0.1/identity/v3"
+print(json.dumps({
+    "max": of.instantiate_vnf_max(networks, subnets, ports, keystone),
+    "individual max": of.instantiate_vnf_max(networks, subnets, None, keystone, user_data=True),
+    "min": of.instantiate_vnf_min(),
+    "simple": of.change_vnfpkg_instantiate(networks, subnets, keystone),
+    "volume": of.change_vnfpkg_instantiate(networks, subnets, keystone, flavor_id="volume"),
+    "sample3": of.sample3_instantiate(networks, subnets, keystone),
+    "sample6": of.sample6_instantiate(networks, subnets, keystone),
+    "sample7": of.sample7_instantiate(networks, subnets, keystone),
+    "out max": of.scaleout_vnf_max(),
+    "in max": of.scalein_vnf_max(),
+    "out min": of.scaleout_vnf_min(),
+    "in min": of.scalein_vnf_min(),
+    "out sample3": of.sample3_scale_out(),
+    "out sample6": of.sample6_scale_out(),
+    "change": of.change_vnfpkg("NEW"),
+    "change with links": of.change_vnfpkg_with_ext_vl("NEW", networks),
+    "change to sample4": of.sample4_change_vnfpkg("NEW", networks, subnets),
+    "change to sample5": of.sample5_change_vnfpkg("NEW", networks, subnets),
+    "change max": of.change_vnf_pkg_individual_vnfc_max("NEW", networks, subnets),
+    "change min": of.change_vnf_pkg_individual_vnfc_min("NEW"),
+    "modify": of.update_vnf_min_with_parameter("NEW"),
+}))
 """
+NO_GROUP = "VDU1: expected its server in a resource of type OS::Heat::AutoScalingGroup"
+NO_TACKER = "ModuleNotFoundError: No module named "
+
+
+@dataclass(frozen=True)
+class Course:
+    """What is done with a package, by the names of Tacker's requests; what is refused, by a part of
+    its message."""
+
+    package: str
+    instantiate: str
+    scale: tuple[str, ...] = ()
+    change: str = ""
+    new: str = ""
+    """The package to change to."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """A request to why it is refused with 422."""
+
+
+COURSES = (
+    Course(
+        "basic_lcms_max", "max", ("out max", "in max"),
+        refused={"max": "found UserData: user data scripts are not run"},
+    ),
+    Course(
+        "scale_ng", "max", ("out max", "in max"),
+        refused={"max": "found UserData: user data scripts are not run"},
+    ),
+    Course("basic_lcms_min", "min", ("out min", "in min"), "modify", "update_vnf"),
+    Course("update_vnf", "min", ("out min", "in min")),
+    Course("error_network", "min"),
+    Course(
+        "basic_lcms_max_individual_vnfc", "individual max", ("out max",), "change max",
+        "change_vnfpkg_max_individual_vnfc", refused={"out max": NO_GROUP},
+    ),
+    Course("update_vnf_max_individual_vnfc", "individual max"),
+    Course(
+        "basic_lcms_min_individual_vnfc", "min", ("out min",), "change min",
+        "change_vnfpkg_or_update_min_individual_vnfc", refused={"out min": NO_GROUP},
+    ),
+    Course(
+        "test_instantiate_vnf_with_old_image_or_volume", "simple", (), "change with links",
+        "test_change_vnf_pkg_with_new_image",
+    ),
+    Course(
+        "test_instantiate_vnf_with_old_image_or_volume", "volume", (), "change",
+        "test_change_vnf_pkg_with_new_volume",
+    ),
+    Course(
+        "userdata_standard", "sample3", ("out sample3",), "change to sample5",
+        "userdata_standard_change_vnfpkg_nw", refused={"out sample3": NO_GROUP},
+    ),
+    Course(
+        "userdata_standard", "sample3", (), "change to sample4", "userdata_standard_change_vnfpkg",
+    ),
+    Course(
+        "userdata_standard_az_retry", "sample6", ("out sample6",),
+        refused={"out sample6": NO_GROUP},
+    ),
+    Course("userdata_standard_with_non_boot_volume", "sample7"),
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -61,38 +148,76 @@ def package(lab: Lab, name: str, folder: Path) -> Path:
     return Path(shutil.make_archive(str(target), "zip", target))
 
 
-def requests(lab: Lab) -> tuple[Json, Json]:
-    """Return Tacker's requests to instantiate the old package and to change to the new one."""
+def requests(lab: Lab) -> Json:
+    """Return Tacker's requests by their names here."""
     python = [str(lab.python), "-c", REQUESTS]
     output = subprocess.run(python, capture_output=True, text=True, check=True).stdout
-    instantiate, change = json.loads(output.splitlines()[-1])
-    return instantiate, change
+    made: Json = json.loads(output.splitlines()[-1])
+    return made
 
 
-def test_tackers_package_is_instantiated_and_changed_by_tackers_requests(
+def without(request: Json, part: str) -> Json:
+    """Return a request without those of its additionalParams whose names have a part."""
+    params = request.get("additionalParams") or {}
+    left = {name: value for name, value in params.items() if part not in name}
+    return {**request, "additionalParams": left}
+
+
+@pytest.mark.parametrize("course", COURSES, ids=lambda each: f"{each.package}-{each.new}")
+def test_tackers_package_goes_through_its_life_by_tackers_requests(
+    course: Course, lab: Lab, client: Client, cloud: Cloud, tmp_path: Path
+) -> None:
+    """The coordination scripts are left out: they import Tacker itself."""
+    sent, refused = requests(lab), course.refused
+    old = client.onboard(package(lab, course.package, tmp_path))
+    path = client.create(old)
+    body = {**sent[course.instantiate], "vimConnectionInfo": cloud.vims()}
+    if course.instantiate in refused:
+        answer = client.call("POST", f"{path}/instantiate", body, 422)
+        assert refused[course.instantiate] in answer["detail"]
+        body = without(body, "user-data")
+    client.do("POST", f"{path}/instantiate", body)
+    for name in course.scale:
+        if name in refused:
+            answer = client.call("POST", f"{path}/scale", sent[name], 422)
+            assert refused[name] in answer["detail"]
+        else:
+            client.do("POST", f"{path}/scale", sent[name])
+    vnfcs = client.call("GET", path)["instantiatedVnfInfo"]["vnfcInfo"]
+    client.do("POST", f"{path}/heal", {"vnfcInstanceId": [vnfcs[0]["id"]]})
+    client.do("POST", f"{path}/heal", {"additionalParams": {"all": True}})
+    if course.change:
+        new = client.onboard(package(lab, course.new, tmp_path))
+        asked = json.loads(json.dumps(sent[course.change]).replace('"NEW"', f'"{new}"'))
+        if course.change == "modify":
+            client.do("PATCH", path, asked)
+        else:
+            client.do("POST", f"{path}/change_vnfpkg", without(asked, "coordinate"))
+        assert client.call("GET", path)["vnfdId"] == new
+    assert set(cloud.stacks().values()) <= {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
+    if course.new == "userdata_standard_change_vnfpkg":
+        return  # its own script for the termination imports Tacker
+    client.do("POST", f"{path}/terminate", {"terminationType": "FORCEFUL"})
+    assert cloud.stacks() == {}
+
+
+def test_a_script_that_needs_tacker_fails_by_its_name_and_the_change_is_rolled_back(
     lab: Lab, client: Client, cloud: Cloud, tmp_path: Path
 ) -> None:
-    old, new = (
-        client.onboard(package(lab, name, tmp_path))
-        for name in ("userdata_standard", "userdata_standard_change_vnfpkg")
+    names = (
+        "test_instantiate_vnf_with_old_image_or_volume",
+        "test_change_vnf_pkg_with_new_image",
     )
-    instantiate, change = requests(lab)
-    change["vnfdId"] = new
-    path = client.create(old)
-    instantiate["vimConnectionInfo"] = cloud.vims()
-    refused = client.call("POST", f"{path}/instantiate", instantiate, 422)
-    assert "extManagedVirtualLinks" in refused["detail"]
-    del instantiate["extManagedVirtualLinks"]
-    client.do("POST", f"{path}/instantiate", instantiate)
-    vdus = {e["vduId"] for e in client.call("GET", path)["instantiatedVnfInfo"]["vnfcInfo"]}
-    assert vdus == {"VDU1", "VDU2"}
-
-    for links in ("extVirtualLinks", "extManagedVirtualLinks"):
-        assert links in client.call("POST", f"{path}/change_vnfpkg", change, 422)["detail"]
-        del change[links]
-    for name in list(change["additionalParams"]):
-        if "coordinate" in name:  # these scripts import Tacker itself
-            del change["additionalParams"][name]
-    client.do("POST", f"{path}/change_vnfpkg", change)
-    assert client.call("GET", path)["vnfdId"] == new
-    assert set(cloud.stacks().values()) == {"UPDATE_COMPLETE"}
+    old, new = (client.onboard(package(lab, name, tmp_path)) for name in names)
+    sent, path = requests(lab), client.create(old)
+    body = {**sent["simple"], "vimConnectionInfo": cloud.vims()}
+    client.do("POST", f"{path}/instantiate", body)
+    change = {**sent["change with links"], "vnfdId": new}
+    failed = client.do("POST", f"{path}/change_vnfpkg", change, "FAILED_TEMP")
+    assert (
+        f"coordinate_new_vnf.py for the new VNF, VDU1: ended with status 1: {NO_TACKER}"
+        in (failed["error"]["detail"])
+    )
+    back = f"{failed['_links']['self']['href']}/rollback"
+    client.do("POST", back, state="ROLLED_BACK")
+    assert client.call("GET", path)["vnfdId"] == old

@@ -268,6 +268,17 @@ def test_a_scaling_that_the_vnfd_does_not_allow_is_refused(
     assert re.search(message, refused["detail"]), refused
 
 
+def test_a_workload_without_a_number_of_pods_is_not_scaled_and_the_request_is_refused(
+    client: Client, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    path = client.create(client.onboard(scalable.package(tmp_path, "DaemonSet")))
+    client.do("POST", f"{path}/instantiate", scalable.instantiation(client.vims(cluster)))
+    refused = client.call("POST", f"{path}/scale", scaling("OUT"), 422)
+    assert "expected a workload with a number of pods" in refused["detail"]
+    assert "found a DaemonSet" in refused["detail"]
+    client.do("POST", f"{path}/terminate", {"terminationType": "FORCEFUL"})
+
+
 @pytest.mark.parametrize("way", ["retry", "rollback"])
 def test_a_scaling_that_fails_is_finished_or_rolled_back(
     way: str, client: Client, vnf: str, cluster: EmbeddedCluster, kubectl: Kubectl

@@ -13,10 +13,12 @@ from fastapi.testclient import TestClient
 from container_update.emulator.heat import ResourceFault
 from container_update.model.options import Options
 from container_update.package import build
+from container_update.vnfm.api import request_checks
 from container_update.vnfm.lcm import perform
 from tests.vnfm.client import Client
 from tests.vnfm.clouds import ROLLING, SAMPLES, Cloud, CloudVnf, Sample, instantiated
 
+NFV = "  nfv:\n    type: json"
 OPTIONS = Options(lease_seconds=3, timeout=20, undo_timeout=20, retry_seconds=2, drain_seconds=0)
 Json = dict[str, Any]
 ASPECT = "front_servers"
@@ -76,6 +78,16 @@ def sample(cloud: Cloud, tmp_path: Path) -> Sample:
     return sample
 
 
+def rewritten(sample: Sample, path: str, *replaced: tuple[str, str]) -> None:
+    """Replace parts of a file of the old package."""
+    package = sample.folder / ROLLING / "before"
+    file = package / path
+    for old, new in replaced:
+        assert old in file.read_text()
+        file.write_text(file.read_text().replace(old, new))
+    build.write_metadata(package)
+
+
 @pytest.fixture
 def vnf(sample: Sample, http: TestClient) -> CloudVnf:
     return instantiated(Client(http, "v2"), sample, sample.cloud.vims())
@@ -102,6 +114,92 @@ def level(vnf: CloudVnf) -> int:
 def test_the_instantiation_level_decides_how_many_servers_a_group_has(vnf: CloudVnf) -> None:
     assert len(servers(vnf)) == 3, "the default level"
     assert level(vnf) == 2
+
+
+@pytest.mark.parametrize(("level", "number"), [(None, 3), ("small", 1), ("large", 3)])
+def test_a_group_gets_its_size_from_the_level_as_by_tackers_user_data(
+    level: str | None, number: int, sample: Sample, http: TestClient
+) -> None:
+    """11 of Tacker's 22 packages ask for it so."""
+    size = ("{get_param: size}", "{get_param: [nfv, VDU, VDU1, desired_capacity]}")
+    rewritten(
+        sample, "BaseHOT/simple/top.yaml", size, ("  size:\n    type: number\n    default: 2", NFV)
+    )
+    client = Client(http, "v2")
+    vnf = CloudVnf(client, sample, client.create(client.onboard(sample.zipped("before"))))
+    asked = {"instantiationLevelId": level} if level else {}
+    body = {**sample.instantiation(sample.cloud.vims()), **asked}
+    client.do("POST", f"{vnf.path}/instantiate", body)
+    assert len(servers(vnf)) == number
+    way, after = ("SCALE_OUT", number + 1) if number < 3 else ("SCALE_IN", number - 1)
+    client.do("POST", f"{vnf.path}/scale", {"type": way, "aspectId": ASPECT})
+    assert len(servers(vnf)) == after
+
+
+GROUP = """\
+    type: OS::Heat::AutoScalingGroup
+    properties:
+      min_size: 1
+      max_size: 4
+      desired_capacity: {get_param: size}
+      resource:
+        type: front.yaml
+        properties:
+          image: {get_param: image}
+          flavor: {get_param: flavor}
+          network: {get_param: network}
+          apart: {get_resource: apart}
+"""
+ALONE = """\
+    type: front.yaml
+    properties:
+      image: {get_param: image}
+      flavor: {get_param: flavor}
+      network: {get_param: network}
+      apart: {get_resource: apart}
+"""
+
+
+@pytest.fixture
+def alone(sample: Sample, http: TestClient) -> CloudVnf:
+    """The VNF with a server that is in no scaling group, although the VNFD scales it."""
+    rewritten(sample, "BaseHOT/simple/top.yaml", (GROUP, ALONE))
+    rewritten(
+        sample, "Definitions/df_simple.yaml", ("default_level: large", "default_level: small")
+    )
+    return instantiated(Client(http, "v2"), sample, sample.cloud.vims())
+
+
+def test_a_vdu_in_no_scaling_group_is_not_scaled_and_the_request_is_refused(
+    alone: CloudVnf,
+) -> None:
+    body = {"type": "SCALE_OUT", "aspectId": ASPECT}
+    refused = alone.client.call("POST", f"{alone.path}/scale", body, 422)
+    assert "VDU1: expected its server in a resource of type OS::Heat::AutoSc" in refused["detail"]
+    alone.client.do("POST", f"{alone.path}/heal", {})  # no operation is left that keeps it out
+
+
+def test_a_scaling_that_could_do_nothing_is_ended_by_a_rollback(
+    alone: CloudVnf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that an earlier version accepted."""
+    before = servers(alone)
+    with monkeypatch.context() as patch:
+        patch.setattr(request_checks, "_check_scalable", lambda *_: None)
+        body = {"type": "SCALE_OUT", "aspectId": ASPECT}
+        operation = alone.client.do("POST", f"{alone.path}/scale", body, "FAILED_TEMP")
+    alone.recover(operation, "rollback", "ROLLED_BACK")
+    assert servers(alone) == before
+
+
+def test_a_level_that_the_templates_cannot_have_is_refused(
+    alone: CloudVnf,
+) -> None:
+    client, sample = alone.client, alone.sample
+    path = client.create(alone.shown()["vnfdId"])
+    body = {**sample.instantiation(sample.cloud.vims()), "instantiationLevelId": "large"}
+    refused = client.call("POST", f"{path}/instantiate", body, 422)
+    assert "instantiationLevelId: expected at most 1 instance of VDU1" in refused["detail"]
 
 
 def test_a_heal_of_a_vnfc_replaces_its_server_and_no_other(vnf: CloudVnf) -> None:

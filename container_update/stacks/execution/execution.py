@@ -30,7 +30,7 @@ from container_update.stacks.execution.writer import (
     operators_tags,
 )
 from container_update.stacks.journal import Journal
-from container_update.stacks.plan import AnyStep, Coordinator, ScriptStep, StackStep
+from container_update.stacks.plan import AnyStep, Coordinator, ScriptStep, StackPlan, StackStep
 from container_update.stacks.record import Record
 
 LOG = logging.getLogger(__name__)
@@ -74,9 +74,8 @@ class Execution:
         :raises UndoIncompleteError: the same, and not all could be undone; or what failed is
             the deletion of the old stack, after which there is no way back.
         """
-        steps = self.record.plan.steps
-        for number in range(self.record.done, len(steps)):
-            step = steps[number]
+        for number in range(self.record.done, len(self.record.plan.steps)):
+            step = self.record.plan.steps[number]
             if step.action is before:
                 break
             if isinstance(step, ScriptStep) and step.role not in self.roles:
@@ -94,8 +93,24 @@ class Execution:
                 raise self._failed(number, error) from error
             self._seconds[number] = time.monotonic() - started
             self._report(self._done(number))
-            self.record = self.journal.write(replace(self.record, done=number + 1))
+            plan = self._with_ids(step)
+            self.record = self.journal.write(replace(self.record, plan=plan, done=number + 1))
         return self.results
+
+    def _with_ids(self, step: AnyStep) -> StackPlan:
+        """Return the plan with the ids of what a step has added to the whole stack: the steps after
+        it, and their undo, refer to them."""
+        plan = self.record.plan
+        if not isinstance(step, StackStep) or not (step.before and step.after) or step.member:
+            return plan
+        old, new = (set(side.template["resources"]) for side in (step.before, step.after))
+        if step.stack != plan.stack or not new - old:
+            return plan
+        found = {
+            str(resource["resource_name"]): resource["physical_resource_id"]
+            for resource in self.service.resources(plan.stack)
+        }
+        return plan.with_ids({name: found.get(name) for name in new - old})
 
     @property
     def results(self) -> tuple[StepResult, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -194,13 +194,49 @@ def _files_of(definitions: Mapping[str, Json], body: Body) -> set[str]:
     return files
 
 
-def nested(place: Place, new: Body, old: Body, live: Body, ids: Mapping[str, str | None]) -> Body:
+def added_resources(old: Body, new: Body, places: Mapping[str, Place]) -> set[str]:
+    """Return the top resources of the new stack that have to be there before a VNFC is updated by
+    itself: those that a nested template or a group's member gets the id of, with all that belongs
+    to them, such as the subnet of a network."""
+    there, resources = old.template["resources"], new.template["resources"]
+    wanted = {
+        argument
+        for place in places.values()
+        if place.head in there and (place.file or place.grouped)
+        for name, argument in hot.calls(hot.outer_definition(new, place).get("properties") or {})
+        if name == "get_resource" and argument in resources and argument not in there
+    }
+    needed = hot.with_dependencies(new.template, wanted) - set(there)
+    servers = {place.head for place, _ in hot.servers(new)}
+    beside = {
+        name
+        for name in set(resources) - set(there)
+        if needed & (closure := hot.with_dependencies(new.template, {name}))
+        and not servers & closure
+    }
+    return needed | beside
+
+
+def is_known(value: Any, added: Collection[str]) -> bool:
+    """Return whether a value is known once these resources have been created."""
+    return hot.is_literal(hot.with_ids(value, dict.fromkeys(added, "-")))
+
+
+def nested(  # noqa: PLR0913, PLR0917
+    place: Place,
+    new: Body,
+    old: Body,
+    live: Body,
+    ids: Mapping[str, str | None],
+    added: Collection[str] = (),
+) -> Body:
     """Return the body of a nested stack with a VDU's server as the new package says it.
 
     :param new: the whole new stack.
     :param old: the whole stack as it is.
     :param live: the nested stack as it is.
     :param ids: the top stack's resources to their physical ids.
+    :param added: those that get an id before this stack is updated.
     :raises PackageError: a property of the nested template is not known before the whole stack
         is updated.
     """
@@ -211,7 +247,7 @@ def nested(place: Place, new: Body, old: Body, live: Body, ids: Mapping[str, str
     parameters = {}
     for name, definition in (hot.outer_definition(new, place).get("properties") or {}).items():
         value = hot.with_ids(hot.bind(definition, values), ids)
-        if not hot.is_literal(value):
+        if not is_known(value, added):
             if before.get(name) == definition and name in live.hidden:
                 continue  # its value is not known: the update keeps it
             if name not in live.parameters or before.get(name) != definition:

@@ -47,7 +47,7 @@ def computed(
     vnfd: Json,
     points: Mapping[str, Json],
     given: Mapping[str, Any],
-    carried: Mapping[str, Any] = {},
+    carried: Mapping[str, Any] | None = None,
 ) -> Json:
     """Return the value of ``nfv``.
 
@@ -55,9 +55,11 @@ def computed(
     :param vnfd: what the VNFD says, as :func:`of_vnfd` returns it.
     :param points: the request's external connection points.
     :param given: ``additionalParams.nfv``, which takes precedence.
-    :param carried: the value that the stack has; the request's connection points replace its own.
-    :raises PackageError: the template asks for a value that is given nowhere.
+    :param carried: the value that the stack has, whose connection points the request's replace;
+        None where there is no stack yet. What it lacks may be left out on purpose.
+    :raises PackageError: the template of a new stack asks for a value that is given nowhere.
     """
+    is_new, carried = carried is None, carried or {}
     value: Json = merge_patch(dict(carried), given)
     for path in dict.fromkeys(_asked(body)):
         is_of_request = path[:1] == (_POINTS,) and path[1] in points
@@ -65,7 +67,7 @@ def computed(
         found = _first(path, given, *known)
         if found is None:  # so Tacker's user data names the first instance of a VDU
             found = hot.get_at(given, (*path[:1], f"{path[1]}-0", *path[2:]))
-        if found is None and path[-1] == _OPTIONAL:
+        if found is None and (path[-1] == _OPTIONAL or not is_new):
             continue
         if found is None:
             names = ".".join(map(str, path))

@@ -5,17 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
-from container_update.model.errors import PackageError
+from container_update.model.cancellation import CancelToken
+from container_update.model.errors import PackageError, UpdateFailedError, UpdateInterruptedError
 from container_update.model.plan import Action, Reason
 from container_update.operations.change_package import run_change
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.records.vnf_records import Records
+from container_update.operations.scripts.coordination import CoordinationError
 from container_update.operations.strategies.openstack import OpenStackTarget
 from container_update.operations.strategies.strategy import ChangeJob
+from container_update.package import hot
+from container_update.stacks import live
+from container_update.stacks.client import reference
 from container_update.stacks.plan import ScriptStep
 from container_update.stacks.planner import BLUE_GREEN, ROLLING
 from container_update.stacks.templates.desired import Replacement
+from tests.functional.stacks import templates
 from tests.functional.stacks.change import plan_change
 from tests.functional.stacks.vnf import NEW_VNFD, Vnf
 
@@ -189,3 +196,93 @@ def test_what_a_blue_green_change_needs_is_required_before_a_second_stack_is_mad
     with pytest.raises(PackageError, match=says):
         run_change(job, OpenStackTarget(vnf.heat, vnf.stack))
     assert len(vnf.stacks()) == 1
+
+
+# --- resources that only the new template has ---------------------------------------------------
+
+TOP = "BaseHOT/simple/top.yaml"
+NET2 = {
+    "net2": {"type": "OS::Neutron::Net"},
+    "net2_subnet": {
+        "type": "OS::Neutron::Subnet",
+        "properties": {"network": {"get_resource": "net2"}, "cidr": "192.168.2.0/24"},
+    },
+}
+
+
+def with_new_network(shape: str) -> dict[str, str]:
+    """Return a top template whose servers are in a network that it makes itself."""
+    top = yaml.safe_load(templates.hot(shape)[TOP])
+    (definition,) = top["resources"].values()
+    outer = definition["properties"].get("resource", definition)
+    if "networks" in outer["properties"]:
+        outer["properties"]["networks"] = [{"network": {"get_resource": "net2"}}]
+    else:
+        outer["properties"]["network"] = {"get_resource": "net2"}
+    top["resources"] |= NET2
+    return {TOP: yaml.safe_dump(top)}
+
+
+def networks(vnf: Vnf) -> set[str]:
+    """Return the networks that the members' own stacks say, or the group's stack of its members."""
+    found = set()
+    top = reference(vnf.live_stack())
+    for entry in vnf.heat.resources(top, live.DEPTH):
+        if entry["resource_type"] == hot.SERVER:
+            stack = entry["links"][1]["href"].partition("/stacks/")[2]
+            body = live.body_of(vnf.heat, stack)
+            server = body.template["resources"][entry["resource_name"]]["properties"]
+            inner = server.get("networks") or []
+            found |= {n["network"] for n in inner if "network" in n}
+            found |= {body.parameters["network"]} if "network" in body.parameters else set()
+    return found
+
+
+@pytest.mark.parametrize("shape", ["nested", "group", "group of servers"])
+def test_a_rolling_update_adds_first_what_the_servers_of_the_new_template_use(
+    vnf: Vnf, shape: str
+) -> None:
+    vnf.instantiate(shape)
+    before = vnf.servers()
+    new = vnf.package(shape, vnf.site.images[1], **with_new_network(shape))
+    first, *_ = vnf.change(new).outcome.plan.steps
+    assert (first.key.name, first.action) == (vnf.stack, Action.UPDATE)
+    assert "net2, net2_subnet: new" in str(first)
+    (network,) = vnf.ids("OS::Neutron::Net")
+    assert networks(vnf) == {network}
+    assert vnf.servers() == dict.fromkeys(before, vnf.site.images[1])
+    assert vnf.stacks() == [vnf.stack], "the journal is gone"
+
+
+@pytest.mark.parametrize("shape", ["nested", "group", "group of servers"])
+def test_what_was_added_is_gone_after_the_undo(vnf: Vnf, shape: str) -> None:
+    vnf.instantiate(shape)
+    before, said = vnf.servers(), networks(vnf)
+
+    def fails(step: ScriptStep) -> None:
+        if step.role == "new":
+            raise CoordinationError("the peer said no")
+
+    new = vnf.package(shape, vnf.site.images[1], **with_new_network(shape))
+    with pytest.raises(UpdateFailedError, match="Everything is as before"):
+        vnf.change(new, coordinate=fails)
+    assert vnf.servers() == before
+    assert networks(vnf) == said
+    assert vnf.ids("OS::Neutron::Net") == set()
+
+
+def test_an_interrupted_change_goes_on_with_what_it_has_added(vnf: Vnf) -> None:
+    vnf.instantiate("group")
+    new = vnf.package("group", vnf.site.images[1], **with_new_network("group"))
+
+    cancel = CancelToken()
+
+    def stop(_: ScriptStep) -> None:
+        cancel.request("by a test", keep_journal=True)
+
+    with pytest.raises(UpdateInterruptedError):
+        vnf.change(new, coordinate=stop, cancel=cancel)
+    (network,) = vnf.ids("OS::Neutron::Net")
+    vnf.change(new)
+    assert vnf.ids("OS::Neutron::Net") == {network} == networks(vnf)
+    assert set(vnf.servers().values()) == {vnf.site.images[1]}
