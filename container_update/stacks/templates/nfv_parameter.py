@@ -23,8 +23,8 @@ BUILT_IN = ("DefaultUserData", "StandardUserData")
 """The classes whose computation is built in."""
 
 _POINTS = "CP"
-_OPTIONAL = "locationConstraints"
-"""Left out, it is an empty text to Heat, and Nova chooses the zone."""
+_OPTIONAL = frozenset({"locationConstraints", "name"})
+"""Left out, they are an empty text to Heat: Nova chooses the zone, and Heat the name."""
 
 
 def without_script(given: Mapping[str, Any]) -> Json:
@@ -67,7 +67,7 @@ def computed(
         found = _first(path, given, *known)
         if found is None:  # so Tacker's user data names the first instance of a VDU
             found = hot.get_at(given, (*path[:1], f"{path[1]}-0", *path[2:]))
-        if found is None and (path[-1] == _OPTIONAL or not is_new):
+        if found is None and (path[-1] in _OPTIONAL or not is_new):
             continue
         if found is None:
             names = ".".join(map(str, path))
