@@ -9,7 +9,7 @@ OpenStack ``interfaceInfo {endpoint, ssl_ca_cert, skipCertificateVerification}, 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -27,6 +27,9 @@ from container_update.vnfm.store.rows import Vim
 
 KUBERNETES, OPENSTACK = "kubernetes", "openstack"
 """The kinds of VIM."""
+
+_VERIFICATION = frozenset({"ssl_ca_cert", "cert_verify"})
+"""What is no credential in the auth_cred of a registered VIM, but says how its peer is verified."""
 
 
 def register(service: ServiceContext, session: Session, body: Json) -> Vim:
@@ -52,15 +55,19 @@ def change(service: ServiceContext, session: Session, vim: Vim, body: Json) -> N
     """Change attributes of a VIM.
 
     :raises ProblemError: 409: there is another of that name.
+    :raises PackageError: its credentials would go to somebody else than before, and are not all in
+        the request.
     """
-    if body.get("auth_cred"):
-        access = {**service.vault.open(vim.sealed), **body["auth_cred"]}
-        vim.sealed = service.vault.seal(access)
+    before, sent = registered(service, vim), body.get("auth_cred") or {}
+    access = {**service.vault.open(vim.sealed), **sent}
+    vim.sealed = service.vault.seal(access)
     vim.name = body.get("name") or vim.name
     if body.get("is_default") is not None:
         vim.is_default = body["is_default"]
     own = ("auth_cred", "name", "is_default", "type")
     vim.body = {**vim.body, **{key: value for key, value in body.items() if key not in own}}
+    stored = access.keys() - _VERIFICATION
+    _check_peers("vim", before, registered(service, vim), stored - sent.keys(), "auth_cred")
     _store(session, vim)
 
 
@@ -147,7 +154,12 @@ def checked_modification(
             "vimConnectionInfo: expected an entry to be left, since the VNF runs in its VIM; found "
             "that the request removes all"
         )
-    _check_peers(recorded, after, patch)
+    entries, given = dict(before), dict(_entries(patch))
+    for name, entry in _entries(after):
+        if name in entries:
+            sent = (given.get(name) or {}).get("accessInfo") or {}
+            missing = set(entry.get("accessInfo") or ()) - set(sent)
+            _check_peers(f"vimConnectionInfo.{name}", entries[name], entry, missing)
     new, old_type = connection(service, session, after), type_of(recorded)
     if old_type and VIMS.get(old_type) != kind_of(new):
         raise PackageError(
@@ -157,23 +169,24 @@ def checked_modification(
     return new
 
 
-def _check_peers(recorded: Any, after: Any, patch: Any) -> None:
+def _check_peers(
+    path: str, before: Json, after: Json, missing: Collection[str], access: str = "accessInfo"
+) -> None:
     """Check that no credentials that are stored go to somebody else than before.
 
     Whoever may send a request does not therefore know them.
+
+    :param before: the connection as it is stored.
+    :param after: the connection as the request changes it.
+    :param missing: the names of the credentials that are not in the request.
+    :param access: the attribute that has them in the request.
     """
-    before, given = dict(_entries(recorded)), dict(_entries(patch))
-    for name, entry in _entries(after):
-        if name not in before or _peers(entry) == _peers(before[name]):
-            continue
-        sent = (given.get(name) or {}).get("accessInfo") or {}
-        missing = sorted(set(entry.get("accessInfo") or ()) - set(sent))
-        if missing:
-            raise PackageError(
-                f"vimConnectionInfo.{name}: expected all of accessInfo in a request that changes "
-                "where it is sent (interfaceInfo, oidc_token_url) or how that is verified; found "
-                f"no {', '.join(missing)}: send what the VIM needs, and null for the rest"
-            )
+    if missing and _peers(before) != _peers(after):
+        raise PackageError(
+            f"{path}: expected all of {access} in a request that changes where it is sent (the "
+            "endpoint, oidc_token_url) or how that is verified; found no "
+            f"{', '.join(sorted(missing))}: send what the VIM needs, and null for the rest"
+        )
 
 
 def _peers(entry: Json) -> tuple[Any, ...]:

@@ -252,7 +252,8 @@ def test_the_status_of_a_vim_is_asked(v1: Client, cluster: EmbeddedCluster) -> N
     vim = v1.call("POST", "/v1.0/vims", {"vim": {"type": "kubernetes", "name": "n", **right}}, 201)
     path = f"/v1.0/vims/{vim['vim']['id']}"
     assert vim["vim"]["status"] == "ACTIVE"
-    for wrong in ({"auth_url": "https://127.0.0.1:1"}, {"auth_cred": {"bearer_token": "wrong"}}):
+    elsewhere = {"auth_url": "https://127.0.0.1:1", "auth_cred": access}
+    for wrong in (elsewhere, {"auth_cred": {"bearer_token": "wrong"}}):
         assert v1.call("PUT", path, {"vim": wrong})["vim"]["status"] == "ERROR"
         assert [each["status"] for each in v1.call("GET", "/v1.0/vims")["vims"]] == ["ERROR"]
         v1.call("PUT", path, {"vim": right})

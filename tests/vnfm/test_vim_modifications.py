@@ -209,6 +209,52 @@ def test_a_plan_of_a_token_that_may_only_read_names_no_vim(
     assert "the token of rita may only read: vimConnectionInfo says where" in refused
 
 
+REGISTERED_ELSEWHERE: dict[str, Json] = {
+    "another endpoint": {"auth_url": "https://127.0.0.1:1"},
+    "another authority": {"auth_cred": {"ssl_ca_cert": "pl4nted"}},
+    "no authority": {"auth_cred": {"ssl_ca_cert": None}},
+    "no verification": {"auth_cred": {"cert_verify": "False"}},
+    "a provider of tokens": {"auth_cred": {"oidc_token_url": "https://127.0.0.1:1/token"}},
+    "a part of the credentials": {
+        "auth_url": "https://127.0.0.1:1",
+        "auth_cred": {"username": "u", "ssl_ca_cert": None},
+    },
+}
+STORED: dict[str, Json] = {
+    "kubernetes": {"bearer_token": "stored", "password": "st0red"},
+    "openstack": {"username": "u", "password": "st0red", "user_domain_name": "Default"},
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "what"),
+    [
+        *((kind, what) for kind in STORED for what in ("another endpoint", "another authority")),
+        *(("kubernetes", what) for what in ("no authority", "a provider of tokens")),
+        *((kind, "a part of the credentials") for kind in STORED),
+        ("openstack", "no verification"),
+    ],
+)
+def test_a_registered_vim_keeps_its_credentials_from_whom_a_request_names(
+    http: TestClient, kind: str, what: str
+) -> None:
+    client, access = Client(http), STORED[kind]
+    vim = {"type": kind, "name": "one", "auth_url": "https://127.0.0.1:2",
+           "auth_cred": {**access, "ssl_ca_cert": "ca"}}  # fmt: skip
+    path = f"/v1.0/vims/{client.call('POST', '/v1.0/vims', {'vim': vim}, 201)['vim']['id']}"
+    patch = REGISTERED_ELSEWHERE[what]
+    refused = client.call("PUT", path, {"vim": {**patch, "name": "two"}}, 422)["detail"]
+    assert "vim: expected all of auth_cred in a request that changes where it is sent" in refused
+    assert "password" in refused
+    assert "st0red" not in refused
+    shown = client.call("GET", path)["vim"]
+    assert (shown["name"], shown["auth_url"]) == ("one", vim["auth_url"])
+
+    complete = {**access, **patch.get("auth_cred", {}), "password": "another"}
+    changed = client.call("PUT", path, {"vim": {**patch, "auth_cred": complete}})["vim"]
+    assert changed["auth_url"] == patch.get("auth_url", vim["auth_url"])
+
+
 TELLS = """
 import pickle, sys
 vims = pickle.load(sys.stdin.buffer)["coordination"]["access"]["vim_connection_info"]

@@ -54,7 +54,7 @@ def router(service: ServiceContext) -> APIRouter:
     @routes.put("/vims/{vim_id}", responses=parts.refusals(404, 409, 413))
     def change(vim_id: str, body: models.ChangedVim) -> dict[str, Json]:
         """Change a registered VIM."""
-        with service.database.writing() as session:
+        with service.database.writing() as session, parts.unprocessable(service):
             vim = _get(session, vim_id)
             vims.change(service, session, vim, body.vim.as_sent())
         return {"vim": shown([vim])[0]}
