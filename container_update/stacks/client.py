@@ -13,26 +13,22 @@ import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import openstack.config
 import requests
-import urllib3
 from keystoneauth1 import adapter, exceptions
 
-from container_update.cluster.responses import read
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
 from container_update.model.options import Options
+from container_update.stacks import answers
 
 LOG = logging.getLogger(__name__)
 
 _TRANSIENT = frozenset({429, 500, 502, 503, 504})
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
-_MOST_BYTES = 64 * 1024 * 1024
-"""Of an answer: Heat lists all resources of a stack in one."""
 _HEADERS = {"Accept": "application/json"}
 """Without it Heat answers an update in HTML or plain text."""
 
@@ -97,9 +93,7 @@ def connect(
             config.auth.get("auth_url"),
         )
     session.timeout = options.request_timeout
-    # nothing is unpacked, so that what is received is what is kept
-    session.session.headers["Accept-Encoding"] = "identity"
-    session.session.hooks["response"].append(partial(_read, options.request_timeout))
+    answers.limit(session.session, options.request_timeout)
 
     def client(service: str, version: str | None = None) -> adapter.Adapter:
         return adapter.Adapter(
@@ -333,15 +327,6 @@ class Heat:
         if self._adapter.endpoint_override is None:
             found = self._adapter.get_endpoint()
             self._adapter.endpoint_override = found and found.replace("%", "%%")  # it is formatted
-
-
-def _read(seconds: float, answer: requests.Response, **_: object) -> None:
-    """Read an answer of Keystone or Heat, which may be anybody's, before requests does."""
-    try:
-        body = read(str(answer.url), answer.raw, seconds, _MOST_BYTES).data
-    except urllib3.exceptions.HTTPError as error:
-        raise requests.ConnectionError(error) from error
-    answer._content, answer._content_consumed = body, True
 
 
 def _content(answer: requests.Response) -> Json:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import repeat
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi import Depends, FastAPI
@@ -14,6 +20,7 @@ from keystoneauth1.session import Session
 
 from container_update.emulator.heat import EmbeddedOpenStack
 from container_update.model.errors import ContainerUpdateError
+from container_update.stacks.answers import MOST_BYTES
 from container_update.vnfm.http import error_responses
 from container_update.vnfm.http.authentication import READING, authenticator, read_tokens
 from container_update.vnfm.http.users import User
@@ -262,3 +269,91 @@ def test_keystone_that_does_not_answer_is_not_the_callers_fault(cloud: EmbeddedO
 def test_incomplete_keystone_settings_are_refused(cloud: EmbeddedOpenStack, missing: str) -> None:
     with pytest.raises(ContainerUpdateError, match=rf"\[vnfm\] {missing}"):
         by_keystone(cloud, **{missing: ""})
+
+
+GOOD = {
+    "methods": ["password"],
+    "expires_at": "2999-01-01T00:00:00.000000Z",
+    "issued_at": "2026-01-01T00:00:00.000000Z",
+    "user": {"id": "u", "name": "operator", "domain": {"id": "d", "name": "d"}},
+    "roles": [{"id": "r", "name": "member"}],
+}
+WRONG_ANSWERS: dict[str, bytes] = {
+    "no JSON": b"<html>",
+    "a list": b"[]",
+    "a text": b'"token"',
+    "a number as token": b'{"token": 5}',
+    "a list as token": b'{"token": []}',
+    "nothing in it": b'{"token": {}}',
+    "no end": json.dumps({"token": {**GOOD, "expires_at": None}}).encode(),
+    "an end that is none": json.dumps({"token": {**GOOD, "expires_at": "soon"}}).encode(),
+    "roles that are a text": json.dumps({"token": {**GOOD, "roles": "member"}}).encode(),
+    "roles of numbers": json.dumps({"token": {**GOOD, "roles": [5]}}).encode(),
+    "no user": json.dumps({"token": {**GOOD, "user": 7}}).encode(),
+    "very deep": b"[" * 200_000,
+}
+
+
+class Strange(BaseHTTPRequestHandler):
+    """A Keystone that knows its user, and has a strange answer to what a token is."""
+
+    answer: Callable[[], Iterable[bytes]]
+    sent = 0
+
+    def do_POST(self) -> None:
+        self._begin({"X-Subject-Token": "own"})
+        self.wfile.write(json.dumps({"token": GOOD}).encode())
+
+    def do_GET(self) -> None:
+        self._begin({})
+        for part in type(self).answer():
+            try:
+                self.wfile.write(part)
+            except OSError:  # the service has gone
+                return
+            type(self).sent += len(part)
+
+    def _begin(self, headers: dict[str, str]) -> None:
+        self.send_response(200)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def strange_keystone(answer: Callable[[], Iterable[bytes]]) -> Iterator[tuple[TestClient, Any]]:
+    """Yield a client of a service whose Keystone answers so, and the handler of its requests."""
+    handler = type("Handler", (Strange,), {"answer": staticmethod(answer)})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/v3"
+        settings = Settings(
+            auth="keystone", keystone_url=url, keystone_username="u", keystone_password="p",
+            keystone_roles=("member",),
+        )  # fmt: skip
+        yield service(settings), handler
+        server.shutdown()
+
+
+def test_an_answer_as_keystone_gives_it_is_understood() -> None:
+    with strange_keystone(lambda: [json.dumps({"token": GOOD}).encode()]) as (client, _):
+        assert client.get("/name", headers={"X-Auth-Token": ONE}).json() == "operator"
+
+
+@pytest.mark.parametrize("what", WRONG_ANSWERS)
+def test_an_answer_that_is_not_keystones_is_not_the_callers_fault(what: str) -> None:
+    with strange_keystone(lambda: [WRONG_ANSWERS[what]]) as (client, _):
+        answer = client.get("/name", headers={"X-Auth-Token": ONE})
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "5"
+
+
+def test_an_answer_of_keystone_without_an_end_is_not_kept() -> None:
+    with strange_keystone(lambda: repeat(b" " * 65536)) as (client, handler):
+        answer = client.get("/name", headers={"X-Auth-Token": ONE})
+        assert answer.status_code == 503
+        assert handler.sent < 2 * MOST_BYTES

@@ -7,14 +7,16 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from cachetools import TTLCache, cached
 from keystoneauth1 import exceptions
-from keystoneauth1.access.access import AccessInfo, create
+from keystoneauth1.access.access import create
 from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 
-from container_update.model.errors import ContainerUpdateError
+from container_update.model.errors import ClusterError, ContainerUpdateError
+from container_update.stacks import answers
 from container_update.vnfm.http.users import User
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings
@@ -23,8 +25,20 @@ _CACHE_SECONDS = 60.0
 """How long a token that was revoked in Keystone may still be accepted here."""
 _CACHE_SIZE = 4096
 _TIMEOUT = 10.0
+_MALFORMED = (AttributeError, KeyError, TypeError, ValueError, RecursionError)
+"""What keystoneauth1 raises for an answer that is JSON and not Keystone's."""
 
 LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Access:
+    """What Keystone says of a token."""
+
+    name: str
+    roles: frozenset[str]
+    end: float
+    """When it expires, in seconds since the epoch."""
 
 
 class KeystoneTokens:
@@ -52,8 +66,9 @@ class KeystoneTokens:
             verify=settings.keystone_cacert or True,
             timeout=_TIMEOUT,
         )
-        cache: TTLCache[str, AccessInfo | None] = TTLCache(_CACHE_SIZE, _CACHE_SECONDS)
-        self._access: Callable[[str], AccessInfo | None] = cached(
+        answers.limit(self._session.session, _TIMEOUT)
+        cache: TTLCache[str, _Access | None] = TTLCache(_CACHE_SIZE, _CACHE_SECONDS)
+        self._access: Callable[[str], _Access | None] = cached(
             cache, key=_digest, lock=threading.Lock()
         )(self._ask)
 
@@ -63,13 +78,13 @@ class KeystoneTokens:
         :raises ProblemError: 403: none of the configured roles. 503: Keystone does not answer.
         """
         access = self._access(token)
-        if access is None or not access.expires or access.expires.timestamp() <= time.time():
+        if access is None or access.end <= time.time():
             return None
-        may_change = not self._roles.isdisjoint(access.role_names or ())
-        if not may_change and self._reader_roles.isdisjoint(access.role_names or ()):
+        may_change = not self._roles.isdisjoint(access.roles)
+        if not may_change and self._reader_roles.isdisjoint(access.roles):
             roles = ", ".join(sorted(self._roles | self._reader_roles))
             raise ProblemError(403, f"expected one of the roles {roles}")
-        return User(str(access.username), may_change)
+        return User(access.name, may_change)
 
     def log_in(self) -> None:
         """Get a token for the service's own user, as the first request of a client would.
@@ -78,23 +93,27 @@ class KeystoneTokens:
         """
         try:
             self._session.get_token()
-        except (exceptions.ClientException, OSError) as error:
+        except (exceptions.ClientException, ClusterError, *_MALFORMED, OSError) as error:
             raise ContainerUpdateError(
                 f"Keystone at {self._url} gave the service's user no token: {error}: see the "
                 "settings keystone_... in [vnfm]"
             ) from error
 
-    def _ask(self, token: str) -> AccessInfo | None:
+    def _ask(self, token: str) -> _Access | None:
         try:
             answer = self._session.get(
                 f"{self._url}/auth/tokens?nocatalog",
                 headers={"X-Subject-Token": token, "Accept": "application/json"},
                 log=False,
             )
-            return create(body=answer.json())
+            known = create(body=answer.json())
+            if known.expires is None:
+                raise ValueError("expected expires_at, found none")
+            roles = frozenset(known.role_names or ())
+            return _Access(str(known.username), roles, known.expires.timestamp())
         except exceptions.NotFound:
             return None
-        except (exceptions.ClientException, ValueError) as error:
+        except (exceptions.ClientException, ClusterError, *_MALFORMED) as error:
             LOG.error("Keystone could not be asked about a token: %s", error)
             raise ProblemError(
                 503, "Keystone could not be asked about the token", headers={"Retry-After": "5"}

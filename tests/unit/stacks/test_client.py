@@ -14,7 +14,8 @@ import requests
 
 from container_update.model.errors import ClusterError
 from container_update.model.options import Options
-from container_update.stacks.client import _MOST_BYTES, Heat, connect
+from container_update.stacks.answers import MOST_BYTES
+from container_update.stacks.client import Heat, connect
 
 
 class Adapter:
@@ -95,7 +96,7 @@ def test_an_answer_of_keystone_without_an_end_is_not_kept() -> None:
         try:
             with pytest.raises(ClusterError, match=r"expected an answer of|no complete answer"):
                 heat.stacks()
-            assert tracemalloc.get_traced_memory()[1] < 3 * _MOST_BYTES
+            assert tracemalloc.get_traced_memory()[1] < 3 * MOST_BYTES
         finally:
             tracemalloc.stop()
 
