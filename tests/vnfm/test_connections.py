@@ -153,6 +153,14 @@ def test_connections_that_do_not_go_on_keep_nobody_out(server: Server, sent: byt
         until(lambda: sum(map(is_closed, opened)) >= 50, "what is too much is closed", PATIENCE)
 
 
+def test_a_burst_of_silent_connections_keeps_nobody_out_for_a_moment(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_GRACE_SECONDS", 3600.0)
+    with clients(server, connections.MAX_CONNECTIONS + 50, b"GET / HTTP/1.1\r\nHost: "):
+        assert [server.get() for _ in range(20)] == [200] * 20
+
+
 def test_a_body_that_goes_on_is_not_given_up_for_one_that_does_not(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ request's headers may take: silent connections could use up the number and keep 
 from __future__ import annotations
 
 import asyncio
-import math
+import heapq
 import ssl
 from typing import Any
 
@@ -23,7 +23,7 @@ _KEPT_FREE = 32
 """So many of them are kept free from clients that owe a request or a part of one: whoever has kept
 the service waiting the longest is closed."""
 _GRACE_SECONDS = 0.25
-"""Nobody is closed so soon: what was sent may not have been read yet."""
+"""Nobody is closed so soon while a place is left: what was sent may not have been read yet."""
 ENDLESS = "/view/events"
 """The resource whose responses never end: they are cut when the service stops."""
 STOP_SECONDS = 10
@@ -97,8 +97,7 @@ class Connection(H11Protocol):
         """Begin to wait for the first request, in the place of another if there is no room."""
         super().connection_made(transport)
         self._await_request()
-        if len(self.connections) > MAX_CONNECTIONS - _KEPT_FREE:
-            self._make_room()
+        self._make_room()
 
     def data_received(self, data: bytes) -> None:
         """Take what the client sends; a part of the headers does not prolong the time for them."""
@@ -136,10 +135,20 @@ class Connection(H11Protocol):
             self._deadline = None
 
     def _make_room(self) -> None:
-        others = [each for each in self.connections if isinstance(each, Connection)]
-        oldest = min(others, key=lambda each: each._since if each._owes_something else math.inf)
-        if oldest._owes_something and oldest._since < self.loop.time() - _GRACE_SECONDS:
-            oldest._drop()
+        """Close so many that some places are free, whoever keeps the service waiting the longest.
+
+        A burst may take all places at once: then the last one is freed whatever it costs.
+        """
+        too_many = len(self.connections) - (MAX_CONNECTIONS - _KEPT_FREE)
+        if too_many <= 0:
+            return
+        others = (each for each in self.connections if isinstance(each, Connection))
+        idle = [each for each in others if each is not self and each._owes_something]
+        patience = self.loop.time() - _GRACE_SECONDS
+        for each in heapq.nsmallest(too_many, idle, key=lambda each: each._since):
+            if each._since >= patience and len(self.connections) < MAX_CONNECTIONS:
+                break
+            each._drop()
 
     def _drop(self) -> None:
         """Close the connection at once: what is in its buffers may never be read either."""
