@@ -11,12 +11,14 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, select, update
+from sqlalchemy import ColumnElement, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from container_update.model.errors import ContainerUpdateError, NextStep
 from container_update.model.objects import Json
+from container_update.model.outcome import StepState
+from container_update.operations import progress
 from container_update.vnfm.http import redaction
 from container_update.vnfm.notify import outbox
 from container_update.vnfm.problems import ProblemError, problem_of, requests_of
@@ -31,7 +33,7 @@ from container_update.vnfm.states import (
     is_undoable,
 )
 from container_update.vnfm.store.database import now
-from container_update.vnfm.store.rows import Instance, Operation
+from container_update.vnfm.store.rows import Instance, Operation, Step
 
 
 def begin(  # noqa: PLR0913
@@ -108,21 +110,39 @@ def apply_request(
 
     :raises ProblemError: 409: the request is not allowed in its state.
     """
-    was, kind = State(operation.state), operation.operation
-    state = allowed(was, undoable=is_undoable(kind, operation.kept)).get(request)
-    owner = None if request is Request.CANCEL else service.process_lock.id
-    if state is None or not _move(service, session, operation.id, was, state, owner=owner):
+    was, kind, due = State(operation.state), operation.operation, operation.due
+    undoable = is_undoable(kind, operation.kept)
+    state = allowed(was, undoable=undoable, waits=due is not None).get(request)
+    values: dict[str, Any] = {"owner": service.process_lock.id}
+    if request is Request.CANCEL:
+        error = _cancelled(operation) if state is State.FAILED_TEMP else None
+        values = {"owner": None, "due": None, "error": error}
+    waits = Operation.due.is_not_distinct_from(due)  # still
+    if state is None or not _move(service, session, operation.id, was, state, waits, **values):
         now_in = session.get_one(Operation, operation.id, populate_existing=True)
         refusal = _refusal(request, kind, State(now_in.state))  # another request may be the first
         raise ProblemError(409, f"operation {operation.id}: {refusal}")
+    if request is Request.CANCEL:
+        wait = (Step.operation_id == operation.id, Step.state == progress.RUNNING)
+        stopped = {"state": StepState.STOPPED.value, "message": "cancelled"}
+        session.execute(update(Step).where(*wait).values(**stopped))
+
+
+def _cancelled(operation: Operation) -> Json:
+    requests = requests_of(operation.api, operation.id)
+    detail = (
+        "cancelled while it waited, before anything was changed. Go on with it: "
+        f"{requests.retry}; or give it up: {requests.fail}"
+    )
+    return ProblemError(409, detail, title="The operation was cancelled").as_dict()
 
 
 def _refusal(request: Request, kind: str, found: State) -> str:
     """Return why a request is refused, and what is possible instead."""
     if request is Request.CANCEL:
         return (
-            f"cancel is possible only before it has begun (STARTING), found {found.value}: wait "
-            "until it ends; one that failed can be rolled back"
+            f"cancel is possible only before it has begun (STARTING), found {found.value} and no "
+            "wait for a time: wait until it ends; one that failed can be rolled back"
         )
     if request is Request.ROLLBACK and found is State.FAILED_TEMP:
         return f"{kind} cannot be rolled back: send a request to retry or fail"
@@ -152,6 +172,29 @@ def _publish(service: ServiceContext, session: Session, operation: Operation) ->
     outbox.add_state_change(session, operation, service.settings.base_url)
     seconds = (operation.entered - operation.started).total_seconds()
     service.metrics.entered(operation.operation, operation.state, seconds)
+
+
+# --- occurrences that wait ----------------------------------------------------------------------
+# One that waits for a time has no owner, and the time in its row: no worker waits with it.
+
+
+def end_wait(service: ServiceContext, session: Session, operation: Operation) -> bool:
+    """End the wait of an occurrence of this service, if it waited, so that it is carried out.
+
+    :returns: False if it was cancelled meanwhile.
+    """
+    if operation.due is None:
+        return True
+    mine = (Operation.id == operation.id, Operation.owner == service.process_lock.id)
+    waits = (Operation.state == operation.state, Operation.due.is_not(None))
+    return compare_and_set(session, Operation, *mine, *waits, due=None)
+
+
+def next_due(service: ServiceContext) -> datetime | None:
+    """Return when the first of the occurrences goes on that wait; None if none does."""
+    waits = (Operation.owner.is_(None), Operation.state.in_(RUNNING))
+    with service.database.reading() as session:
+        return session.scalar(select(func.min(Operation.due)).where(*waits))
 
 
 # --- services that end --------------------------------------------------------------------------
@@ -186,8 +229,9 @@ def hand_over_all(service: ServiceContext, at_work: Collection[str]) -> None:
 
 
 def _take_handed_over(service: ServiceContext) -> list[str]:
-    """Own what was handed over; return the occurrences, to be queued."""
-    is_free = (Operation.owner.is_(None), Operation.state.in_(RUNNING))
+    """Own what was handed over and waits no longer; return the occurrences, to be queued."""
+    waits_no_longer = or_(Operation.due.is_(None), Operation.due <= now())
+    is_free = (Operation.owner.is_(None), Operation.state.in_(RUNNING), waits_no_longer)
     with service.database.reading() as session:  # few looks find anything to write
         free = session.scalars(select(Operation.id).where(*is_free)).all()
     taken: list[str] = []
@@ -247,7 +291,7 @@ def settle_forgotten(
 
 
 def _settle(service: ServiceContext, owner: str, *conditions: ColumnElement[bool]) -> list[str]:
-    """Take over what *owner* had not begun; set what was interrupted to FAILED_TEMP."""
+    """Take over what *owner* had to begin or to go on with; set what it did to FAILED_TEMP."""
     taken: list[str] = []
     with service.database.writing() as session:
         left = session.scalars(
@@ -256,7 +300,7 @@ def _settle(service: ServiceContext, owner: str, *conditions: ColumnElement[bool
             )
         )
         for operation in left.all():
-            if operation.state == State.STARTING.value:
+            if operation.state == State.STARTING.value or operation.due is not None:
                 operation.owner = service.process_lock.id
                 taken.append(operation.id)
                 continue

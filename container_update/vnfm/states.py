@@ -49,6 +49,11 @@ REQUESTS: Mapping[State, Mapping[Request, State]] = {
 """The requests that a state allows, and the states that they lead to. What has not begun can be
 cancelled; what has begun ends by itself, because something may have been written."""
 
+REQUESTS_IN_A_WAIT: Mapping[State, Mapping[Request, State]] = {
+    State.PROCESSING: {Request.CANCEL: State.FAILED_TEMP},
+}
+"""The same, while an occurrence waits for a time, without a worker: nothing is written then."""
+
 NOT_UNDOABLE = frozenset({"TERMINATE"})
 """The operations that cannot be rolled back: what they delete is gone."""
 
@@ -77,7 +82,10 @@ def is_undoable(operation: str, kept: Mapping[str, Any] | None) -> bool:
     return operation not in NOT_UNDOABLE and not (kept or {}).get(NO_ROLLBACK)
 
 
-def allowed(state: State, *, undoable: bool) -> Mapping[Request, State]:
-    """Return the requests that an occurrence allows, and the states that they lead to."""
-    requests = REQUESTS.get(state, {})
+def allowed(state: State, *, undoable: bool, waits: bool = False) -> Mapping[Request, State]:
+    """Return the requests that an occurrence allows, and the states that they lead to.
+
+    :param waits: it has a time at which it goes on.
+    """
+    requests = (REQUESTS_IN_A_WAIT if waits else REQUESTS).get(state, {})
     return {name: to for name, to in requests.items() if undoable or name is not Request.ROLLBACK}

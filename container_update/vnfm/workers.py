@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import math
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -50,6 +51,8 @@ class Workers:
         """The lock of the cancel tokens; notified when one was removed."""
         self._forgot = datetime.min
         """When old operations were deleted."""
+        self._woken = threading.Event()
+        """Set when there is a reason to look: an operation waits for a time, the service ends."""
         self._watch = threading.Thread(target=self._look_for_ever, name="members", daemon=True)
 
     def start(self) -> None:
@@ -90,7 +93,7 @@ class Workers:
     def _submit_package(self, package_id: str, task: Callable[[], None]) -> None:
         self._submit(package_id, lambda _: self._service.database.lasting(task))
 
-    def _submit(self, key: str, task: Callable[[CancelToken], None]) -> None:
+    def _submit(self, key: str, task: Callable[[CancelToken], bool | None]) -> None:
         with self._changed:
             if key in self._cancels or self._service.ending.is_set():
                 return
@@ -98,16 +101,22 @@ class Workers:
             future = self._pool.submit(self._run, key, task, cancel)
         future.add_done_callback(lambda done: self._done(key, done))
 
-    def _run(self, key: str, task: Callable[[CancelToken], None], cancel: CancelToken) -> None:
+    def _run(
+        self, key: str, task: Callable[[CancelToken], bool | None], cancel: CancelToken
+    ) -> bool | None:
         with logs.about(key):
-            task(cancel)
+            return task(cancel)
 
-    def _done(self, key: str, future: Future[None]) -> None:
+    def _done(self, key: str, future: Future[bool | None]) -> None:
         with self._changed:
             self._cancels.pop(key, None)
             self._changed.notify_all()
-        if not future.cancelled() and (error := future.exception()) is not None:
+        if future.cancelled():
+            return
+        if (error := future.exception()) is not None:
             LOG.error("%s failed and its end is not recorded", key, exc_info=error)
+        elif future.result():  # it waits for a time
+            self._woken.set()
 
     def look(self) -> None:
         """Settle or begin the work of dead services, and work of this one that no thread has."""
@@ -127,13 +136,21 @@ class Workers:
 
     def _look_for_ever(self) -> None:
         pause = interval = self._service.settings.lock_seconds
-        while not self._service.ending.wait(pause):
+        while True:
+            self._woken.wait(pause)
+            self._woken.clear()
+            if self._service.ending.is_set():
+                return
             try:
                 self.look()
-                pause = interval
+                pause = min(interval, self._seconds_to_next_due())
             except (SQLAlchemyError, OSError) as error:
                 LOG.warning("the database does not answer: %s", type(error).__name__)
                 pause = min(interval, _OUTAGE_PAUSE)
+
+    def _seconds_to_next_due(self) -> float:
+        due = operations.next_due(self._service)
+        return math.inf if due is None else max(0.0, (due - now()).total_seconds())
 
     def stop(self) -> None:
         """Stop: wait for what runs, then interrupt it, and hand over what is not done.
@@ -141,6 +158,7 @@ class Workers:
         Another service goes on with it, or the next one that starts.
         """
         self._service.ending.set()
+        self._woken.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
         if not self._wait(self._service.settings.drain_seconds):
             with self._changed:

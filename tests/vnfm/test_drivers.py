@@ -102,7 +102,8 @@ def test_a_foreign_script_runs_at_every_operation(
     instance = client.call("GET", path)
     assert instance["vnfdId"] == vnfd_id
     assert instance["metadata"] == {"a": "b", "touched": "by the script"}
-    client.do("POST", f"{path}/terminate", {"terminationType": "GRACEFUL"})
+    request = {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 1}
+    client.do("POST", f"{path}/terminate", request)
     runs = [json.loads(line) for line in log_path.read_text().splitlines()]
     assert [run["operation"] for run in runs] == EVENTS
     assert [run["new_csar_dir"] for run in runs] == [e == "modify_information_end" for e in EVENTS]

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import update
+from sqlalchemy import select
 
+from container_update.cluster.client import KubernetesCluster
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
-from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import Operation
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import scalable, vnfs
@@ -126,19 +126,100 @@ def test_the_other_attributes_of_an_instantiation_are_shown(
 # --- termination --------------------------------------------------------------------------------
 
 
-def test_a_graceful_termination_waits_for_as_long_as_asked_before_it_deletes(
-    client: Client, vnf: str, kubectl: Kubectl
-) -> None:
-    body = {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 1}
-    operation = client.begin("POST", f"{vnf}/terminate", body)
-    assert client.settled(operation)["operationState"] == "COMPLETED"
-    (waited, *_) = steps_of(client, operation)
-    assert (waited["action"], waited["state"]) == ("wait", "done")
-    assert kubectl.pods() == {}
+def graceful(seconds: int) -> Json:
+    return {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": seconds}
 
 
 def steps_of(client: Client, operation: str) -> list[Json]:
     return list(client.call("GET", f"{operation}/progress")["steps"])
+
+
+def waiting(client: Client, operation: str) -> Json:
+    """Return an operation as soon as it waits for its time, without a worker."""
+
+    def read() -> Json | None:
+        shown: Json = client.call("GET", operation)
+        waits = shown["operationState"] == "PROCESSING" and "cancel" in shown["_links"]
+        return shown if waits else None
+
+    shown = until(read, "the operation waits")
+    assert shown is not None
+    return shown
+
+
+def let_time_pass(service: Service, operation: str, hours: int = 1) -> None:
+    """Have an operation wait as if it had begun that much earlier."""
+    is_it, delta = Operation.id == operation.rpartition("/")[2], timedelta(hours=hours)
+    with service.context.database.writing() as session:
+        row = session.scalars(select(Operation).where(is_it)).one()
+        row.started -= delta
+        assert row.due is not None
+        row.due -= delta
+
+
+def test_a_graceful_termination_waits_for_as_long_as_asked_before_it_deletes(
+    client: Client, vnf: str, kubectl: Kubectl
+) -> None:
+    operation = client.begin("POST", f"{vnf}/terminate", graceful(1))
+    assert client.settled(operation)["operationState"] == "COMPLETED"
+    (waited, *_) = steps_of(client, operation)
+    assert (waited["action"], waited["state"]) == ("wait", "done")
+    assert waited["seconds"] >= 1
+    assert kubectl.pods() == {}
+
+
+def test_a_graceful_termination_has_a_longest_time(client: Client, vnf: str) -> None:
+    for seconds in (86_401, 10**9, 10**29):
+        refused = client.call("POST", f"{vnf}/terminate", graceful(seconds), 422)["detail"]
+        assert "gracefulTerminationTimeout: Input should be less than or equal to 86400" in refused
+
+
+@pytest.fixture
+def few_workers(tmp_path: Path) -> Settings:
+    """The settings of a service with two workers."""
+    return Settings(state_dir=str(tmp_path / "state"), auth="none", workers=2)
+
+
+def test_terminations_that_wait_keep_no_worker_and_can_be_cancelled(
+    few_workers: Settings, tmp_path: Path, cluster: EmbeddedCluster, kubernetes: KubernetesCluster
+) -> None:
+    service = Service(few_workers, OPTIONS)
+    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
+        client = Client(http, "v2")
+        vnfd_id = client.onboard(scalable.package(tmp_path))
+        paths = [client.create(vnfd_id) for _ in range(4)]
+        for number, path in enumerate(paths):
+            namespace = {"apiVersion": "v1", "kind": "Namespace"}
+            kubernetes.create({**namespace, "metadata": {"name": f"n{number}"}})
+            request = scalable.instantiation(client.vims(cluster))
+            request["additionalParams"]["namespace"] = f"n{number}"
+            client.do("POST", f"{path}/instantiate", request)
+        *waiters, other = paths
+        operations = [client.begin("POST", f"{each}/terminate", graceful(3600)) for each in waiters]
+        for operation in operations:
+            waiting(client, operation)
+        client.do("POST", f"{other}/terminate", {"terminationType": "FORCEFUL"})
+
+        for operation in operations:
+            client.call("POST", f"{operation}/cancel", {"cancelMode": "GRACEFUL"}, 202)
+            cancelled = client.settled(operation)
+            assert cancelled["operationState"] == "FAILED_TEMP"
+            assert "cancelled while it waited" in cancelled["error"]["detail"]
+            assert set(cancelled["_links"]) == {"self", "vnfInstance", "retry", "fail"}
+            (step,) = steps_of(client, operation)
+            assert (step["action"], step["state"]) == ("wait", "stopped")
+            client.call("POST", f"{operation}/cancel", {"cancelMode": "FORCEFUL"}, 409)
+        given_up, retried, again = operations
+        assert client.call("POST", f"{given_up}/fail")["operationState"] == "FAILED"
+        client.do("PATCH", waiters[0], {"vnfInstanceName": "kept"})
+
+        for operation in (retried, again):  # what a retry waits is the rest
+            assert client.send("POST", f"{operation}/retry").status_code == 202
+            waiting(client, operation)
+        let_time_pass(service, retried)
+        service.workers.look()
+        assert client.settled(retried)["operationState"] == "COMPLETED"
+        assert client.call("GET", again)["operationState"] == "PROCESSING"
 
 
 def test_the_next_service_waits_for_the_rest_of_a_graceful_termination(
@@ -149,16 +230,16 @@ def test_the_next_service_waits_for_the_rest_of_a_graceful_termination(
         client = Client(http, "v2")
         path = client.create(client.onboard(scalable.package(tmp_path)))
         client.do("POST", f"{path}/instantiate", scalable.instantiation(client.vims(cluster)))
-        body = {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 3600}
-        operation = client.begin("POST", f"{path}/terminate", body)
-        (step,) = until(lambda: steps_of(client, operation), "the wait is shown")
+        operation = client.begin("POST", f"{path}/terminate", graceful(3600))
+        waiting(client, operation)
+        (step,) = steps_of(client, operation)
         assert (step["action"], step["state"]) == ("wait", "running")
+    service = Service(settings, OPTIONS)
+    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
+        waiting(Client(http, "v2"), operation)
     assert len(kubectl.pods()) == 2
     service = Service(settings, OPTIONS)
-    is_it = Operation.id == operation.rpartition("/")[2]
-    with service.context.database.writing() as session:  # as if it had begun an hour ago
-        hour_ago = now() - timedelta(hours=1)
-        session.execute(update(Operation).where(is_it).values(started=hour_ago))
+    let_time_pass(service, operation)
     with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
         assert Client(http, "v2").settled(operation)["operationState"] == "COMPLETED"
     assert kubectl.pods() == {}

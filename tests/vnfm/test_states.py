@@ -32,6 +32,17 @@ def test_an_occurrence_allows_a_request_only_in_one_state(state: State, requeste
     assert (new_state.value if new_state else None) == expected
 
 
+@pytest.mark.parametrize("requested", Request)
+@pytest.mark.parametrize("state", State)
+def test_an_occurrence_that_waits_for_a_time_can_be_cancelled(
+    state: State, requested: Request
+) -> None:
+    new_state = allowed(state, undoable=True, waits=True).get(requested)
+    is_cancel = (state, requested) == (State.PROCESSING, Request.CANCEL)
+    assert new_state is (State.FAILED_TEMP if is_cancel else None)
+    assert State.FAILED_TEMP in TRANSITIONS[State.PROCESSING]
+
+
 def test_what_has_no_way_back_allows_no_rollback() -> None:
     assert {kind for kind, task in TASKS.items() if task.undo is None} == NOT_UNDOABLE
     assert set(allowed(State.FAILED_TEMP, undoable=False)) == {Request.RETRY, Request.FAIL}

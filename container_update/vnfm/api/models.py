@@ -31,6 +31,8 @@ Prose = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]*$")]
 Map = dict[str, Any]
 
 
+_LONGEST_GRACE = 24 * 3600
+"""Seconds that a graceful termination may wait."""
 _DEPTH = 64
 """Maximum number of levels of objects and lists in a body."""
 
@@ -132,7 +134,7 @@ class TerminateVnf(Body):
     """TerminateVnfRequest (SOL003, 5.5.2.8)."""
 
     terminationType: Literal["GRACEFUL", "FORCEFUL"]
-    gracefulTerminationTimeout: Annotated[int, Field(ge=0)] | None = None
+    gracefulTerminationTimeout: Annotated[int, Field(ge=0, le=_LONGEST_GRACE)] | None = None
     additionalParams: Map | None = None
 
     @model_validator(mode="after")
@@ -229,7 +231,7 @@ PlanV2 = Annotated[_PlanOfModificationV2 | _PlanOfChange, Field(discriminator="o
 
 
 class CancelOperation(Body):
-    """CancelMode (SOL003, 5.5.2.14); both mean the same for what has not begun."""
+    """CancelMode (SOL003, 5.5.2.14); both mean the same for what changes nothing yet."""
 
     cancelMode: Literal["GRACEFUL", "FORCEFUL"]
 

@@ -86,7 +86,8 @@ def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, 
 
     @routes.post("/{operation_id}/cancel", **parts.accepting(404, 409))
     def cancel(operation_id: str, _: models.CancelOperation | None = None) -> Response:
-        """Cancel an operation that has not begun; it is then ROLLED_BACK."""
+        """Cancel an operation that has not begun (it is then ROLLED_BACK) or waits for a time, as a
+        graceful termination does (FAILED_TEMP)."""
         with service.database.writing() as session:
             operation = by_id(session, Operation, operation_id, api)
             operations.apply_request(service, session, operation, Request.CANCEL)

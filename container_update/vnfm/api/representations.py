@@ -145,9 +145,12 @@ def operation(base_url: str) -> Resource:
         self = operation_url(row, base_url)
         instance_url = f"{base_url}/vnflcm/{row.api}/vnf_instances/{row.instance_id}"
         links = {"self": {"href": self}, "vnfInstance": {"href": instance_url}}
-        if row.state in _OPEN:  # most are not, and filters judge many of them
-            undoable = states.is_undoable(row.operation, row.kept)
-            requests = states.allowed(states.State(row.state), undoable=undoable)
+        if row.state in _OPEN or row.due:  # most are not, and filters judge many of them
+            requests = states.allowed(
+                states.State(row.state),
+                undoable=states.is_undoable(row.operation, row.kept),
+                waits=row.due is not None,
+            )
             links |= _links({request.value: f"{self}/{request.value}" for request in requests})
         return links
 
@@ -166,7 +169,7 @@ def operation(base_url: str) -> Resource:
             "isCancelPending": Constant(value=False),
             "_links": Part(
                 (Operation.id, Operation.api, Operation.instance_id, Operation.operation,
-                 Operation.state, Operation.kept),
+                 Operation.state, Operation.kept, Operation.due),
                 links,
             ),
             "error": document(Operation.error),

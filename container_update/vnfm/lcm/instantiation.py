@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from container_update.model.objects import merge_patch
 from container_update.vnfm.lcm.infrastructure.vim import connected
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
-from container_update.vnfm.lcm.operation_context import (
-    OperationContext,
-    Record,
-    ServiceEndsError,
-)
+from container_update.vnfm.lcm.operation_context import NotYetError, OperationContext, Record
 from container_update.vnfm.lcm.steps import WAIT
+from container_update.vnfm.store.database import now, timestamp
 
 LOG = logging.getLogger(__name__)
 _GIVEN = ("extensions", "vnfConfigurableProperties")
@@ -56,9 +53,13 @@ def _in_its_vim(context: OperationContext) -> OperationContext:
 
 def do_terminate(context: OperationContext) -> Record:
     """Delete the VNF, and wait until it is gone."""
-    drivers = drivers_of(context)
-    record = drivers.call("terminate_start", context.record)
-    _wait_until_out_of_service(context)
+    drivers, record = drivers_of(context), context.record
+    if context.waited:
+        seconds = (now() - context.started()).total_seconds()
+        context.steps.add("VNF", WAIT, "done", "", seconds)
+    else:
+        record = drivers.call("terminate_start", record)
+        _leave_time_to_take_it_out_of_service(context)
     with connected(context) as vim:
         vim.terminate()
     record = drivers.call("terminate_end", record)
@@ -66,23 +67,18 @@ def do_terminate(context: OperationContext) -> Record:
     return replace(record, instantiated=False, body=body, vims=None)
 
 
-def _wait_until_out_of_service(context: OperationContext) -> None:
-    """Wait as long as a GRACEFUL termination asks for; what a retry waits is the rest of it.
+def _leave_time_to_take_it_out_of_service(context: OperationContext) -> None:
+    """Leave the time that a GRACEFUL termination asks for, from when it was accepted on.
 
     SOL003, 5.5.2.8: the time to take the VNF out of service before it is shut down. Without a
     timeout nothing is waited for but the pods' own grace periods.
 
-    :raises ServiceEndsError: nothing was deleted.
+    :raises NotYetError: there is some of it left.
     """
-    seconds = float(context.request.get("gracefulTerminationTimeout") or 0)
-    left = min(seconds, seconds - context.seconds_since_start())
-    if left <= 0:
+    grace = timedelta(seconds=context.request.get("gracefulTerminationTimeout") or 0)
+    due = min(context.started(), now()) + grace  # the clock may have been set back
+    if due <= now():
         return
-    LOG.info("VNF instance %s: terminated in %.0f s, as requested", context.instance_id, left)
-    context.steps.add("VNF", WAIT, "running", f"{seconds:.0f} s to take it out of service")
-    began = time.monotonic()
-    if context.service.ending.wait(left):
-        raise ServiceEndsError(
-            "the service ended while the VNF was taken out of service; nothing was deleted"
-        )
-    context.steps.add("VNF", WAIT, "done", "", time.monotonic() - began)
+    LOG.info("VNF instance %s: terminated at %s, as requested", context.instance_id, timestamp(due))
+    context.steps.add("VNF", WAIT, "running", f"until {timestamp(due)}, to take it out of service")
+    raise NotYetError(due)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,7 +24,7 @@ from container_update.package import csar
 from container_update.vnfm import packages, vims
 from container_update.vnfm.lcm.steps import Steps
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.store.database import now
+from container_update.vnfm.store.database import timestamp
 from container_update.vnfm.store.rows import Operation, Package
 
 Result = TypeVar("Result")
@@ -33,6 +34,17 @@ class ServiceEndsError(ContainerUpdateError):
     """The service ends before the operation has begun to change anything."""
 
     next_step = NextStep.RETRY
+
+
+class NotYetError(ContainerUpdateError):
+    """The operation goes on at a time, until which nothing is to be done: no worker waits for it.
+
+    :param due: that time, as in the tables.
+    """
+
+    def __init__(self, due: datetime) -> None:
+        super().__init__(f"the operation goes on at {timestamp(due)}", next_step=NextStep.WAIT)
+        self.due = due
 
 
 @dataclass(frozen=True)
@@ -96,6 +108,8 @@ class OperationContext:
     """user_script_err_handling_data: what Mgmt Drivers leave for a retry or a rollback."""
     again: bool = False
     """It was tried before: its results may be in the VIM, or its process may still run."""
+    waited: bool = False
+    """The time has come at which it was to go on (:class:`NotYetError`)."""
 
     def keep(self, name: str, value: str) -> None:
         """Store a value for another try, also if this process dies; sealed if it is secret."""
@@ -119,10 +133,9 @@ class OperationContext:
 
         return database.lasting(read)
 
-    def seconds_since_start(self) -> float:
-        """Return the time since the operation was accepted, also by another service."""
-        started = self.read(lambda session: session.get_one(Operation, self.operation_id).started)
-        return (now() - started).total_seconds()
+    def started(self) -> datetime:
+        """Return when the operation was accepted, also by another service."""
+        return self.read(lambda session: session.get_one(Operation, self.operation_id).started)
 
     @property
     def params(self) -> Json:

@@ -2,7 +2,8 @@
 
 STARTING -> PROCESSING -> what the operation does -> the instance's record and COMPLETED, in one
 transaction; or FAILED_TEMP with the cause. A rollback likewise, from ROLLING_BACK. What is
-interrupted because the service ends stays in its state, and is handed over.
+interrupted because the service ends stays in its state, and is handed over; so is what waits for a
+time, so that no worker waits with it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -39,6 +41,7 @@ from container_update.vnfm.lcm.mgmt_drivers.answers import ScriptError
 from container_update.vnfm.lcm.mgmt_drivers.v2 import progress_file
 from container_update.vnfm.lcm.modification import do_modify, undo_modify
 from container_update.vnfm.lcm.operation_context import (
+    NotYetError,
     OperationContext,
     Record,
     ServiceEndsError,
@@ -79,15 +82,16 @@ TASKS: Mapping[str, Task] = {
 """What each LcmOperationType does."""
 
 
-def perform(service: ServiceContext, operation_id: str, cancel: CancelToken) -> None:
+def perform(service: ServiceContext, operation_id: str, cancel: CancelToken) -> bool:
     """Carry an occurrence out, or back if its state says so, and store the result.
 
     :param cancel: requested when the service ends.
+    :returns: whether it waits for a time now.
     """
     lasting = service.database.lasting
     begun = lasting(lambda: _begun(service, operation_id, cancel))
     if begun is None:
-        return
+        return False
     context, operation, state = begun
     if context.again:
         LOG.info("VNF instance %s: going on with what was begun before", context.instance_id)
@@ -105,12 +109,22 @@ def perform(service: ServiceContext, operation_id: str, cancel: CancelToken) -> 
             assert task.undo is not None, f"{operation} is never rolled back"
             after = task.undo(context)
             lasting(lambda: _end(context, state, State.ROLLED_BACK, after))
+    except NotYetError as wait:
+        due = wait.due
+        lasting(lambda: _hand_over(context, state, due))
+        return True
     except Exception as error:  # noqa: BLE001 (whatever it is, the occurrence records it)
         failure, undoable = error, is_undoable(operation, context.kept)
         if _is_interrupted(context, error):
             lasting(lambda: _hand_over(context, state))
-            return
-        lasting(lambda: _fail(context, state, failure, undoable=undoable))
+            LOG.warning(
+                "VNF instance %s: interrupted, as the service ends; another service goes "
+                "on with the operation, or the next start",
+                context.instance_id,
+            )
+        else:
+            lasting(lambda: _fail(context, state, failure, undoable=undoable))
+    return False
 
 
 def _begun(
@@ -128,6 +142,9 @@ def _begun(
             service, session, operation_id, State.STARTING, State.PROCESSING
         ):
             return None  # it was cancelled
+        waited = operation.due is not None
+        if not operations.end_wait(service, session, operation):
+            return None  # likewise
         instance = session.get_one(Instance, operation.instance_id)
         state, request = State(operation.state), service.vault.open(operation.sealed)
         recorded = instances.vims_of(service, instance)
@@ -154,6 +171,7 @@ def _begun(
             steps=steps,
             kept=kept,
             again=again,
+            waited=waited,
         )
         return context, operation.operation, state
 
@@ -222,13 +240,12 @@ def _is_interrupted(context: OperationContext, error: Exception) -> bool:
     return bool(context.cancel) and isinstance(error, (UpdateInterruptedError, ScriptError))
 
 
-def _hand_over(context: OperationContext, state: State) -> None:
+def _hand_over(context: OperationContext, state: State, due: datetime | None = None) -> None:
     with context.service.database.writing() as session:
         before = session.get_one(Operation, context.operation_id).kept or {}
         kept = {**before, **context.kept}
-        operations.hand_over(context.service, session, context.operation_id, state, kept=kept)
-    LOG.warning("VNF instance %s: interrupted, as the service ends; another service goes on with "
-                "the operation, or the next start", context.instance_id)  # fmt: skip
+        values = {"kept": kept, "due": due}
+        operations.hand_over(context.service, session, context.operation_id, state, **values)
 
 
 def _fail(context: OperationContext, was: State, error: Exception, *, undoable: bool) -> None:

@@ -96,6 +96,8 @@ class Operation(Base):
     """When it entered its state."""
     owner: Mapped[str | None] = mapped_column(String(36))
     """The service that runs it."""
+    due: Mapped[datetime | None]
+    """When a worker goes on with it; None: it does not wait for a time."""
     requested_by: Mapped[str] = mapped_column(Text, default="", server_default="")
     """The name of the user whose request it is."""
     instance_name: Mapped[str] = mapped_column(Text, default="", server_default="")

@@ -100,7 +100,7 @@ def _version(session: Session) -> Any:
     not settled count one by one, because the clocks of several services differ.
     """
     states = [state.value for state in UNSETTLED]
-    unsettled = select(Operation.id, Operation.state, Operation.entered)
+    unsettled = select(Operation.id, Operation.state, Operation.entered, Operation.due)
     onboarded = select(Package.id, Package.onboarding_state, Package.operational_state)
     return (
         session.scalar(select(func.max(Operation.entered))),

@@ -56,7 +56,8 @@ def instance(row: Instance) -> Json:
 def operation(row: Operation) -> Json:
     """Return an operation as it was requested: the name is the one that the instance had then."""
     undoable = states.is_undoable(row.operation, row.kept)
-    requests = states.allowed(states.State(row.state), undoable=undoable)
+    waits = row.due is not None
+    requests = states.allowed(states.State(row.state), undoable=undoable, waits=waits)
     return {
         "id": row.id,
         "api": row.api,
