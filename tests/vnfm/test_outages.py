@@ -1,16 +1,26 @@
-"""Two services whose PostgreSQL goes away and comes back while they work."""
+"""Services whose database goes away and comes back while they work."""
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
+from fastapi.testclient import TestClient
 
 from container_update.cluster.client import KubernetesCluster
 from container_update.emulator.faults import Fault, Faults
 from container_update.emulator.kubernetes import EmbeddedCluster
+from container_update.model.options import Options
+from container_update.vnfm.service import Service
+from container_update.vnfm.settings import Settings
+from container_update.vnfm.store import database as store
 from tests.functional.gate import Gate
-from tests.vnfm import fleet
+from tests.vnfm import fleet, scalable
+from tests.vnfm.client import Client
 from tests.vnfm.postgres import Server
 from tests.vnfm.served import Served
 from tests.vnfm.test_load import client_of, modify
@@ -85,3 +95,68 @@ def test_operations_of_a_service_that_died_in_an_outage_are_taken_over(
     assert client.settled(operation)["operationState"] == "FAILED_TEMP"
     client.do("POST", f"{operation}/retry")
     fleet.check(client, instances, kubernetes)
+
+
+@contextmanager
+def away(url: str, service: Service) -> Iterator[None]:
+    """Let the service get no connection to its PostgreSQL, or no lock of its SQLite file."""
+    if not url:
+        file = service.context.database.file
+        with closing(sqlite3.connect(str(file), isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            yield
+        return
+    server, _, name = url.rpartition("/")
+    others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        connection.execute(others, [name])
+        yield
+        connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+
+
+@pytest.fixture
+def lone(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Service:
+    """A service with each kind of database, impatient with SQLite."""
+    monkeypatch.setattr(store, "_BUSY_SECONDS", 0.1)
+    state = str(tmp_path / "state")
+    settings = Settings(state_dir=state, auth="none", database_url=database, lock_seconds=1)
+    return Service(settings, Options(lease_seconds=3))
+
+
+def test_a_request_that_cannot_be_stored_is_answered_with_503(
+    lone: Service, database: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with TestClient(lone.app, base_url="http://127.0.0.1:9890") as http:
+        client = Client(http)
+        with away(database, lone):
+            for _ in range(3):
+                refused = client.send("POST", "/vnfpkgm/v1/vnf_packages", {})
+                assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
+                assert "the database does not answer" in refused.json()["detail"]
+                assert client.send("GET", "/healthz").status_code == 200
+            assert "Traceback" not in caplog.text
+        until(lambda: client.send("GET", "/readyz").status_code == 200, "it is ready again")
+        client.call("POST", "/vnfpkgm/v1/vnf_packages", {}, 201)
+
+
+def test_an_operation_waits_for_a_database_that_somebody_else_holds(
+    lone: Service,
+    database: str,
+    cluster: EmbeddedCluster,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with TestClient(lone.app, base_url="http://127.0.0.1:9890") as http:
+        client = Client(http)
+        path = client.create(client.onboard(scalable.package(tmp_path)))
+        gate = Gate()
+        cluster.middlewares.append(Faults(Fault(gate, method="POST", path="*/deployments")))
+        request = scalable.instantiation(client.vims(cluster))
+        operation = client.begin("POST", f"{path}/instantiate", request)
+        with ExitStack() as stack:
+            with gate.held():
+                stack.enter_context(away(database, lone))
+            until(lambda: WAITS in caplog.text, "the operation waits for the database")
+        ended = client.settled(operation)
+        assert ended["operationState"] == "COMPLETED", ended.get("error")

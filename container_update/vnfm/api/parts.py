@@ -36,6 +36,7 @@ _MEANING = {
     413: "The body is too big.",
     422: "The request can be read and makes no sense.",
     502: "The VIM does not answer, or refuses.",
+    503: "The database does not answer at this moment.",
 }
 
 EXTENSION = "Extensions of SOL003"
@@ -47,7 +48,7 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     content = {MEDIA_TYPE: {"schema": _PROBLEM}}
     return {
         status: {"description": _MEANING[status], "content": content}
-        for status in sorted({400, 401, 403, 406, 422, *statuses})
+        for status in sorted({400, 401, 403, 406, 422, 503, *statuses})
     }
 
 

@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from container_update.vnfm.problems import ProblemError
+from container_update.vnfm.store.database import is_away
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -61,7 +62,8 @@ def install(app: FastAPI) -> None:
 
 
 def _unexpected_errors(app: ASGIApp) -> ASGIApp:
-    """Log an error that no handler knows, once, and answer 500 without details."""
+    """Log an error that no handler knows, once, and answer 500 without details; 503 where the
+    database is away."""
 
     async def catch(scope: Scope, receive: Receive, send: Send) -> None:
         begun = False
@@ -73,14 +75,22 @@ def _unexpected_errors(app: ASGIApp) -> ASGIApp:
 
         try:
             await app(scope, receive, sending)
-        except Exception:
+        except Exception as error:
             if scope["type"] != "http" or begun:
                 raise
-            LOG.exception("%s %s failed", scope["method"], scope["path"])
-            problem = ProblemError(500, "the service failed at this request; its log says why")
-            await respond(problem)(scope, receive, send)
+            await respond(_problem_of(error, scope))(scope, receive, send)
 
     return catch
+
+
+def _problem_of(error: Exception, scope: Scope) -> ProblemError:
+    if is_away(error):  # without a traceback: there may be many, and others wait for this thread
+        LOG.warning("%s %s: the database does not answer: %s", scope["method"], scope["path"],
+                    type(error).__name__)  # fmt: skip
+        detail = "the database does not answer at this moment: send the request again"
+        return ProblemError(503, detail, headers={"Retry-After": "5"})
+    LOG.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
+    return ProblemError(500, "the service failed at this request; its log says why")
 
 
 def _text_of(faults: Sequence[Any]) -> str:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from alembic import command
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as NoConnectionError
 from sqlalchemy.orm import Session
 
 from container_update.model.errors import ContainerUpdateError
@@ -56,6 +57,9 @@ away; those in the URL take precedence."""
 _POOL: dict[str, Any] = {"pool_size": 20, "max_overflow": 40, "hide_parameters": True}
 """Parameters, which users sent, stay out of errors and logs."""
 
+_BEGIN, _BEGIN_TO_WRITE = "BEGIN", "BEGIN IMMEDIATE"
+"""How a transaction of SQLite begins: what follows waits for nobody."""
+
 _UPGRADE_LOCK = 7_241_003
 """A number of our own for PostgreSQL's advisory lock around an upgrade."""
 
@@ -68,6 +72,18 @@ def now() -> datetime:
 def timestamp(moment: datetime) -> str:
     """Return a time of the tables as RFC 3339."""
     return moment.isoformat(timespec="milliseconds") + "Z"
+
+
+def is_away(error: BaseException) -> bool:
+    """Return whether an error means that the database takes no requests at this moment.
+
+    A server was stopped or has no connection left; an SQLite file is locked by another process.
+    """
+    if not isinstance(error, DBAPIError):
+        return isinstance(error, NoConnectionError)
+    if isinstance(error.orig, sqlite3.Error):  # without a statement it could not be opened
+        return error.statement in {None, _BEGIN, _BEGIN_TO_WRITE}
+    return isinstance(error, OperationalError) or error.connection_invalidated
 
 
 class Database:
@@ -201,19 +217,18 @@ class Database:
             transaction.rollback()
 
     def lasting(self, function: Callable[[], Result]) -> Result:
-        """Call a function whose transactions outlast an outage of a database server: again from its
-        beginning whenever the connection was lost, until the database is closed.
+        """Call a function whose transactions outlast an outage of the database: again from its
+        beginning whenever it is away (:func:`is_away`), until the database is closed.
 
         What an operation has to read or record while it runs must not fail because the server is
-        restarted at that moment. Of a commit whose answer was lost nobody knows whether it took
-        place, so the function has to work twice.
+        restarted at that moment, or another process has locked the file. Of a commit whose answer
+        was lost nobody knows whether it took place, so the function has to work twice.
         """
         while True:
             try:
                 return function()
-            except DBAPIError as error:
-                is_outage = isinstance(error, OperationalError) or error.connection_invalidated
-                if self.is_sqlite or not is_outage or self._closed.is_set():
+            except SQLAlchemyError as error:
+                if not is_away(error) or self._closed.is_set():
                     raise
                 LOG.warning("the database does not answer, waiting: %s", type(error).__name__)
             self._closed.wait(_OUTAGE_PAUSE)
@@ -232,4 +247,4 @@ def _prepare(connection: Any, _: object) -> None:
 
 def _begin(connection: Connection) -> None:
     writes = connection.get_execution_options().get("writes")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    connection.exec_driver_sql(_BEGIN_TO_WRITE if writes else _BEGIN)
