@@ -19,6 +19,9 @@ from container_update.vnfm.store.rows import Operation
 VERSIONS: Mapping[str, str] = {"v1": "1.3.0", "v2": "2.0.0"}
 """The version of the SOL003 interface that each API supports."""
 
+QUERY_TEXT: Any = {"max_length": 255, "pattern": r"^[^\x00]*$"}
+"""What fastapi.Query checks of a text that a database gets: PostgreSQL takes no NUL."""
+
 _TEXT = {"type": "string"}
 _PROBLEM = {
     "type": "object",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -36,10 +37,14 @@ def router(service: ServiceContext) -> APIRouter:
 
     @routes.get("/vims.json", responses=parts.refusals())
     @routes.get("/vims", responses=parts.refusals())
-    def list_all(request: Request) -> dict[str, list[Json]]:
+    def list_all(
+        vim_id: Annotated[str | None, Query(alias="id", **parts.QUERY_TEXT)] = None,
+        name: Annotated[str | None, Query(**parts.QUERY_TEXT)] = None,
+    ) -> dict[str, list[Json]]:
         """Return the registered VIMs; ``id`` and ``name`` in the query select one."""
-        given = {k: v for k, v in request.query_params.items() if k in ("id", "name")}
-        query = select(Vim).filter_by(**given).order_by(Vim.created, Vim.id)
+        given = {Vim.id: vim_id, Vim.name: name}
+        wanted = (column == value for column, value in given.items() if value is not None)
+        query = select(Vim).where(*wanted).order_by(Vim.created, Vim.id)
         with service.database.reading() as session:
             rows = session.scalars(query).all()
         return {"vims": shown(rows)}

@@ -30,6 +30,7 @@ from container_update.vnfm.view.resources import LiveResources
 _PAGE_SIZE = 50
 _THREADS = 16
 """In which the events of all viewers are read."""
+_Text = Annotated[str, Query(**parts.QUERY_TEXT)]
 
 
 def router(service: ServiceContext) -> APIRouter:
@@ -80,10 +81,10 @@ def _add_events(routes: APIRouter, service: ServiceContext) -> None:
 def _add_operations(routes: APIRouter, service: ServiceContext) -> None:
     @routes.get("/operations")
     def past(
-        instance: str = "",
-        text: Annotated[str, Query(max_length=100)] = "",
-        operation: str = "",
-        state: str = "",
+        instance: _Text = "",
+        text: _Text = "",
+        operation: _Text = "",
+        state: _Text = "",
         before: str = "",
     ) -> list[Json]:
         """Return operations, the last one first, 50 at a time.
@@ -119,7 +120,7 @@ def _add_operations(routes: APIRouter, service: ServiceContext) -> None:
 
 def _add_drafts(routes: APIRouter, service: ServiceContext) -> None:
     @routes.get("/drafts/{api}/{instance_id}")
-    def draft(api: str, instance_id: str, operation: str, vnfd_id: str = "") -> Json:
+    def draft(api: str, instance_id: str, operation: _Text, vnfd_id: _Text = "") -> Json:
         """Return the body of a request about a VNF instance, to be completed by a person."""
         with service.database.reading() as session, parts.unprocessable(service):
             row = by_id(session, Instance, instance_id, api)
