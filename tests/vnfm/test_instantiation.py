@@ -245,6 +245,51 @@ def test_the_next_service_waits_for_the_rest_of_a_graceful_termination(
     assert kubectl.pods() == {}
 
 
+STAYING = """---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: shared}
+rules: []
+"""
+
+
+@pytest.mark.parametrize(
+    ("params", "left"),
+    [
+        ({}, {"data", "shared"}),
+        ({"delete_data": True}, {"shared"}),
+        ({"delete_shared": True}, {"data"}),
+        ({"delete_data": True, "delete_shared": True, "for the driver": [1]}, set()),
+    ],
+    ids=["neither", "data", "shared", "both"],
+)
+def test_data_and_what_others_may_use_stay_unless_a_termination_asks_for_them(
+    params: Json, left: set[str], client: Client, cluster: EmbeddedCluster, kubectl: Kubectl,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    manifests = vnfs.DEPLOYMENT + STAYING.replace("{", "{{").replace("}", "}}")
+    package, _ = vnfs.package(tmp_path, "1.0", vnfs.ours(client.api), deployment=manifests)
+    path = client.create(client.onboard(package))
+    client.do("POST", f"{path}/instantiate", vnfs.instantiation(client.vims(cluster)))
+
+    def found() -> set[str]:
+        kinds = (("PersistentVolumeClaim", ""), ("ClusterRole", "rbac.authorization.k8s.io"))
+        return {name for kind in kinds for name in kubectl.names(*kind)} & {"data", "shared"}
+
+    assert found() == {"data", "shared"}
+    for wrong in ("yes", 1, None):
+        body = {"terminationType": "FORCEFUL", "additionalParams": {"delete_data": wrong}}
+        client.call("POST", f"{path}/terminate", body, 422)
+    body = {"terminationType": "FORCEFUL", "additionalParams": params}
+    client.do("POST", f"{path}/terminate", body)
+    assert found() == left
+
+
 def test_a_timeout_of_a_forceful_termination_is_refused(client: Client, vnf: str) -> None:
     body = {"terminationType": "FORCEFUL", "gracefulTerminationTimeout": 3}
     refused = client.call("POST", f"{vnf}/terminate", body, 422)

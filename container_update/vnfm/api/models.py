@@ -11,6 +11,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    StrictBool,
     WithJsonSchema,
     model_validator,
 )
@@ -130,12 +131,21 @@ class InstantiateVnfV2(InstantiateVnf):
     vimConnectionInfo: dict[Text, VimConnection] = {}
 
 
+class TerminateParams(BaseModel):
+    """additionalParams of a termination; others are kept for the Mgmt Drivers."""
+
+    model_config = ConfigDict(extra="allow")
+
+    delete_data: StrictBool = False
+    delete_shared: StrictBool = False
+
+
 class TerminateVnf(Body):
     """TerminateVnfRequest (SOL003, 5.5.2.8)."""
 
     terminationType: Literal["GRACEFUL", "FORCEFUL"]
     gracefulTerminationTimeout: Annotated[int, Field(ge=0, le=_LONGEST_GRACE)] | None = None
-    additionalParams: Map | None = None
+    additionalParams: TerminateParams | None = None
 
     @model_validator(mode="after")
     def _has_a_use_for_the_timeout(self) -> TerminateVnf:

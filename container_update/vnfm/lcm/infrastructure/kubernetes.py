@@ -20,6 +20,7 @@ from container_update.operations.strategies.strategy import ChangeJob
 from container_update.operations.uninstall import terminate
 from container_update.operations.upkeep import heal, scale
 from container_update.planning.comparison.package_pair import Placing
+from container_update.planning.uninstall import Included
 from container_update.vnfm.lcm import levels, records
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
@@ -65,12 +66,15 @@ class KubernetesVim:
 
     def terminate(self) -> None:
         """Delete the objects of the instance, and wait until they are gone."""
-        record = self.context.record
+        record, params = self.context.record, self.context.params
         terminate(
             *self._running,
             def_files=record.def_files,
             namespace=record.namespace,
             one_namespace=True,
+            included=Included(
+                data=params.get("delete_data", False), shared=params.get("delete_shared", False)
+            ),
             **self._how,
         )
 
