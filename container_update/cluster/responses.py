@@ -38,6 +38,10 @@ MAX_BYTES = 16 * 1024 * 1024
 page of a list that is larger is read as several."""
 _CHUNK = 65536
 
+MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
+"""What is raised where an answer is read that is JSON, of another shape than it should have. Who
+asks servers that anybody may name, while others wait, takes it for an error of the server."""
+
 
 class AnswerTooLargeError(ClusterError):
     """An answer is larger than it may be."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from container_update.cluster.credentials import checked_url, pem
+from container_update.cluster.responses import MALFORMED
 from container_update.drivers.vim import connect_to
 from container_update.model import context_threads
 from container_update.model.errors import ClusterError, ContainerUpdateError, PlanError
@@ -72,8 +73,8 @@ def _auth(interface: Mapping[str, Any], access: Mapping[str, Any]) -> dict[str, 
 @contextmanager
 def answered(service: ServiceContext) -> Iterator[None]:
     """Turn what fails in the ``with`` block while somebody waits into a ProblemError: 502 the VIM
-    does not answer, or refuses; 409 what runs is in no state for it; 422 a package, the request or
-    the VIM's description is wrong."""
+    does not answer, refuses, or answers something else; 409 what runs is in no state for it; 422 a
+    package, the request or the VIM's description is wrong."""
     try:
         yield
     except ContainerUpdateError as error:
@@ -81,6 +82,11 @@ def answered(service: ServiceContext) -> Iterator[None]:
         status = next((status for kind, status in kinds if isinstance(error, kind)), 422)
         detail = without_folder(str(error), service.settings.folder)
         raise ProblemError(status, detail) from error
+    except MALFORMED as error:
+        LOG.exception("an answer of a VIM cannot be read")
+        kind = type(error).__name__
+        detail = f"an answer of the VIM is not what a VIM sends ({kind}): the log has more"
+        raise ProblemError(502, detail) from error
 
 
 def impatient(options: Options) -> Options:
@@ -110,4 +116,7 @@ def _status(connection: Json, options: Options) -> str:
         if getattr(error, "status", None) != 403:  # it answers, and not every account may do this
             LOG.info("VIM %s: %s", connection["vimId"], error)
             return ERROR
+    except MALFORMED:
+        LOG.exception("VIM %s: its answer cannot be read", connection["vimId"])
+        return ERROR
     return ACTIVE

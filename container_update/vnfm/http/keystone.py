@@ -15,6 +15,7 @@ from keystoneauth1.access.access import create
 from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 
+from container_update.cluster.responses import MALFORMED
 from container_update.model.errors import ClusterError, ContainerUpdateError
 from container_update.stacks import answers
 from container_update.vnfm.http.users import User
@@ -25,8 +26,6 @@ _CACHE_SECONDS = 60.0
 """How long a token that was revoked in Keystone may still be accepted here."""
 _CACHE_SIZE = 4096
 _TIMEOUT = 10.0
-_MALFORMED = (AttributeError, KeyError, TypeError, ValueError, RecursionError)
-"""What keystoneauth1 raises for an answer that is JSON and not Keystone's."""
 
 LOG = logging.getLogger(__name__)
 
@@ -93,7 +92,7 @@ class KeystoneTokens:
         """
         try:
             self._session.get_token()
-        except (exceptions.ClientException, ClusterError, *_MALFORMED, OSError) as error:
+        except (exceptions.ClientException, ClusterError, *MALFORMED, OSError) as error:
             raise ContainerUpdateError(
                 f"Keystone at {self._url} gave the service's user no token: {error}: see the "
                 "settings keystone_... in [vnfm]"
@@ -113,7 +112,7 @@ class KeystoneTokens:
             return _Access(str(known.username), roles, known.expires.timestamp())
         except exceptions.NotFound:
             return None
-        except (exceptions.ClientException, ClusterError, *_MALFORMED) as error:
+        except (exceptions.ClientException, ClusterError, *MALFORMED) as error:
             LOG.error("Keystone could not be asked about a token: %s", error)
             raise ProblemError(
                 503, "Keystone could not be asked about the token", headers={"Retry-After": "5"}
