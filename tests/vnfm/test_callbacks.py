@@ -174,6 +174,22 @@ def test_of_an_answer_no_more_is_read_than_can_be_used(name: str, path: str) -> 
     assert torrent.sent < 32 * 1024 * 1024, "the buffers of both ends hold less"
 
 
+@pytest.mark.parametrize("path", ["a token", "a callback"])
+def test_what_answers_without_http_is_not_quoted(path: str) -> None:
+    def serve() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.sendall(b"220 internal.example ready, version 7\r\n")
+            connection.recv(65536)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=serve, daemon=True).start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(ProblemError, match="not one of HTTP") as refused:
+            check_callback(HERE, url, oauth(url) if path == "a token" else None)
+    assert "internal" not in str(refused.value)
+
+
 # --- addresses that never get a request --------------------------------------------------------
 
 OFF_LIMITS = [

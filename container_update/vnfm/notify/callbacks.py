@@ -128,6 +128,8 @@ class Callbacks:
                 yield answer
         except asyncio.TimeoutError:
             raise CallbackError(f"no answer within {self._timeout.total:g} seconds") from None
+        except aiohttp.ClientResponseError:  # its text quotes what was sent
+            raise CallbackError("its answer is not one of HTTP, or too long") from None
         except (aiohttp.ClientError, OSError) as error:
             raise CallbackError(f"not reached: {error}") from error
 
