@@ -22,7 +22,8 @@ MAX_PARTS = 100
 _PART_BYTES = 700_000
 """What one Secret holds; the API server allows 1 MiB for all of its data."""
 
-_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+NAMESPACE = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+"""What a name of a namespace is like."""
 
 
 def secret(
@@ -71,7 +72,7 @@ def part_numbers(head: Mapping[str, Any], namespace: str) -> dict[str, int]:
     if not (
         isinstance(numbers, dict)
         and namespace in numbers
-        and all(map(_NAMESPACE.fullmatch, numbers))
+        and all(re.fullmatch(NAMESPACE, name) for name in numbers)
         and all(type(number) is int and number > 0 for number in numbers.values())
         and sum(numbers.values()) <= MAX_PARTS
     ):

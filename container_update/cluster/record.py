@@ -19,11 +19,12 @@ from container_update.cluster.history.revision import (
     Result,
     Revision,
     checked_step,
-    is_private,
+    joined,
     object_key,
+    separated,
     texts,
 )
-from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.objects import Manifest, ObjectKey
 from container_update.model.operation import (
     OperationRecord,
     Phase,
@@ -33,12 +34,8 @@ from container_update.model.operation import (
 from container_update.model.packing import packed, unpacked
 from container_update.model.plan import Action
 from container_update.planning.steps import ObjectStep
-from container_update.planning.steps.codec import step_to_dict
 
 _FORMAT = 4
-
-_ELSEWHERE = "elsewhere"
-"""Stands for a step whose content is in the bytes of that namespace."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +73,9 @@ def digest_of(manifests: Iterable[Manifest]) -> str:
     return digest.hexdigest()
 
 
-def ended_revision(
-    record: Record, ended: datetime, namespace: str, cause: str | None = None
-) -> Revision:
+def ended_revision(record: Record, ended: datetime, cause: str | None = None) -> Revision:
     """Return the entry of an operation that has ended in the history; it gets its number there.
 
-    :param namespace: where the history is kept.
     :param cause: why it was undone; None where it was not.
     """
     assert record.origin is not None, "the operation belongs in the history"
@@ -95,7 +89,7 @@ def ended_revision(
         result=Result.DONE if cause is None else Result.UNDONE,
         changes=len({step.key for step in record.steps}),
         cause=cause or "",
-        is_kept=cause is None and not is_private(record.steps, namespace),
+        is_kept=cause is None,
         steps=record.steps,
         objects=record.objects,
         def_files=record.def_files,
@@ -110,15 +104,7 @@ def encode(record: Record, namespace: str) -> dict[str, bytes]:
     namespace is to learn nothing of another one's. All the rest is in those of *namespace*.
     """
     created = {s.key.name for s in record.steps if _creates_namespace(s)}
-    steps: list[Json] = []
-    elsewhere: dict[str, list[Json]] = {}
-    for step in record.steps:
-        body = step_to_dict(step)
-        private = step.key.kind == "Secret" and step.key.namespace not in {namespace, *created}
-        if private:
-            elsewhere.setdefault(step.key.namespace, []).append(body)
-            body = {_ELSEWHERE: step.key.namespace}
-        steps.append(body)
+    steps, elsewhere = separated(record.steps, {namespace, *created})
     payload = {
         "defFiles": list(record.def_files),
         "steps": steps,
@@ -152,15 +138,10 @@ def decode(
     schemas.refuse_other(schemas.RECORD, payload)
     if "request" in payload["context"]:
         schemas.refuse_other(schemas.CONTEXT, payload["context"])
-    elsewhere = {
-        other: iter(unpacked(content)) for other, content in data.items() if other != namespace
-    }
-    steps: list[Json] = [
-        next(elsewhere[s[_ELSEWHERE]], {}) if _ELSEWHERE in s else s for s in payload["steps"]
-    ]
+    elsewhere = {other: unpacked(content) for other, content in data.items() if other != namespace}
     return Record(
         **common,
-        steps=tuple(map(checked_step, steps)),
+        steps=tuple(map(checked_step, joined(payload["steps"], elsewhere))),
         pods_before={object_key(key): frozenset(uids) for key, uids in payload["podsBefore"]},
         phase=phase,
         def_files=texts(payload["defFiles"]),

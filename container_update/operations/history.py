@@ -239,8 +239,8 @@ def _refuse_unfit(revision: Revision) -> None:
         )
     if not revision.is_kept:
         raise PlanError(
-            f"{what}: what was there before it is not kept, because it is too large for a Secret, "
-            "or was in a Secret of another namespace: update to the old package"
+            f"{what}: what was there before it is not kept, because it is too large, or a part "
+            "of it was deleted: update to the old package"
         )
 
 

@@ -6,24 +6,29 @@ import base64
 import getpass
 import gzip
 import json
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from container_update.cli.reports.history_report import diff_of_revision
 from container_update.cli.reports.lines import text_of
+from container_update.cluster.client import connect
 from container_update.cluster.execution.journalled_run import JournalledRun
+from container_update.cluster.history import store
 from container_update.cluster.history.revision import Result
 from container_update.cluster.history.store import History
 from container_update.drivers.v2_records import read_options
 from container_update.model.errors import PlanError, UpdateFailedError
-from container_update.model.objects import Collection, Json
+from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import StepState
 from container_update.model.plan import Action
 from container_update.operations.change_package import change_package
 from container_update.operations.history import plan_undo
-from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
+from container_update.operations.instances import record_of
+from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.manifests import ENV, config_map, secret, workload
 
 OLD = {
@@ -226,6 +231,88 @@ def test_of_a_secret_only_what_was_there_before_is_kept(cnf: Cnf) -> None:
     assert base64.b64decode(data["password"]) == b"previous-Zq7"
 
 
+LARGE = {name: random.Random(name).randbytes(400_000).hex() for name in ("old", "new", "newer")}
+"""Content of which one value is nearly all that a ConfigMap may hold, and hardly gets smaller."""
+
+
+def large(setting: str) -> dict[str, str]:
+    names = ("cm", "cm1", "cm2")
+    objects = {name: config_map(name, setting=LARGE[setting]) for name in names}
+    return {**objects, "user": workload("Deployment", "user", container=ENV)}
+
+
+def parts(cnf: Cnf) -> list[str]:
+    """Return the names of the Secrets of what is too large for one."""
+    secrets = cnf.admin.list(Collection("", "Secret", cnf.namespace)).items
+    return [s["metadata"]["name"] for s in secrets if s["type"] == "container-update/revision-part"]
+
+
+def test_very_large_configmaps_go_back_and_need_no_old_package(cnf: Cnf) -> None:
+    cnf.instantiate(**large("old"))
+    cnf.update(large("new"))
+    record = record_of(cnf.cluster, cnf.namespace, INSTANCE, cnf.options)
+    assert record.is_whole
+    cnf.undo()
+    assert cnf.get("ConfigMap", "cm2")["data"]["setting"] == LARGE["old"]
+
+
+@pytest.fixture
+def elsewhere(cnf: Cnf) -> Iterator[str]:
+    """Another namespace, in which the one who updates has the same rights."""
+    name = f"{cnf.namespace}-other"
+    cnf.admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    yield name
+    cnf.admin.delete(ObjectKey("", "Namespace", "", name))
+
+
+@pytest.fixture
+def signing(cnf: Cnf, admin_kubeconfig: str) -> Iterator[Cnf]:
+    """The CNF, updated by an administrator whose host has a key."""
+    options = replace(cnf.options, journal_key="a key of this host")
+    with connect(admin_kubeconfig, options=options) as connected:
+        yield replace(cnf, cluster=connected)
+
+
+def test_a_secret_of_another_namespace_goes_back_and_what_it_held_is_kept_there(
+    signing: Cnf, elsewhere: str
+) -> None:
+    """Without a key a history is believed only about the VNF's own namespace."""
+    cnf = signing
+
+    def files(password: str) -> dict[str, str]:
+        body = secret(password=password).replace("name: sec", f"name: sec, namespace: {elsewhere}")
+        return {**OLD, "sec": body}
+
+    cnf.instantiate(**files("previous"))
+    cnf.update(files("replacement"))
+    (head,) = kept(cnf)
+    content = gzip.decompress(base64.b64decode(head["data"]["content"])).decode()
+    assert b64("previous") not in content
+    cnf.undo()
+    key = ObjectKey("", "Secret", elsewhere, "sec")
+    live = cnf.admin.get(key)
+    assert live is not None
+    assert base64.b64decode(live["data"]["password"]) == b"previous"
+    History(cnf.cluster, cnf.namespace, INSTANCE).clear()
+    left = cnf.admin.list(Collection("", "Secret", elsewhere)).items
+    assert [each["metadata"]["name"] for each in left] == ["sec"]
+
+
+def test_what_is_too_large_for_the_history_deletes_older_revisions(
+    cnf: Cnf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cnf.instantiate(**large("old"))
+    cnf.update(large("new"))
+    number = len(parts(cnf))
+    monkeypatch.setattr(store, "MAX_PARTS", 2 * number)
+    cnf.update(large("newer"))
+    cnf.update(large("old"))
+    assert [revision.number for revision in cnf.history()] == [3, 2]
+    assert len(parts(cnf)) == 2 * number
+    History(cnf.cluster, cnf.namespace, INSTANCE).clear()
+    assert parts(cnf) == []
+
+
 def b64(text: str) -> str:
     """Return the middle of a text in base64, which does not depend on what follows it."""
     return base64.b64encode(text.encode()).decode()[:8]
@@ -236,7 +323,10 @@ class Killed(BaseException):
 
 
 def update_and_die(
-    cnf: Cnf, monkeypatch: pytest.MonkeyPatch, first: Callable[..., object] = lambda *_: None
+    cnf: Cnf,
+    monkeypatch: pytest.MonkeyPatch,
+    first: Callable[..., object] = lambda *_: None,
+    files: Mapping[str, str] = NEW,
 ) -> None:
     """Begin an update whose process ends when all its steps are done.
 
@@ -250,7 +340,7 @@ def update_and_die(
     with monkeypatch.context() as patch:
         patch.setattr(JournalledRun, "_keep_history", die)
         with pytest.raises(Killed):
-            cnf.update(NEW, replace(cnf.options, lease_seconds=3))
+            cnf.update(files, replace(cnf.options, lease_seconds=3))
 
 
 def test_a_run_that_ends_twice_is_once_in_the_history(
@@ -262,6 +352,23 @@ def test_a_run_that_ends_twice_is_once_in_the_history(
     resumed = cnf.resume()
     assert resumed is not None
     assert [revision.number for revision in cnf.history()] == [1] == [resumed.revision]
+
+
+def test_parts_that_a_killed_run_has_not_written_are_written_by_the_next(
+    cnf: Cnf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cnf.instantiate(**large("old"))
+    keep_history = JournalledRun._keep_history
+
+    def keep_without_parts(*arguments: Any) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(History, "_write_parts", lambda *_: None)
+            keep_history(*arguments)
+
+    update_and_die(cnf, monkeypatch, keep_without_parts, large("new"))
+    assert [revision.is_kept for revision in cnf.history()] == [False]
+    cnf.resume()
+    assert [revision.is_kept for revision in cnf.history()] == [True]
 
 
 def test_a_run_that_is_undone_after_it_was_kept_as_done_is_kept_as_undone(

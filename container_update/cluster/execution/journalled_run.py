@@ -115,5 +115,5 @@ class JournalledRun:
                     self.pass_milestone(_FORGOTTEN)
                 history.clear()
                 return
-            ended = ended_revision(record, utc_now(), namespace, cause)
+            ended = ended_revision(record, utc_now(), cause)
             self.kept = history.keep(ended, execution.options.history)

@@ -18,9 +18,9 @@ from container_update.model.plan import Plan
 from container_update.model.requests import PackageIdentity
 
 _FORMAT = 1
-_LIMIT = 400_000
-"""Compressed bytes of the manifests; beyond it only the identities of the objects are kept. The API
-server allows 1 MiB for all data of a Secret, which the way back of the operation is in too."""
+_LIMIT = 8_000_000
+"""Compressed bytes of the manifests; beyond it only the identities of the objects are kept. The
+journal has them too, and most of its room is for what the operation does."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""An operation that has ended, and its form as the data of a Secret. Pure.
+"""An operation that has ended, and its form as the data of Secrets. Pure.
 
 Of a Secret only what a way back needs is kept: its content before the operation. The new content is
 in the cluster; here its place is taken by a mark that says which keys changed.
@@ -9,13 +9,16 @@ from __future__ import annotations
 import base64
 import contextlib
 import enum
+import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from container_update.cluster.history import schemas
+from container_update.cluster.journal_secret import MAX_PARTS, NAMESPACE, split
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.packing import DAMAGED, packed, unpacked
@@ -30,8 +33,11 @@ UPDATES = frozenset({UPDATE, UNDO})
 
 _FORMAT = 1
 _SUMMARY, _CONTENT, _INSTANCE = "summary", "content", "instance"
+_ELSEWHERE = "elsewhere"
+"""Stands for a step whose content is kept in that namespace."""
+_PART_NAME = re.compile(rf"{_INSTANCE}|{_CONTENT}(/{NAMESPACE})?")
 _LIMIT = 900_000
-"""Bytes of the content; the API server allows 1 MiB for all data of a Secret."""
+"""Bytes of one Secret; the API server allows 1 MiB for all its data."""
 _NEW_VALUE = base64.b64encode(b"another value").decode()
 _TEXTS = ("operation", "started", "ended", "cause")
 _NO_FIELDS = ("managedFields", "resourceVersion", "generation")
@@ -91,8 +97,7 @@ class Revision:
     2 undo of 1 done
     1 update done
 
-    :param steps: what it did, with what was there before; empty where it was undone or its content
-        is too large for a Secret.
+    :param steps: what it did, with what was there before; empty where that is not kept.
     :param objects: every object of the CNF at its end.
     """
 
@@ -124,19 +129,35 @@ class Revision:
         return is_update and self.is_kept and self.result is Result.DONE
 
 
-def encode(revision: Revision) -> dict[str, bytes]:
-    """Return the revision as the data of a Secret; without its steps where it would be too large,
-    or where one is about a Secret of another namespace, whose content is nobody's business here."""
-    content = b""
-    if revision.is_kept:
-        payload = {
-            "steps": [step_to_dict(_reduced(step)) for step in revision.steps],
-            "objects": [asdict(key) for key in revision.objects],
-            "defFiles": list(revision.def_files),
-        }
-        with contextlib.suppress(PlanError):  # it is too large
-            content = packed(payload)
-    is_kept = 0 < len(content) <= _LIMIT - len(revision.instance)
+@dataclass(frozen=True)
+class Encoded:
+    """A revision as the data of its Secret and, where that is too large for one, of others."""
+
+    head: Mapping[str, bytes]
+    parts: Mapping[str, Sequence[bytes]] = field(default_factory=dict)
+    """What is not in the head, by its name there; of Secrets of another namespace it has a name
+    with that namespace, and is kept there: see :func:`place_of`."""
+
+    @property
+    def has_way_back(self) -> bool:
+        """What was there before the operation is kept."""
+        return _CONTENT in {*self.head, *self.parts}
+
+
+def encode(revision: Revision, namespace: str) -> Encoded:
+    """Return the revision as the data of Secrets; without its steps where these would be too many.
+
+    :param namespace: where it is kept, but for what is of Secrets of another one.
+    """
+    instance = {_INSTANCE: revision.instance} if revision.instance else {}
+    for kept in ({**_contents(revision, namespace), **instance}, instance):
+        here = {name: value for name, value in kept.items() if not place_of(name)}
+        if sum(map(len, here.values())) > _LIMIT:
+            here = {}
+        parts = {name: split(value) for name, value in kept.items() if name not in here}
+        numbers = {name: len(chunks) for name, chunks in parts.items()}
+        if sum(numbers.values()) <= MAX_PARTS:
+            break
     summary = {
         "format": _FORMAT,
         "number": revision.number,
@@ -148,20 +169,88 @@ def encode(revision: Revision) -> dict[str, bytes]:
         "result": revision.result.value,
         "changes": revision.changes,
         "cause": revision.cause,
-        "isKept": is_kept,
+        "isKept": _CONTENT in kept,
+        "parts": numbers,
+        "digests": {name: _digest(b"".join(chunks)) for name, chunks in parts.items()},
     }
-    data = {_SUMMARY: json.dumps(summary).encode(), _INSTANCE: revision.instance}
-    data |= {_CONTENT: content} if is_kept else {}
-    return {name: value for name, value in data.items() if value}
+    return Encoded({_SUMMARY: json.dumps(summary).encode(), **here}, parts)
 
 
-def has_way_back(data: Mapping[str, Any]) -> bool:
-    """Tell whether the data of a revision has what was there before it."""
-    return _CONTENT in data
+def _contents(revision: Revision, namespace: str) -> dict[str, bytes]:
+    """Return what the operation did as compressed bytes; empty where it is not kept."""
+    steps, elsewhere = separated(map(_reduced, revision.steps), {namespace})
+    payload = {
+        "steps": steps,
+        "objects": [asdict(key) for key in revision.objects],
+        "defFiles": list(revision.def_files),
+    }
+    with contextlib.suppress(PlanError):  # it is too large
+        if revision.is_kept:
+            others = {f"{_CONTENT}/{other}": packed(each) for other, each in elsewhere.items()}
+            return {_CONTENT: packed(payload), **others}
+    return {}
+
+
+def separated(
+    steps: Iterable[ObjectStep], own: Container[str]
+) -> tuple[list[Json], dict[str, list[Json]]]:
+    """Return steps as plain values, and those of Secrets of other namespaces by namespace: who may
+    read Secrets in one namespace is to learn nothing of another one's."""
+    here: list[Json] = []
+    elsewhere: dict[str, list[Json]] = {}
+    for step in steps:
+        body = step_to_dict(step)
+        if step.key.kind == "Secret" and step.key.namespace not in own:
+            elsewhere.setdefault(step.key.namespace, []).append(body)
+            body = {_ELSEWHERE: step.key.namespace}
+        here.append(body)
+    return here, elsewhere
+
+
+def joined(steps: Iterable[Json], elsewhere: Mapping[str, Iterable[Json]]) -> list[Json]:
+    """Return the plain values of all steps of :func:`separated`.
+
+    :raises: one of :data:`DAMAGED`: somebody else wrote it.
+    """
+    others = {namespace: iter(bodies) for namespace, bodies in elsewhere.items()}
+    return [next(others[s[_ELSEWHERE]], {}) if _ELSEWHERE in s else s for s in steps]
+
+
+def part_numbers(data: Mapping[str, bytes]) -> Mapping[str, int]:
+    """Return how many parts a revision has beside its head, by the name of what is in them.
+
+    :raises: one of :data:`DAMAGED`: somebody else wrote it.
+    """
+    numbers = {name: int(number) for name, number in _parts(json.loads(data[_SUMMARY])).items()}
+    is_known = all(map(_PART_NAME.fullmatch, numbers)) and min(numbers.values(), default=1) > 0
+    if not is_known or sum(numbers.values()) > MAX_PARTS:
+        raise ValueError(f"parts: expected {MAX_PARTS} at most")
+    return numbers
+
+
+def is_part(name: str, whole: bytes, head: Mapping[str, bytes]) -> bool:
+    """Tell whether the parts of a name are those that were written with a head."""
+    try:
+        return bool(json.loads(head[_SUMMARY])["digests"][name] == _digest(whole))
+    except DAMAGED:
+        return False
+
+
+def _digest(whole: bytes) -> str:
+    return hashlib.sha256(whole).hexdigest()
+
+
+def place_of(part: str) -> str:
+    """Return the namespace of a part by its name; empty: that of the revision."""
+    return part.partition("/")[2]
+
+
+def _parts(summary: Mapping[str, Any]) -> Mapping[str, Any]:
+    return dict(summary.get("parts", {}))  # an earlier version had none
 
 
 def decode(data: Mapping[str, bytes]) -> Revision:
-    """Return the revision of :func:`encode`.
+    """Return the revision of :func:`encode`, without what is in parts that are not among the data.
 
     :raises ValueError: another version of this program, or somebody else, wrote it.
     """
@@ -177,8 +266,12 @@ def decode(data: Mapping[str, bytes]) -> Revision:
 
 def _decoded(values: Json, data: Mapping[str, bytes]) -> Revision:
     schemas.refuse_other(schemas.SUMMARY, values)
-    payload = unpacked(data[_CONTENT]) if values["isKept"] else {}
+    missing = {name for name in _parts(values) if name not in data and name != _INSTANCE}
+    is_kept = bool(values["isKept"]) and not missing
+    payload = unpacked(data[_CONTENT]) if is_kept else {}
     schemas.refuse_other(schemas.CONTENT, payload)
+    others = {name: unpacked(data[name]) for name in data if place_of(name)} if is_kept else {}
+    elsewhere = {place_of(name): bodies for name, bodies in others.items()}
     operation, started, ended, cause = texts(values[name] for name in _TEXTS)
     for moment in (started, ended):
         datetime.fromisoformat(moment)
@@ -192,8 +285,8 @@ def _decoded(values: Json, data: Mapping[str, bytes]) -> Revision:
         seconds=float(values["seconds"]),
         origin=Origin.of(values["origin"]),
         result=Result(values["result"]),
-        is_kept=bool(values["isKept"]),
-        steps=tuple(map(checked_step, payload.get("steps", ()))),
+        is_kept=is_kept,
+        steps=tuple(map(checked_step, joined(payload.get("steps", ()), elsewhere))),
         objects=tuple(map(object_key, payload.get("objects", ()))),
         def_files=texts(payload.get("defFiles", ())),
         instance=data.get(_INSTANCE, b""),
@@ -231,12 +324,6 @@ def texts(values: Iterable[Any]) -> tuple[str, ...]:
     if not all(isinstance(value, str) for value in found):
         raise ValueError("expected texts")
     return found
-
-
-def is_private(steps: Sequence[ObjectStep], namespace: str) -> bool:
-    """Tell whether the content of one of the steps may not be kept in a namespace: a Secret's of
-    another one. Who may read Secrets in one namespace is to learn nothing of another one's."""
-    return any(step.key.kind == "Secret" and step.key.namespace != namespace for step in steps)
 
 
 def _reduced(step: ObjectStep) -> ObjectStep:

@@ -129,6 +129,8 @@ SUMMARY = Record(
         "result": LINE,
         "cause": TEXT,
         "isKept": TRUTH,
+        "parts": MapOf(LINE, WHOLE, nullable=False),
+        "digests": MapOf(LINE, LINE, nullable=False),
     },
     frozenset(
         {"number", "changes", "operation", "started", "ended", "seconds", "origin", "result"}

@@ -1,5 +1,6 @@
 """Where revisions are kept: a Secret for each, in the namespace of the VNF instance.
 
+What is too large for one is in parts, and what Secrets of another namespace held is in parts there.
 A Secret, because it holds what the CNF's own Secrets held. The oldest ones are deleted. What goes
 wrong here never makes an operation fail that has succeeded.
 """
@@ -7,26 +8,37 @@ wrong here never makes an operation fail that has succeeded.
 from __future__ import annotations
 
 import base64
+import itertools
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from container_update.cluster.history import revision as revisions
 from container_update.cluster.history.instance_record import InstanceRecord
-from container_update.cluster.history.revision import Result, Revision
-from container_update.cluster.journal_secret import INSTANCE_ANNOTATION, KEPT
+from container_update.cluster.history.revision import Encoded, Result, Revision
+from container_update.cluster.journal_secret import (
+    INSTANCE_ANNOTATION,
+    KEPT,
+    MAX_PARTS,
+    as_owner,
+)
 from container_update.cluster.signature import is_signed, signed
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, PlanError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.operation import name_of
+from container_update.model.packing import DAMAGED
 
 LOG = logging.getLogger(__name__)
 
 SECRET_TYPE = "container-update/revision"  # noqa: S105, a type
 _OPERATION = "container-update/operation"
 """The label with the id of the operation."""
+_PART_TYPE = "container-update/revision-part"
+"""Another one, so that parts are not read with every list of the revisions."""
+_PART = "part"
 _ATTEMPTS = 3
 
 
@@ -57,9 +69,8 @@ class History:
         :raises PlanError: names the Secret that cannot be read.
         """
         decode = _decode if whole else _decoded
-        return tuple(
-            revision for body in self._believed() if (revision := decode(body)) is not None
-        )
+        found = (decode(body, self._parts(body)) for body in self._believed())
+        return tuple(revision for revision in found if revision is not None)
 
     def _believed(self) -> Iterator[Json]:
         """Yield the Secrets of this instance that are believed, the newest revision first."""
@@ -84,8 +95,8 @@ class History:
         :raises PlanError: names the Secret that says so and cannot be read.
         """
         for body in self._believed():
-            revision = _decode(body)
-            if revision.result is Result.DONE:
+            if _decode(body).result is Result.DONE:
+                revision = _decode(body, self._parts(body))
                 try:
                     return InstanceRecord.decode(revision.instance) if revision.instance else None
                 except ValueError as error:
@@ -118,7 +129,7 @@ class History:
         """
         try:
             for body in self._bodies():
-                self.cluster.delete(ObjectKey.of(body), uid=body["metadata"]["uid"])
+                self._delete(body)
         except ClusterError as error:
             if error.status != 403:
                 raise
@@ -132,24 +143,57 @@ class History:
                 if labels.get(_OPERATION) == revision.operation:
                     return self._keep_instead(body, revision)
             number = self._number(bodies[0]) + 1 if bodies else 1
-            secret = self._secret(replace(revision, number=number))
+            encoded = revisions.encode(replace(revision, number=number), self.namespace)
             try:
-                self.cluster.create(secret)
+                head = self.cluster.create(self._head(number, encoded, revision.operation))
                 break
             except ClusterError as error:
                 if error.status != 409 or attempt == _ATTEMPTS:
                     raise
-        for body in _superfluous(bodies, limit - 1, revision.result):
-            self.cluster.delete(ObjectKey.of(body), uid=body["metadata"]["uid"])
-        return Kept(number, revisions.has_way_back(secret["data"]))
+        self._write_parts(head, encoded)
+        room = MAX_PARTS - sum(map(len, encoded.parts.values()))
+        for body in _superfluous(bodies, limit - 1, room, revision.result):
+            self._delete(body)
+        return Kept(number, encoded.has_way_back)
 
     def _keep_instead(self, body: Json, revision: Revision) -> Kept:
         number, before = self._number(body), _decoded(body)
-        if before is None or before.result is not revision.result:
-            secret = self._secret(replace(revision, number=number))
-            secret["metadata"]["resourceVersion"] = body["metadata"]["resourceVersion"]
-            body = self.cluster.replace(secret)
-        return Kept(number, revisions.has_way_back(body["data"]))
+        encoded = revisions.encode(replace(revision, number=number), self.namespace)
+        if before is None or before.result is not revision.result or encoded.parts:
+            head = self._head(number, encoded, revision.operation)
+            head["metadata"]["resourceVersion"] = body["metadata"]["resourceVersion"]
+            self._delete_parts(body)
+            self._write_parts(self.cluster.replace(head), encoded)
+        return Kept(number, encoded.has_way_back)
+
+    def _delete(self, body: Json) -> None:
+        self._delete_parts(body)  # which only the head names
+        self.cluster.delete(ObjectKey.of(body), uid=body["metadata"]["uid"])
+
+    def _delete_parts(self, body: Json) -> None:
+        if self._is_believed(body):
+            for key in itertools.chain.from_iterable(_part_keys(body).values()):
+                self.cluster.delete(key)
+
+    def _write_parts(self, head: Json, encoded: Encoded) -> None:
+        """Write what is not in the head itself."""
+        for name, keys in _part_keys(head).items():
+            for key, part in zip(keys, encoded.parts[name], strict=True):
+                self.cluster.delete(key)  # of a run that was interrupted
+                body = self._secret(key, _PART_TYPE, {_PART: part})
+                if key.namespace == self.namespace:  # nothing owns what is in another one
+                    body["metadata"]["ownerReferences"] = [as_owner(head)]
+                self.cluster.create(body)
+
+    def _parts(self, body: Json) -> dict[str, bytes]:
+        """Return what is not in the head itself, by its name there, as far as it is whole."""
+        found = {}
+        for name, keys in _part_keys(body).items():
+            parts = [part for key in keys if (part := self.cluster.get(key))]
+            whole = b"".join(_data(part).get(_PART, b"") for part in parts)
+            if revisions.is_part(name, whole, _data(body)):
+                found[name] = whole
+        return found
 
     def instances(self) -> frozenset[str | None]:
         """Return the ids of all instances that have a history or a journal in the namespace; None:
@@ -181,38 +225,58 @@ class History:
     def _name(self) -> str:
         return name_of(self.instance_id)
 
-    def _secret(self, revision: Revision) -> Json:
-        data = revisions.encode(revision)
-        secret = {
+    def _head(self, number: int, encoded: Encoded, operation: str) -> Json:
+        key = ObjectKey("", "Secret", self.namespace, f"{self._name}.v{number}")
+        body = self._secret(key, SECRET_TYPE, encoded.head)
+        body["metadata"]["labels"] |= {KEPT[0]: KEPT[1], _OPERATION: operation}
+        return signed(body, self.cluster.journal_key)
+
+    def _secret(self, key: ObjectKey, type_: str, data: Mapping[str, bytes]) -> Json:
+        return {
             "apiVersion": "v1",
             "kind": "Secret",
             "metadata": {
-                "name": f"{self._name}.v{revision.number}",
-                "namespace": self.namespace,
+                "name": key.name,
+                "namespace": key.namespace,
                 "annotations": {INSTANCE_ANNOTATION: self.instance_id or ""},
-                "labels": {
-                    "container-update/history": "true",
-                    KEPT[0]: KEPT[1],
-                    _OPERATION: revision.operation,
-                },
+                "labels": {"container-update/history": "true"},
             },
-            "type": SECRET_TYPE,
+            "type": type_,
             "data": {name: base64.b64encode(value).decode() for name, value in data.items()},
         }
-        return signed(secret, self.cluster.journal_key)
 
 
-def _superfluous(bodies: Sequence[Json], number: int, result: Result) -> Sequence[Json]:
-    """Return those of older revisions, the newest first, that are beyond a number; the newest one
-    that was carried out stays, which says what the instance runs from.
+def _superfluous(bodies: Sequence[Json], number: int, room: int, result: Result) -> Sequence[Json]:
+    """Return those of older revisions, the newest first, that are beyond a number or have parts for
+    which there is no room; the newest one that was carried out stays, which says what the instance
+    runs from.
 
     :param result: of the newest revision, which is not among them.
     """
-    beyond = list(bodies[number:])
-    if result is Result.DONE or any(_is_done(body) for body in bodies[:number]):
+    sizes = itertools.accumulate(sum(map(len, _part_keys(body).values())) for body in bodies)
+    fitting = sum(1 for size in itertools.islice(sizes, number) if size <= room)
+    beyond = list(bodies[fitting:])
+    if result is Result.DONE or any(_is_done(body) for body in bodies[:fitting]):
         return beyond
     last = next((body for body in beyond if _is_done(body)), None)
     return [body for body in beyond if body is not last]
+
+
+def _part_keys(body: Json) -> dict[str, list[ObjectKey]]:
+    """Return the Secrets that have what is not in the head itself, by its name there."""
+    head = ObjectKey.of(body)
+    try:
+        numbers = revisions.part_numbers(_data(body))
+    except DAMAGED:  # somebody has changed it: whoever decodes it warns
+        numbers = {}
+    keys = {}
+    for name, number in numbers.items():
+        place, prefix = revisions.place_of(name), f"{head.name}.{name}"
+        if place:  # another VNF of its name may have a Secret there too
+            prefix = f"{head.name}.of.{head.namespace}"
+        key = replace(head, namespace=place or head.namespace)
+        keys[name] = [replace(key, name=f"{prefix}.{n}") for n in range(1, number + 1)]
+    return keys
 
 
 def _is_done(body: Json) -> bool:
@@ -220,22 +284,26 @@ def _is_done(body: Json) -> bool:
     return found is not None and found.result is Result.DONE
 
 
-def _decode(body: Json) -> Revision:
-    """Return the revision in a Secret.
+def _data(body: Json) -> dict[str, bytes]:
+    return {name: base64.b64decode(value) for name, value in (body.get("data") or {}).items()}
 
+
+def _decode(body: Json, parts: Mapping[str, bytes] = MappingProxyType({})) -> Revision:
+    """Return the revision of a head.
+
+    :param parts: what is not in the head; without it the revision has neither steps nor record.
     :raises PlanError: there is none in it.
     """
     try:
-        data = {name: base64.b64decode(value) for name, value in (body.get("data") or {}).items()}
-        return revisions.decode(data)
+        return revisions.decode({**_data(body), **parts})
     except ValueError as error:
         raise _unreadable(body, error) from error
 
 
-def _decoded(body: Json) -> Revision | None:
-    """Return the revision in a Secret; None, with a warning, where there is none in it."""
+def _decoded(body: Json, parts: Mapping[str, bytes] = MappingProxyType({})) -> Revision | None:
+    """Return the revision of a head; None, with a warning, where there is none in it."""
     try:
-        return _decode(body)
+        return _decode(body, parts)
     except PlanError as error:
         LOG.warning("%s", error)
         return None

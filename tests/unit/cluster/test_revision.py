@@ -12,6 +12,7 @@ import pytest
 from container_update.cluster.history import revision as revisions
 from container_update.cluster.history.revision import Origin, Result, Revision
 from container_update.model.objects import Json, ObjectKey
+from container_update.model.packing import DAMAGED
 from container_update.model.plan import Action
 from container_update.model.requests import PackageIdentity
 from container_update.planning.steps import ConfigStep
@@ -42,27 +43,55 @@ def revision(*steps: ConfigStep) -> Revision:
 
 def test_it_is_read_as_it_was_written() -> None:
     kept = revision(config("ConfigMap", "ns", "old", "new"))
-    assert revisions.decode(revisions.encode(kept)) == kept
+    assert revisions.decode(revisions.encode(kept, "ns").head) == kept
 
 
-def test_one_that_is_too_large_for_a_secret_is_kept_without_its_content() -> None:
+def test_what_is_too_large_for_a_secret_is_kept_in_parts() -> None:
     noise = random.Random(1).randbytes(1_200_000).hex()
-    data = revisions.encode(revision(config("ConfigMap", "ns", noise, "new")))
-    read = revisions.decode(data)
+    kept = replace(revision(config("ConfigMap", "ns", noise, "new")), instance=b"i" * 800_000)
+    encoded = revisions.encode(kept, "ns")
+    whole = {name: b"".join(parts) for name, parts in encoded.parts.items()}
+    assert encoded.has_way_back
+    assert revisions.part_numbers(encoded.head) == {"content": 2, "instance": 2}
+    assert max(len(part) for parts in encoded.parts.values() for part in parts) < 1_000_000
+    assert sum(map(len, encoded.head.values())) < 1_000_000
+    assert revisions.decode({**encoded.head, **whole}) == kept
+    assert revisions.is_part("content", whole["content"], encoded.head)
+    assert not revisions.is_part("content", whole["instance"], encoded.head)
+
+
+def test_without_its_parts_it_has_no_way_back() -> None:
+    noise = random.Random(1).randbytes(1_200_000).hex()
+    encoded = revisions.encode(revision(config("ConfigMap", "ns", noise, "new")), "ns")
+    read = revisions.decode(encoded.head)
     assert (read.is_kept, read.steps, read.can_be_undone) == (False, (), False)
-    assert sum(map(len, data.values())) < 1_000_000
     assert read.origin.packages == PACKAGES
 
 
+def test_what_is_too_large_for_all_parts_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(revisions, "MAX_PARTS", 2)
+    noise = random.Random(1).randbytes(1_200_000).hex()
+    kept = replace(revision(config("ConfigMap", "ns", noise, "new")), instance=b"i" * 800_000)
+    encoded = revisions.encode(kept, "ns")
+    assert not encoded.has_way_back
+    assert revisions.decode(encoded.head).is_kept is False
+    assert encoded.head["instance"] == kept.instance
+
+
 @pytest.mark.parametrize(
-    ("kind", "namespace", "private"),
-    [("Secret", "ns", False), ("ConfigMap", "other", False), ("Secret", "other", True)],
+    ("kind", "namespace", "places"),
+    [("Secret", "ns", []), ("ConfigMap", "other", []), ("Secret", "other", ["other"])],
 )
-def test_a_secret_of_another_namespace_is_not_kept_here(
-    kind: str, namespace: str, private: bool
+def test_what_a_secret_of_another_namespace_held_is_kept_there(
+    kind: str, namespace: str, places: list[str]
 ) -> None:
-    steps = [config(kind, namespace, "old", "new")]
-    assert revisions.is_private(steps, "ns") is private
+    kept = revision(config("ConfigMap", "ns", "a", "b"), config(kind, namespace, "old", "new"))
+    encoded = revisions.encode(kept, "ns")
+    whole = {name: b"".join(parts) for name, parts in encoded.parts.items()}
+    assert list(map(revisions.place_of, encoded.parts)) == places
+    assert revisions.decode(encoded.head).is_kept is (not places)
+    read = revisions.decode({**encoded.head, **whole})
+    assert [step.before for step in read.steps] == [step.before for step in kept.steps]
 
 
 @pytest.mark.parametrize(
@@ -71,17 +100,36 @@ def test_a_secret_of_another_namespace_is_not_kept_here(
         (lambda data: {**data, "content": b"no gzip"}, "damaged"),
         (lambda data: {"summary": data["summary"]}, "damaged"),
         (lambda data: {"content": data["content"]}, "damaged"),
-        (lambda data: {**data, "summary": later(data["summary"])}, "has format 99"),
+        (lambda data: {**data, "summary": with_(data["summary"], format=99)}, "has format 99"),
     ],
 )
 def test_what_cannot_be_read_is_an_error_that_says_why(damage, words) -> None:
-    data = revisions.encode(revision(config("ConfigMap", "ns", "old", "new")))
+    data = revisions.encode(revision(config("ConfigMap", "ns", "old", "new")), "ns").head
     with pytest.raises(ValueError, match=words):
         revisions.decode(damage(data))
 
 
-def later(summary: bytes) -> bytes:
-    return json.dumps({**json.loads(summary), "format": 99}).encode()
+def with_(summary: bytes, **values: object) -> bytes:
+    return json.dumps({**json.loads(summary), **values}).encode()
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"other": 1},
+        {"content/../x": 1},
+        {"instance/other": 1},
+        {"content": 1_000},
+        {"content": -9, "instance": 109},
+        {"content": "x"},
+        3,
+    ],
+)
+def test_parts_that_somebody_else_has_named_are_not_read(parts: object) -> None:
+    data = revisions.encode(revision(config("ConfigMap", "ns", "old", "new")), "ns").head
+    damaged = {**data, "summary": with_(data["summary"], parts=parts)}
+    with pytest.raises(DAMAGED):
+        revisions.part_numbers(damaged)
 
 
 def test_only_a_finished_update_can_be_undone() -> None:
