@@ -83,6 +83,17 @@ class PackageError(ContainerUpdateError):
     next_step = NextStep.FIX_REQUEST
 
 
+class ChangeNeededError(PackageError):
+    """What differs is no update: only a change of the package creates and deletes, like under
+    another name.
+
+    >>> try:  # doctest: +SKIP
+    ...     update(request, cluster)
+    ... except ChangeNeededError:
+    ...     change_package(change_request, cluster)
+    """
+
+
 class PlanError(ContainerUpdateError):
     """The cluster is in no state to be updated this way: nothing was written to it.
 

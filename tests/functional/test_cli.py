@@ -140,6 +140,19 @@ def test_each_class_of_error_has_a_status_of_its_own(
     assert main(["apply", cnf.old, shell.package(files), *common, *more]) == status
 
 
+def test_a_plan_says_that_a_change_of_the_package_is_pending_where_an_update_is_refused(
+    shell: Shell,
+) -> None:
+    """A hash of kustomize: the new content has a new name."""
+    renamed = {**OLD, "cm": config_map("cm-7f9c", setting="new")}
+    new = shell.package(renamed)
+    for command, expected in (("plan", 3), ("apply", 4)):
+        status, text = shell.run(command, shell.cnf.old, new, "-o", "json")
+        told = json.loads(text)
+        assert (status, told["error"]) == (expected, "ChangeNeededError")
+        assert "change-vnfpkg" in told["message"]
+
+
 @pytest.mark.parametrize("command", ["status", "resume", "rollback"])
 def test_nothing_interrupted_is_said_only_of_a_namespace_that_exists(
     cnf: Cnf, admin_kubeconfig: str, command: str, capsys: pytest.CaptureFixture[str]

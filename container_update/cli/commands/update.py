@@ -14,6 +14,7 @@ from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import UsageError, hide
 from container_update.cli.commands import history, install
 from container_update.cli.terminal import output
+from container_update.model.errors import ChangeNeededError
 from container_update.model.requests import UpdateRequest
 
 if TYPE_CHECKING:
@@ -52,7 +53,11 @@ def plan(parsed: argparse.Namespace, out: TextIO) -> int:
     if parsed.out is not None:
         saved_plan.refuse_standard_input(parsed.old, parsed.new)
     connection.expect_packages(parsed)
-    return operate.show(parsed, out, partial(_update_goal, parsed), partial(_saved, parsed))
+    try:
+        return operate.show(parsed, out, partial(_update_goal, parsed), partial(_saved, parsed))
+    except ChangeNeededError as error:
+        error.exit_status = output.CHANGES_PENDING  # the message names what makes them
+        raise
 
 
 def _saved(parsed: argparse.Namespace) -> dict[str, Any]:

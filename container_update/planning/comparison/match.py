@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from container_update.model.errors import PackageError
+from container_update.model.errors import ChangeNeededError, PackageError
 from container_update.model.objects import Manifest, ObjectKey
 from container_update.workloads import config_references, pod_template
 from container_update.workloads.registry import is_workload
@@ -125,7 +125,7 @@ def _refuse_strangers(
                 "ConfigMaps and Secrets, remove the file from the request"
             )
         if lost:
-            raise PackageError(
+            raise ChangeNeededError(
                 f"{what} no object of the CNF, and {lost[0]} ({old[lost[0]].source}) is nowhere in "
                 f"the new package: kind, namespace and name cannot be changed, name it as before"
                 f" or {_CHANGE}"
@@ -138,14 +138,14 @@ def _refuse_strangers(
 
 
 def _refuse_renamed(old: ByPath, kept: ByPath, new: Mapping[ObjectKey, Manifest]) -> None:
-    """Raise PackageError where a kept file has another ConfigMap or Secret in place of an old one:
-    kind, namespace and name cannot be changed (user guide)."""
+    """Raise ChangeNeededError where a kept file has another ConfigMap or Secret in place of an old
+    one: kind, namespace and name cannot be changed (user guide)."""
     known = {manifest.key for manifest in _all(old)}
     for path, manifests in old.items():
         lost = [m for m in manifests if m.key.is_config and m.key not in new]
         strange = [m for m in kept.get(path, ()) if m.key.is_config and m.key not in known]
         if lost and strange:
-            raise PackageError(
+            raise ChangeNeededError(
                 f"{strange[0].source}: {strange[0].key} is no object of the CNF, and "
                 f"{lost[0].key} ({lost[0].source}) is nowhere in the new package: kind, namespace "
                 "and name cannot be changed, name it as before, add the new one in another file, "
@@ -156,13 +156,13 @@ def _refuse_renamed(old: ByPath, kept: ByPath, new: Mapping[ObjectKey, Manifest]
 def _refuse_renamed_references(
     old: Mapping[ObjectKey, Manifest], new: Mapping[ObjectKey, Manifest]
 ) -> None:
-    """Raise PackageError where a workload refers to another ConfigMap or Secret in place of one
-    that is gone, as with a hash in its name: an update changes no references."""
+    """Raise ChangeNeededError where a workload refers to another ConfigMap or Secret in place of
+    one that is gone, as with a hash in its name: an update changes no references."""
     for key in [key for key in old if is_workload(key) and key in new]:
         before, after = _references(old[key]), _references(new[key])
         for gone in sorted((before - after) & old.keys() - new.keys()):
             if others := sorted(each for each in after - before if each.kind == gone.kind):
-                raise PackageError(
+                raise ChangeNeededError(
                     f"{new[key].source}: {key} refers to {others[0]} in place of {gone} "
                     f"({old[gone].source}), which is nowhere in the new package: kind, namespace "
                     f"and name cannot be changed, name it as before or {_CHANGE}"
@@ -182,7 +182,7 @@ def _refuse_lost_files(
     for path, manifests in old.items():
         for manifest in manifests:
             if path not in there and manifest.key not in new:
-                raise PackageError(
+                raise ChangeNeededError(
                     f"{path}: the new package does not have this def-file, and {manifest.key} of "
                     "it is in no other file: put the file back, put the object into another "
                     f"def-file, or {_CHANGE}"
