@@ -111,9 +111,9 @@ class Manifest:
     key: ObjectKey
     body: Json = field(repr=False)
     source: Source
-    without_line_end: Json | None = field(default=None, repr=False)
-    """The body as Tacker reads it, where the last line of the file has no line end and *body*, as
-    ``kubectl`` reads it, has one; else None."""
+    otherwise: Json | None = field(default=None, repr=False)
+    """The body as the other one of ``kubectl`` and Tacker reads it, where the file has no line end
+    and that makes a difference; else None."""
 
 
 @dataclass(frozen=True, order=True)

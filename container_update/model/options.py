@@ -31,6 +31,8 @@ PACKAGE_OPTIONS = (
 )
 """The options that limit how a package is read."""
 
+KUBECTL, TACKER = "kubectl", "tacker"
+
 LONGEST_LEASE = 3600.0
 """In seconds. Who may write into the VNF's namespace can write a lease: it keeps nobody waiting for
 longer, and one that says so is refused."""
@@ -83,6 +85,12 @@ class Options:
         "changed-objects, any key of one that they use, for programs that read more of it than "
         "their manifests declare.",
         choices=(CHANGED_KEYS, CHANGED_OBJECTS),
+    )
+    file_end: str = _option(
+        KUBECTL,
+        "How a text block at the end of a file without a line end is read: as kubectl does, with "
+        "one, or as Tacker does, without. Of a VNF that a VNFM has on record: as Tacker does.",
+        choices=(KUBECTL, TACKER),
     )
     lease_seconds: float = _option(
         60.0,
@@ -195,9 +203,10 @@ class Options:
         """Return the options for a VNF that a VNFM has on record.
 
         Its history is the VNFM's: one in the cluster would invite to an undo that the record does
-        not know of, and Tacker would leave it there when it terminates the VNF.
+        not know of, and Tacker would leave it there when it terminates the VNF. Its files are read
+        as Tacker does, which the user guides show.
         """
-        return replace(self, history=0)
+        return replace(self, history=0, file_end=TACKER)
 
     @classmethod
     def from_conf(cls, conf: Any) -> Options:

@@ -19,7 +19,7 @@ from typing import Any
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import FieldPath, Json, Manifest, ObjectKey, Source
-from container_update.model.options import DEFAULTS, Options
+from container_update.model.options import DEFAULTS, TACKER, Options
 from container_update.model.schema import describe
 from container_update.package import schema, yaml11
 from container_update.package.lint.finding import Finding
@@ -161,9 +161,13 @@ def _part(text: bytes, parser: Parser, default_namespace: str, *, is_followed: b
     size = Size(parser.lines_before - before, parser.nodes - values, parser.characters - characters)
     if manifests and not text.endswith(b"\n"):
         again = Parser(parser.path, parser.options, Reading())
-        *_, last = _manifests(again.documents(text), again, default_namespace, lines)
-        if last.body != manifests[-1].body:
-            manifests = (*manifests[:-1], replace(manifests[-1], without_line_end=last.body))
+        *_, by_tacker = _manifests(again.documents(text), again, default_namespace, lines)
+        *others, by_kubectl = manifests
+        if by_tacker.body != by_kubectl.body:
+            body, otherwise = by_kubectl.body, by_tacker.body
+            if parser.options.file_end == TACKER:
+                body, otherwise = otherwise, body
+            manifests = (*others, replace(by_kubectl, body=body, otherwise=otherwise))
     return _Part(before, size, manifests)
 
 

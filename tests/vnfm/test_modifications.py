@@ -57,6 +57,26 @@ def test_listed_configuration_becomes_again_what_the_present_package_says(
     assert recorded_pods(client, path) == set(kubectl.pods())
 
 
+def test_a_text_block_at_the_end_of_a_file_is_read_as_by_tacker(
+    client: Client, cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
+) -> None:
+    """What the user guides show of ``cm-data`` and ``secret-data`` has no line break at its end."""
+
+    def package(version: str) -> str:
+        config = vnfs.CONFIG.partition("\ndata:")[0] + f"\ndata:\n  level: |\n    a\n    {version}"
+        deployment = vnfs.DEPLOYMENT.format(version="1.0")
+        files = dict(zip(vnfs.DEF_FILES, (config.format(), deployment), strict=True))
+        path, vnfd_id = vnfs.package(tmp_path, version, vnfs.ours(client.api), files)
+        client.onboard(path)
+        return vnfd_id
+
+    path = client.create(package("1.0"))
+    client.do("POST", f"{path}/instantiate", vnfs.instantiation(client.vims(cluster)))
+    assert kubectl.data("ConfigMap", "settings") == {"level": "a\n1.0"}
+    client.do("PATCH", path, vnfs.modification(package("2.0")))
+    assert kubectl.data("ConfigMap", "settings") == {"level": "a\n2.0"}
+
+
 def test_a_listed_file_that_the_present_package_has_not_is_named_and_rolled_back(
     client: Client, cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
 ) -> None:

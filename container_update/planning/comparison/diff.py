@@ -104,24 +104,25 @@ def as_created(new: Manifest, old: Manifest | None, live: Json | None) -> Manife
     """Return the new manifest as whoever created the live object reads it.
 
     ``kubectl`` ends the last line of a file that has no line end, Tacker does not. So a text that
-    ends such a file is one byte longer for one than for the other, which is no change.
+    ends such a file is one byte longer for one than for the other, which is no change. How it is
+    read where the live object does not tell is the option ``file_end``.
 
     :param new: the new manifest of a ConfigMap or Secret.
     :param live: the object in the cluster, None where there is none.
     """
-    if live is None or new.without_line_end is None:
+    if live is None or new.otherwise is None:
         return new
-    by_tacker = any(each and _is_read_by_tacker(each, live) for each in (new, old))
-    return replace(new, body=new.without_line_end) if by_tacker else new
+    is_other = any(each and _is_read_otherwise(each, live) for each in (new, old))
+    return replace(new, body=new.otherwise) if is_other else new
 
 
-def _is_read_by_tacker(manifest: Manifest, live: Json) -> bool:
-    """Tell whether the live text that ends the manifest's file is the one that Tacker reads."""
-    if manifest.without_line_end is None:
+def _is_read_otherwise(manifest: Manifest, live: Json) -> bool:
+    """Tell whether the live text that ends the manifest's file is as the other one reads it."""
+    if manifest.otherwise is None:
         return False
     now, read = content(live).data, stated(manifest).data
-    without = stated(manifest, manifest.without_line_end).data
-    return any(value != read.get(key) and value == now.get(key) for key, value in without.items())
+    other = stated(manifest, manifest.otherwise).data
+    return any(value != read.get(key) and value == now.get(key) for key, value in other.items())
 
 
 def config_change(

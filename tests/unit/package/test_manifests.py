@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import re
 import textwrap
+from typing import Any
 
 import pytest
 import yaml
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import ObjectKey
-from container_update.model.options import Options
+from container_update.model.options import TACKER, Options
 from container_update.package import yaml11
 from container_update.package.manifests import parse
 from container_update.package.values.reading import Reading
 
 
-def read(text: str, **options: int):
+def read(text: str, **options: Any):
     return parse(textwrap.dedent(text).encode(), "f.yaml", "vnf", options=Options(**options))
 
 
@@ -202,19 +203,22 @@ UNENDED = {
 def test_a_block_at_the_end_of_a_file_without_a_line_end(data, by_kubectl, by_tacker):
     (manifest,) = read(config_map(data))
     assert manifest.body["data"] == {"k": by_kubectl}
-    assert manifest.without_line_end["data"] == {"k": by_tacker}
+    assert manifest.otherwise["data"] == {"k": by_tacker}
+    (manifest,) = read(config_map(data), file_end=TACKER)
+    assert manifest.body["data"] == {"k": by_tacker}
+    assert manifest.otherwise["data"] == {"k": by_kubectl}
 
 
 @pytest.mark.parametrize("data", ["k: |-\n  a", "k: a", "k: 'a'", "k: |\n  a\n", "k: >-\n  a\n  b"])
 def test_most_files_mean_the_same_with_and_without_a_line_end(data):
     (manifest,) = read(config_map(data))
-    assert manifest.without_line_end is None
+    assert manifest.otherwise is None
 
 
 def test_only_the_last_object_of_a_file_can_be_read_without_its_line_end():
     first, last = read(config_map("k: |\n  a\n") + "---\n" + config_map("k: |\n  a"))
-    assert first.without_line_end is None
-    assert last.without_line_end["data"] == {"k": "a"}
+    assert first.otherwise is None
+    assert last.otherwise["data"] == {"k": "a"}
 
 
 TWICE = {

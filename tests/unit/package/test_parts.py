@@ -48,7 +48,7 @@ def outcome(text: bytes, known: Known | None = None):
             (
                 each.key,
                 each.body,
-                each.without_line_end,
+                each.otherwise,
                 each.source,
                 each.source.of(("metadata", "labels", "a")).line,
                 each.source.of(("data", "k")).line,

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.options import DEFAULTS, Options
 from container_update.model.plan import Plan
 from container_update.package.manifests import parse
 from container_update.planning.comparison.diff import content
@@ -67,19 +68,21 @@ def by_key(manifests: tuple[Manifest, ...]) -> dict[ObjectKey, Manifest]:
     return {manifest.key: manifest for manifest in manifests}
 
 
-def planned(plan: Any, old: str, new: str, there: Json) -> Plan:
-    plan_ = plan(parse(old.encode(), "f.yaml", "ns"), parse(new.encode(), "f.yaml", "ns"), there)
+def planned(plan: Any, old: str, new: str, there: Json, options: Options = DEFAULTS) -> Plan:
+    before, after = (parse(text.encode(), "f.yaml", "ns", options=options) for text in (old, new))
+    plan_ = plan(before, after, there)
     assert isinstance(plan_, Plan)
     return plan_
 
 
+@pytest.mark.parametrize("options", [DEFAULTS, DEFAULTS.for_vnfm()])
 @pytest.mark.parametrize("plan", [update, change])
 @pytest.mark.parametrize("creator", [by_kubectl, by_tacker])
 @pytest.mark.parametrize("kind", OLD)
 def test_a_file_that_stays_is_no_change_whoever_made_the_object(
-    plan: Any, creator: Any, kind: str
+    plan: Any, creator: Any, kind: str, options: Options
 ) -> None:
-    assert planned(plan, OLD[kind], OLD[kind], live(creator(OLD[kind]))).steps == ()
+    assert planned(plan, OLD[kind], OLD[kind], live(creator(OLD[kind])), options).steps == ()
 
 
 @pytest.mark.parametrize("plan", [update, change])
@@ -96,7 +99,12 @@ def test_a_file_that_changes_is_read_as_by_whoever_made_the_object(
     assert bool(planned(plan, OLD[kind], new, there).steps) == (new != OLD[kind])
 
 
-def test_an_object_that_somebody_else_changed_is_read_as_by_kubectl() -> None:
+@pytest.mark.parametrize(
+    ("options", "reader"), [(DEFAULTS, by_kubectl), (DEFAULTS.for_vnfm(), by_tacker)]
+)
+def test_an_object_that_somebody_else_changed_is_read_as_the_host_does(
+    options: Options, reader: Any
+) -> None:
     there = live(by_tacker(OLD["configmap"].replace("foo", "edited")))
-    (step,) = planned(update, OLD["configmap"], OLD["configmap"], there).steps
-    assert content(step.desired(there)) == content(by_kubectl(OLD["configmap"]))
+    (step,) = planned(update, OLD["configmap"], OLD["configmap"], there, options).steps
+    assert content(step.desired(there)) == content(reader(OLD["configmap"]))
