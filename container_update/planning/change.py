@@ -28,6 +28,7 @@ from container_update.planning.steps.metadata import dropped as dropped_metadata
 from container_update.planning.steps.stored_images import NOTHING_STORED, StoredImages
 from container_update.planning.update import UpdatePlanner
 from container_update.workloads import pod_template
+from container_update.workloads.readiness import replicas
 from container_update.workloads.registry import is_workload, kind_of, known_kind
 
 HOLDS_DATA = frozenset(
@@ -74,6 +75,7 @@ class ChangePlanner:
         :raises PlanError: an object is in no state to be changed; the message names it.
         """
         self._note_out_of_scope()
+        self._note_replicas()
         steps = [*self._config_steps()]
         self._follow()
         steps += [*self.workload_steps(), *self._restarts(), *self._other_steps()]
@@ -116,6 +118,18 @@ class ChangePlanner:
                 self.note(key, f"{what}: not created ({new.source})")
             elif old.body != new.body:
                 self.note(key, f"differs in {new.source}, but {what}: stays as it is")
+
+    def _note_replicas(self) -> None:
+        """Say where another number of replicas does not take effect: whoever scales has it."""
+        for key, new in self.packages.new.items():
+            old, live = self.packages.old.get(key), self.live.get(self.live_key(key))
+            if not is_workload(key) or old is None or live is None:
+                continue
+            before, there, after = map(replicas, (old.body, live, new.body))
+            if after not in (before, there):
+                self.note(
+                    key, f"keeps its {there} replicas: {after} in {new.source} do not take effect"
+                )
 
     def _restarts(self) -> Iterator[Step]:
         """Yield the restarts of workloads that stay and use configuration that changes."""

@@ -32,7 +32,8 @@ UNTOUCHED = ("deployment2-vdu6", "env-test2", "volume-test2")
 
 @pytest.fixture
 def build_own(lab: Lab, tmp_path: Path) -> Build:
-    """Zips Tacker's files with the guide's type files and our driver, as the guide says."""
+    """Builds packages of Tacker's files, the guide's type files and our driver: ``csar build``,
+    as the hashes in Tacker's own ``TOSCA.meta`` are those of another driver."""
 
     def build(api: str, vnfd_ids: Mapping[str, str]) -> Mapping[str, Path]:
         return {side: zipped(api, side, vnfd_id) for side, vnfd_id in vnfd_ids.items()}

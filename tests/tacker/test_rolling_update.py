@@ -47,7 +47,7 @@ def test_without_the_script_tacker_forgets_the_vdus_that_did_not_change(
     assert len(recorded(steps["change"])) < len(kubectl.pods())
 
 
-def test_with_it_nothing_drops_out_of_the_records(
+def test_with_it_no_vdu_and_no_file_of_the_new_package_drops_out_of_the_records(
     lab: Lab, cluster: EmbeddedCluster, kubectl: Kubectl, unpacked: dict[str, Path]
 ) -> None:
     steps = host(lab, cluster, unpacked, change=rolling())

@@ -225,6 +225,20 @@ def test_a_name_of_the_new_package_is_taken_as_it_is() -> None:
     assert RELEASE_LABEL not in created(planned)["spec"]["selector"]["matchLabels"]
 
 
+@pytest.mark.parametrize("planner", [RollingPlanner, BlueGreenPlanner])
+@pytest.mark.parametrize(("number", "is_noted"), [(2, False), (9, True), (3, False)])
+def test_another_number_of_replicas_is_noted(
+    planner: type[ChangePlanner], number: int, is_noted: bool
+) -> None:
+    """Of a VNF that was scaled to 3; its packages have 2 and another number."""
+    there = live([OLD])
+    there[ObjectKey("apps", "Deployment", "n", "web")]["spec"]["replicas"] = 3
+    new = {**NEW, "spec": {**NEW["spec"], "replicas": number}}
+    notes = [note.text for note in plan(planner, [OLD], [new], there).notes]
+    told = [text for text in notes if "keeps its 3 replicas: 9 in" in text]
+    assert bool(told) is is_noted
+
+
 def test_as_many_replicas_as_there_are_now() -> None:
     there = live([OLD])
     there[ObjectKey("apps", "Deployment", "n", "web")]["spec"]["replicas"] = 0
