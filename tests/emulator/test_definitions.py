@@ -125,6 +125,107 @@ def test_a_wrong_definition_is_refused(api: Api, body: Any, message: str) -> Non
     assert message in answer.body["message"]
 
 
+SPEC = {
+    "type": "object",
+    "required": ["image"],
+    "properties": {
+        "image": {"type": "string", "pattern": "^[a-z]+$", "maxLength": 5},
+        "size": {"type": "integer", "default": 3, "minimum": 1, "maximum": 9},
+        "port": {"x-kubernetes-int-or-string": True},
+        "mode": {"type": "string", "enum": ["fast", "slow"]},
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        "parts": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "on": {"type": "boolean", "default": True},
+                },
+            },
+        },
+        "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        "maybe": {"type": "string", "nullable": True},
+    },
+}
+
+
+@pytest.fixture
+def typed(api: Api, behaviour: Behaviour) -> Api:
+    """A client of a cluster that serves things whose schema says what they are."""
+    behaviour.definition_seconds = 0
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": SPEC}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    assert api.post(DEFINITIONS, definition(versions=[version])).status == 201
+    eventually(lambda: api.get(THINGS).status, lambda status: status == 200, "things are served")
+    return api
+
+
+def thing(**spec: Any) -> Any:
+    return {"metadata": {"name": "t", "labels": {"a": "b"}}, "spec": {"image": "web", **spec}}
+
+
+def test_what_a_schema_does_not_have_is_removed_and_its_defaults_are_filled_in(typed: Api) -> None:
+    body = thing(unknown=1, parts=[{"name": "x", "other": 2}], free={"a": {"b": None}}, maybe=None)
+    answer = typed.post(THINGS, body | {"extra": {}})
+    assert answer.status == 201
+    stored = typed.get(f"{THINGS}/t").body
+    assert stored["spec"] == {
+        "image": "web",
+        "size": 3,
+        "parts": [{"name": "x", "on": True}],
+        "free": {"a": {"b": None}},
+        "maybe": None,
+    }
+    assert stored["metadata"]["labels"] == {"a": "b"}
+    assert "extra" not in stored
+    patched = typed.patch(f"{THINGS}/t", {"spec": {"size": None, "unknown": 1}})
+    assert patched.body["spec"] == stored["spec"]
+
+
+def test_a_strict_request_names_the_fields_that_a_schema_does_not_have(typed: Api) -> None:
+    body = thing(unknown=1, parts=[{"other": 2}])
+    answer = typed.post(f"{THINGS}?fieldValidation=Strict", body)
+    assert answer.status == 400
+    assert 'unknown field "spec.unknown", unknown field "spec.parts[0].other"' in str(answer.body)
+    assert typed.get(f"{THINGS}/t").status == 404
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (
+            {"size": "3"},
+            'spec.size: Invalid value: "string": spec.size in body must be of type integer: '
+            '"string"',
+        ),
+        ({"size": True}, 'must be of type integer: "boolean"'),
+        ({"size": 0}, "spec.size in body should be greater than or equal to 1"),
+        ({"size": 10}, "spec.size in body should be less than or equal to 9"),
+        ({"port": []}, 'spec.port in body must be of type integer,string: "array"'),
+        ({"mode": "odd"}, 'spec.mode: Unsupported value: "odd": supported values: "fast", "slow"'),
+        ({"image": "W1"}, "spec.image in body should match '^[a-z]+$'"),
+        ({"image": "longer"}, "spec.image in body should be at most 5 chars long"),
+        ({"labels": {"a": 1}}, 'spec.labels.a in body must be of type string: "integer"'),
+        ({"parts": []}, "spec.parts in body should have at least 1 items"),
+        ({"parts": [{"on": "x"}]}, 'spec.parts[0].on in body must be of type boolean: "string"'),
+        ({"mode": None}, 'spec.mode in body must be of type string: "null"'),
+    ],
+)
+def test_an_object_that_its_schema_does_not_allow_is_refused(
+    typed: Api, spec: Any, message: str
+) -> None:
+    answer = typed.post(THINGS, thing(**spec))
+    assert (answer.status, answer.body["reason"]) == (422, "Invalid")
+    assert message in answer.body["message"]
+
+
+def test_a_field_that_a_schema_requires_is_named_where_it_is_missing(typed: Api) -> None:
+    answer = typed.post(THINGS, {"metadata": {"name": "t"}, "spec": {}})
+    assert "spec.image: Required value" in answer.body["message"]
+
+
 def test_an_object_in_a_namespace_that_does_not_exist_is_refused(api: Api) -> None:
     answer = api.post("/api/v1/namespaces/none/configmaps", {"metadata": {"name": "c"}})
     assert (answer.status, answer.body["reason"]) == (404, "NotFound")

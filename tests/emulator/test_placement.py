@@ -182,6 +182,48 @@ def test_a_daemon_set_has_pods_where_its_template_may_run(pod: Json, nodes: int)
     scenario()
 
 
+@pytest.mark.parametrize(("pod", "nodes"), WHERE.values(), ids=WHERE)
+def test_other_pods_run_where_their_template_says_or_wait(pod: Json, nodes: int) -> None:
+    @on_stage_with(quick, nodes=2)
+    async def scenario(stage: Stage) -> None:
+        body = workload("deployments", "web", 4)
+        body["spec"]["template"]["spec"].update(pod)
+        stage.create("deployments", body)
+        if nodes:
+            await stage.until(lambda: stage.is_rolled_out("deployments", "web"))
+            assert len({pod["spec"]["nodeName"] for pod in stage.stored("pods")}) == nodes
+            return
+        why = "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector"
+        await stage.until(lambda: [messages(pod) for pod in stage.stored("pods")] == [[True]] * 4)
+        assert all(why in str(pod["status"]["conditions"]) for pod in stage.stored("pods"))
+        assert why in str(stage.stored("events"))
+        assert {pod["status"]["phase"] for pod in stage.stored("pods")} == {"Pending"}
+
+    def messages(pod: Json) -> list[bool]:
+        conditions = pod["status"].get("conditions") or []
+        return [each["reason"] == "Unschedulable" for each in conditions]
+
+    scenario()
+
+
+def test_a_pod_is_bound_when_a_node_gets_the_label_that_it_waits_for() -> None:
+    @on_stage_with(quick, nodes=2)
+    async def scenario(stage: Stage) -> None:
+        body = workload("deployments", "web", 1)
+        body["spec"]["template"]["spec"]["nodeSelector"] = {"role": "edge"}
+        stage.create("deployments", body)
+        await stage.until(lambda: "Unschedulable" in str(stage.stored("pods")))
+        node = stage.get("nodes", "node-2", "")
+        metadata = {**node["metadata"], "labels": {**node["metadata"]["labels"], "role": "edge"}}
+        stage.registry.update("nodes", "", "node-2", {**node, "metadata": metadata})
+        await stage.until(lambda: stage.is_rolled_out("deployments", "web"))
+        (pod,) = stage.stored("pods")
+        assert pod["spec"]["nodeName"] == "node-2"
+        assert "Unschedulable" not in str(pod["status"])
+
+    scenario()
+
+
 def test_a_daemon_set_follows_the_labels_of_the_nodes() -> None:
     @on_stage_with(quick, nodes=2)
     async def scenario(stage: Stage) -> None:

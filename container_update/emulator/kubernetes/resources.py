@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,7 +51,9 @@ class Resource:
     generation: bool = False
     """Changes of the spec are counted in ``metadata.generation``."""
     custom: bool = False
-    """Served because of a CustomResourceDefinition: stored as sent."""
+    """Served because of a CustomResourceDefinition."""
+    schemas: Mapping[str, Json] = field(default_factory=dict, compare=False, repr=False)
+    """Of a custom one: the schema of each version."""
     returns_deleted: bool = False
     """A deletion is answered with the object, even if it is removed at once."""
 
@@ -281,6 +283,10 @@ def of_definition(definition: Json) -> Resource:
         subresources=subresources,
         generation=True,
         custom=True,
+        schemas={
+            version["name"]: (version.get("schema") or {}).get("openAPIV3Schema") or {}
+            for version in served
+        },
     )
 
 

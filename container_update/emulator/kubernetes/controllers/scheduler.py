@@ -1,8 +1,7 @@
-"""The scheduler: it binds pods to the nodes in turn.
+"""The scheduler: it binds pods to the nodes that their selector and node affinity allow, in turn.
 
-A pod whose affinity names one node, like those of a DaemonSet, is bound to that. Resources,
-selectors, taints and other affinities are ignored. One that names another scheduler waits for it,
-one whose claims are not bound for them.
+Resources, taints and affinities between pods are ignored. A pod that names another scheduler waits
+for it, one whose claims are not bound for them.
 """
 
 from __future__ import annotations
@@ -10,14 +9,22 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 
+from container_update.emulator.clock import stamp
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.controllers.base import Context, Controller, Handler
 from container_update.emulator.kubernetes.controllers.volumes import claims_of
-from container_update.emulator.kubernetes.objects import is_deleting, key_of, labels_of
+from container_update.emulator.kubernetes.objects import (
+    condition_of,
+    is_deleting,
+    key_of,
+    labels_of,
+    new_condition,
+)
 from container_update.emulator.kubernetes.pod_state import is_finished
 from container_update.emulator.kubernetes.selectors import matches
 
 COMPONENT = "default-scheduler"
+_SCHEDULED = "PodScheduled"
 
 
 class Scheduler(Controller):
@@ -38,14 +45,15 @@ class Scheduler(Controller):
         }
 
     def reconcile(self, pod: Json) -> None:
-        """Bind the pod to a node."""
+        """Bind the pod to a node, or say why there is none for it."""
         if not _needs_node(pod):
             return
-        node = self._node_for(pod)
-        text = "0 nodes are available for this pod." if node is None else self._unbound(pod)
-        if node is None or text:
-            self.record.warning(COMPONENT, pod, "FailedScheduling", text)
+        nodes = [node for node in self.registry.list("nodes") if _allows(node, pod)]
+        text = self._unbound(pod) if nodes else self._no_node(pod)
+        if text:
+            self._note(pod, text)
             return
+        node = nodes[next(self._turns) % len(nodes)]["metadata"]["name"]
         self._bind(pod, node)
         text = f"Successfully assigned {'/'.join(key_of(pod))} to {node}"
         self.record.normal(COMPONENT, pod, "Scheduled", text)
@@ -59,16 +67,29 @@ class Scheduler(Controller):
             for pod in self.registry.list("pods", selector=_needs_node):
                 self.queue.add(key_of(pod))
 
-    def _node_for(self, pod: Json) -> str | None:
-        required = required_node(pod)
-        nodes = [
-            node["metadata"]["name"]
-            for node in self.registry.list("nodes")
-            if required is not None or not node.get("spec", {}).get("unschedulable")
-        ]
-        if required is not None:
-            return required if required in nodes else None
-        return nodes[next(self._turns) % len(nodes)] if nodes else None
+    def _no_node(self, pod: Json) -> str:
+        nodes = self.registry.list("nodes")
+        if not nodes:
+            return "no nodes available to schedule pods"
+        others = sum(not may_run_on(pod["spec"], node) for node in nodes)
+        counts = {
+            "node(s) didn't match Pod's node affinity/selector": others,
+            "node(s) were unschedulable": len(nodes) - others,
+        }
+        why = ", ".join(f"{number} {text}" for text, number in counts.items() if number)
+        none = f"0/{len(nodes)} nodes are available"
+        no_use = f"{len(nodes)} Preemption is not helpful for scheduling"
+        return f"{none}: {why}. preemption: {none}: {no_use}."
+
+    def _note(self, pod: Json, text: str) -> None:
+        """Write the reason into the pod's status, once, and record an event."""
+        known = condition_of(pod, _SCHEDULED)
+        if known is None or known["message"] != text:
+            entry = new_condition(_SCHEDULED, "False", "Unschedulable", text, stamp())
+            conditions = pod["status"].get("conditions") or []
+            others = [each for each in conditions if each["type"] != _SCHEDULED]
+            self.write_status(pod, {**pod["status"], "conditions": [*others, entry]})
+        self.record.warning(COMPONENT, pod, "FailedScheduling", text)
 
     def _unbound(self, pod: Json) -> str:
         """Return what is wrong with the claims of a pod, '' where all are bound."""
@@ -90,6 +111,12 @@ def _needs_node(pod: Json) -> bool:
     spec = pod["spec"]
     is_ours = spec.get("schedulerName", COMPONENT) == COMPONENT
     return is_ours and not spec.get("nodeName") and not is_deleting(pod) and not is_finished(pod)
+
+
+def _allows(node: Json, pod: Json) -> bool:
+    """Return whether a pod may be bound to a node; one of a DaemonSet also where others may not."""
+    is_closed = (node.get("spec") or {}).get("unschedulable") and required_node(pod) is None
+    return not is_closed and may_run_on(pod["spec"], node)
 
 
 def required_node(pod: Json) -> str | None:

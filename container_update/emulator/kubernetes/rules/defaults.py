@@ -9,7 +9,7 @@ from typing import Any
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.resources import Resource
-from container_update.emulator.kubernetes.rules import pod_defaults
+from container_update.emulator.kubernetes.rules import pod_defaults, structural
 
 CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
 """Holds a deleted claim while a pod uses it."""
@@ -20,6 +20,8 @@ TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 def apply(kind: Resource, new: Json) -> None:
     """Fill in the defaults of *new* in place, if its kind has any."""
+    if kind.custom:
+        structural.fill_in(kind, new)
     fill = _DEFAULTS.get(kind.key)
     if fill:
         fill(new)

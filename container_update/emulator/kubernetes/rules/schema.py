@@ -15,7 +15,7 @@ from typing import Any
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.resources import Resource
-from container_update.emulator.kubernetes.rules import quantity
+from container_update.emulator.kubernetes.rules import quantity, structural
 
 _TYPE = re.compile(r"(?P<open>[\[{]?)(?P<name>\w+)[\]}]?(?P<keys>[\w,]*)(?P<set>=?)(?P<whole>!?)")
 
@@ -67,6 +67,8 @@ def stored(kind: Resource, body: Json) -> Json:
 
 def unknown(kind: Resource, body: Json) -> list[str]:
     """Return the paths of the fields that the kind does not have."""
+    if kind.custom:
+        return structural.unknown(kind, body)
     root = of_kind(kind, body)
     return [] if root is None else list(_unknown(root, body, ""))
 

@@ -2,7 +2,8 @@
 
 The server decodes into typed structures. A number instead of a text is a 400; a null, an empty list
 or an empty map of labels counts as absent and is not returned, nor is a field that does not exist.
-Only types that are often wrong in manifests are checked; a custom resource is kept as sent.
+Only types that are often wrong in manifests are checked; those of a custom resource, whose schema
+says which fields exist, in :mod:`structural`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.api_errors import ApiError, undecodable
 from container_update.emulator.kubernetes.resources import Resource
-from container_update.emulator.kubernetes.rules import schema
+from container_update.emulator.kubernetes.rules import schema, structural
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def read(kind: Resource, body: Json) -> Json:
     if stated and stated != kind.kind:
         raise _unreadable(kind, f"the object provided is a {stated}")
     if kind.custom:
-        new = copy.deepcopy(body)
+        new = structural.pruned(kind, body)
     else:
         problem = _problem(_STRUCTS.get(kind.key, _ANYTHING), body, "", kind.kind)
         if problem:

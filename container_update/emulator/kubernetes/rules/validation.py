@@ -21,7 +21,7 @@ from container_update.emulator.kubernetes.api_errors import (
     unsupported,
 )
 from container_update.emulator.kubernetes.resources import Resource
-from container_update.emulator.kubernetes.rules import pod_validation
+from container_update.emulator.kubernetes.rules import pod_validation, structural
 
 Check = Callable[[Json, "Json | None"], list[FieldError]]
 
@@ -48,6 +48,8 @@ _SECRET_KEYS: Mapping[str, tuple[str, ...]] = {
 
 def errors(kind: Resource, new: Json, old: Json | None = None) -> list[FieldError]:
     """Return the errors in *new*, or in changing *old* into it."""
+    if kind.custom:
+        return structural.errors(kind, new)
     check = _CHECKS.get(kind.key)
     return check(new, old) if check else []
 
