@@ -64,11 +64,17 @@ class Resources:
 
     def _discover(self, group: str, kind: str) -> tuple[str, str, bool]:
         what = f"look up the kind {kind} of group {group or 'core'}"
-        version = "v1"
-        if group:
-            version = self._get(f"/apis/{group}", what)["preferredVersion"]["groupVersion"]
-        root = f"/apis/{version}" if group else f"/api/{version}"
-        for resource in self._get(root, what)["resources"]:
-            if resource["kind"] == kind and "/" not in resource["name"]:
-                return version, resource["name"], bool(resource.get("namespaced", True))
+        for version in self._versions(group, what):
+            root = f"/apis/{version}" if group else f"/api/{version}"
+            for resource in self._get(root, what)["resources"]:
+                if resource["kind"] == kind and "/" not in resource["name"]:
+                    return version, resource["name"], bool(resource.get("namespaced", True))
         raise ClusterError(f"{what}: the cluster does not serve it", status=404)
+
+    def _versions(self, group: str, what: str) -> tuple[str, ...]:
+        """Return the versions of a group, the preferred one first: not every kind is in that."""
+        if not group:
+            return ("v1",)
+        found = self._get(f"/apis/{group}", what)
+        versions = (found["preferredVersion"], *(found.get("versions") or ()))
+        return tuple(dict.fromkeys(each["groupVersion"] for each in versions))

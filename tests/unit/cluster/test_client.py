@@ -306,6 +306,19 @@ def test_a_kind_that_is_not_built_in_is_looked_up_once() -> None:
     assert len(pool.sent) == 4
 
 
+def test_a_kind_that_is_not_in_the_preferred_version_of_its_group_is_found() -> None:
+    versions = [{"groupVersion": f"example.com/{version}"} for version in ("v1", "v1alpha2")]
+    cluster, pool = cluster_of(
+        Answer(200, {"preferredVersion": versions[0], "versions": versions}),
+        Answer(200, {"resources": [{"name": "gates", "kind": "Gate"}]}),
+        Answer(200, {"resources": [{"name": "widgets", "kind": "Widget"}]}),
+        Answer(200, {"metadata": {}}),
+    )
+    cluster.get(ObjectKey("example.com", "Widget", "ns", "w"))
+    assert pool.sent[-1][1] == "https://vim:6443/apis/example.com/v1alpha2/namespaces/ns/widgets/w"
+    assert len(pool.sent) == 4
+
+
 # --- credentials --------------------------------------------------------------------------------
 
 
