@@ -11,13 +11,10 @@ Source: Tacker 16, ``VnfLcmDriverV2.process`` and ``Kubernetes._change_vnfpkg``.
 from __future__ import annotations
 
 import logging
-import tempfile
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from urllib.parse import urlsplit
 
-import yaml
-
+from container_update.cluster.history.instance_record import InstanceRecord
 from container_update.drivers import v2_memory
 from container_update.drivers.v2_records import (
     cluster_of,
@@ -39,12 +36,9 @@ from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategies.strategy import ChangeJob
 from container_update.operations.uninstall import terminate
 from container_update.package import csar
-from container_update.package.build import write_metadata
 from container_update.planning.comparison import renames
 
 LOG = logging.getLogger(__name__)
-
-_RECORDED = "recorded.yaml"
 
 
 def check_change(script: Json, output: Json) -> None:
@@ -141,15 +135,11 @@ def _preview(
     request: ChangeRequest, base: UpdateRequest, instance: Json, cluster: Cluster, options: Options
 ) -> Plan:
     """Return what a rolling update of ours would do, with the recorded workloads as old package."""
-    bodies = [manifest.body for manifest in recorded_workloads(instance).values()]
-    if not bodies:
+    record = InstanceRecord(None, tuple(recorded_workloads(instance).values()))
+    if not record.manifests:
         return Plan(base.namespace, base.instance_id, ())
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, _RECORDED).write_text(yaml.safe_dump_all(bodies), "utf-8")
-        write_metadata(folder)
-        target = KubernetesTarget(cluster, base.namespace, (_RECORDED,), one_namespace=True)
-        job = ChangeJob(request, folder, base.new, base.instance_id, options)
-        return preview_change(job, target)
+    target = KubernetesTarget(cluster, base.namespace, one_namespace=True, record=record)
+    return preview_change(ChangeJob(request, "", base.new, base.instance_id, options), target)
 
 
 def _refuse_unfinished(base: UpdateRequest, cluster: Cluster, options: Options) -> None:

@@ -1,20 +1,15 @@
 """Rolls a modify operation back to the old package.
 
 A rollback is an update from the new package to the old one. It does not get the new package; for an
-update that is the old package with the images that were recorded, so a substitute is written.
-Configuration needs none: the live objects are compared with the old package.
+update that is the old package with the images that were recorded. Configuration needs neither: the
+live objects are compared with the old package.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
-from urllib.parse import urlsplit
 
-import yaml
-
+from container_update.cluster.history.instance_record import InstanceRecord
 from container_update.drivers import v2_memory, v2_progress
 from container_update.drivers.v2_records import (
     RESTARTED,
@@ -27,13 +22,13 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import NoWayBackError, PackageError
 from container_update.model.objects import Json, ObjectKey
-from container_update.model.options import DEFAULTS, Options
+from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import UPGRADE_TYPE, UpdateRequest
-from container_update.operations.read_packages import placed
+from container_update.operations.read_packages import described_by
 from container_update.operations.records.vnf_records import Records, set_images
-from container_update.package import csar, manifests
-from container_update.package.build import write_metadata
+from container_update.package.fetch import is_url
+from container_update.planning.comparison.package_pair import Placing
 
 
 def put_back(script: Json, output: Json) -> None:
@@ -112,49 +107,35 @@ def go_back(  # noqa: PLR0913
     :param ours: what was remembered of the update (:mod:`container_update.drivers.v2_memory`).
     :raises ContainerUpdateError: it cannot be done.
     """
-    from container_update.operations.update import update  # noqa: PLC0415 (heavy)
+    from container_update.operations.run import run  # noqa: PLC0415 (heavy)
+    from container_update.operations.update import Update  # noqa: PLC0415 (heavy)
 
-    with tempfile.TemporaryDirectory() as folder:
-        images = v2_memory.images(ours)
-        if images:
-            write_stand_in(Path(folder), request, images, options)
-            request = dataclasses.replace(request, old=folder)
-        outcome = update(request, cluster, options, cancel=cancel, progress=progress)
+    images = v2_memory.images(ours)
+    record = _as_updated(request, images, options) if images else None
+    outcome = run(Update(request, options, record), cluster, options, cancel, progress)
     if ours.get("state") != v2_memory.UNDONE:
         for key in v2_memory.created(ours):
             cluster.delete(key)  # may be deleted already
     return outcome
 
 
-def write_stand_in(
-    folder: Path,
-    request: UpdateRequest,
-    images: Mapping[ObjectKey, Mapping[str, str]],
-    options: Options = DEFAULTS,
-) -> None:
-    """Write the def-files of the old package with other images, as a package of its own.
+def _as_updated(
+    request: UpdateRequest, images: Mapping[ObjectKey, Mapping[str, str]], options: Options
+) -> InstanceRecord:
+    """Return what the instance runs from since the update: the old package with other images.
 
-    :param options: the limits of the def-files.
-    :raises PackageError: no def-file in the package has one of the workloads: the image in a file
-        that a URL names cannot be restored this way.
+    :raises PackageError: no def-file in the package has one of the workloads. One at a URL may have
+        the new images by now.
     """
-    missing = set(images)
-    with csar.open_package(request.old, options=options) as package:
-        for path in request.def_files:
-            if urlsplit(path).scheme:
-                continue
-            parsed = manifests.parse(package.read(path), path, request.namespace, options=options)
-            objects = [placed(manifest, request) for manifest in parsed]
-            for manifest in objects:
-                set_images(manifest.body, images.get(manifest.key, {}))
-            missing -= {manifest.key for manifest in objects}
-            target = folder / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(yaml.safe_dump_all([manifest.body for manifest in objects]), "utf-8")
-    if missing:
+    placing = Placing(request.def_files, request.namespace, one_namespace=request.one_namespace)
+    described = described_by(request.old, placing, options)
+    for manifest in described:
+        set_images(manifest.body, images.get(manifest.key, {}))
+    inside = {each.key for each in described if not is_url(each.source.path)}
+    if missing := images.keys() - inside:
         names = ", ".join(sorted(map(str, missing)))
         raise PackageError(
             f"{names}: expected in a def-file inside the old package, found in none: a rollback"
             " cannot put back its image. Modify the instance to the old package, or heal it"
         )
-    write_metadata(folder)
+    return InstanceRecord(None, described, request.def_files)

@@ -54,6 +54,8 @@ class KubernetesTarget:
     one_namespace: bool = False
     """All objects are in that namespace, whatever their manifests say."""
     vim_type: str = "kubernetes"
+    record: InstanceRecord | None = field(default=None, repr=False)
+    """What the VNF runs from, where a job names no old package; None: its history says it."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,9 @@ class KubernetesStrategy(Strategy):
         job, target = self.job, self.target
         if job.old:
             return None
-        return record_of(target.cluster, target.namespace, job.instance_id, job.options)
+        return target.record or record_of(
+            target.cluster, target.namespace, job.instance_id, job.options
+        )
 
     def planned(self, observed: Observed) -> Plan:
         """Compare both packages with what is live."""
@@ -376,7 +380,7 @@ class Change(Goal):
     @property
     def relies_on_record(self) -> bool:
         """See Goal."""
-        return not self._strategy.job.old
+        return not self._strategy.job.old and self._strategy.target.record is None
 
     def plan(self, observed: Observed) -> Plan:
         """See Goal."""

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
+from container_update.cluster.history.instance_record import InstanceRecord
 from container_update.drivers import (
     change_by_modify,
     tacker_v2,
@@ -45,6 +46,7 @@ from container_update.model.requests import UpdateRequest
 from container_update.operations import resume
 from container_update.operations.change_package import Changed
 from container_update.operations.records.vnf_records import Records
+from container_update.package import fetch
 from container_update.planning.steps import ConfigStep, RestartStep
 
 SCRIPT = Path(str(tacker_v2.__file__))
@@ -145,9 +147,14 @@ def module(name: str, **content: Any) -> types.ModuleType:
 def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Stands in for the update and the cluster it is given."""
     seen = SimpleNamespace(
-        requests=[], vims=[], deleted=[], closed=0, outcome=outcome_of("web-new"), error=None
+        requests=[],
+        records=[],
+        vims=[],
+        deleted=[],
+        closed=0,
+        outcome=outcome_of("web-new"),
+        error=None,
     )
-    seen.before = lambda request: None
 
     def close() -> None:
         seen.closed += 1
@@ -156,18 +163,26 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         seen.vims.append(arguments)
         return SimpleNamespace(close=close, delete=seen.deleted.append)
 
-    def update(request: Any, cluster: Any, options: Any, **_: Any) -> Outcome:
+    def update(request: Any, *_: Any, **__: Any) -> Outcome:
         seen.requests.append(request)
-        seen.before(request)
         if seen.error:
             raise seen.error
         return seen.outcome
+
+    def goal(request: UpdateRequest, _: Options, record: InstanceRecord | None) -> UpdateRequest:
+        seen.records.append(record)
+        return request
 
     monkeypatch.setattr(vim, "connect", connect)
     monkeypatch.setitem(
         sys.modules,
         "container_update.operations.update",
-        module("container_update.operations.update", update=update),
+        module("container_update.operations.update", update=update, Update=goal),
+    )
+    monkeypatch.setitem(
+        sys.modules,
+        "container_update.operations.run",
+        module("container_update.operations.run", run=update),
     )
     monkeypatch.setattr(v2_process, "_start_log", lambda: None)
     return seen
@@ -624,7 +639,7 @@ def old_package(tmp_path: Path) -> Path:
     files = tmp_path / "old" / "Files"
     files.mkdir(parents=True)
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "cm"}, "data": {}}
-    (files / "web.yaml").write_text(yaml.safe_dump_all([deployment("web:1"), config]))
+    (files / "web.yaml").write_text(yaml.safe_dump(deployment("web:1")))
     (files / "cm_1.yaml").write_text(yaml.safe_dump(config))
     return files.parent
 
@@ -648,31 +663,21 @@ def test_a_rollback_of_what_was_not_written_touches_nothing(
     ("state", "deleted"),
     [("undone", []), ("undo incomplete", [NEW_CONFIG]), ("updated", [NEW_CONFIG])],
 )
-def test_a_rollback_is_an_update_from_a_stand_in_for_the_new_package_to_the_old_one(
+def test_a_rollback_is_an_update_from_the_old_package_with_the_new_images_to_the_old_one(
     state: str,
     deleted: list[ObjectKey],
     operation: str,
     engine: SimpleNamespace,
     old_package: Path,
 ) -> None:
-    stand_in: dict[str, Any] = {}
-
-    def look(request: UpdateRequest) -> None:
-        for path in request.def_files:
-            stand_in[path] = list(yaml.safe_load_all(Path(request.old, path).read_text()))
-
-    engine.before = look
     kept = {"container_update": {"state": state, **BROUGHT}}
     script = script_of(operation, tmp_csar_dir=str(old_package), user_script_err_handling_data=kept)
     output, reason = answer(script)
     assert reason == ""
-    (request,) = engine.requests
+    (request,), (record,) = engine.requests, engine.records
     assert (request.new, request.config_paths) == (str(old_package), ())
-    assert stand_in["Files/web.yaml"][0] == deployment("web:2")
-    assert stand_in["Files/cm_1.yaml"] == list(
-        yaml.safe_load_all((old_package / "Files/cm_1.yaml").read_text())
-    )
-    assert not Path(request.old).exists(), "the stand-in holds Secrets and goes away"
+    assert record.by_path.keys() == {"Files/web.yaml", "Files/cm_1.yaml"}
+    assert record.by_path["Files/web.yaml"][0].body == deployment("web:2")
     assert engine.deleted == deleted
     assert output["user_script_err_handling_data"] == {"container_update": {"state": "rolled back"}}
     records = output["vnf_instance"]["instantiatedVnfInfo"]["vnfcResourceInfo"]
@@ -683,8 +688,8 @@ def test_a_rollback_of_which_nothing_is_known_compares_the_cluster_with_the_old_
     engine: SimpleNamespace,
 ) -> None:
     output, reason = answer(script_of("modify_information_rollback_start"))
-    assert (reason, engine.requests[0].old) == ("", "/packages/old")
-    assert engine.requests[0].new == "/packages/old"
+    assert (reason, engine.records) == ("", [None])
+    assert (engine.requests[0].old, engine.requests[0].new) == ("/packages/old", "/packages/old")
     assert v2_memory.recall(output) == {"state": "rolled back"}
 
 
@@ -705,16 +710,21 @@ def test_a_rollback_that_fails_can_be_tried_again(
 
 
 def test_an_image_of_a_manifest_behind_a_url_cannot_be_put_back(
-    engine: SimpleNamespace, old_package: Path
+    engine: SimpleNamespace, old_package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    request = UpdateRequest(
-        old=str(old_package),
-        new=str(old_package),
-        def_files=("https://files.example/web.yaml", "Files/cm_1.yaml"),
-        namespace="cnf",
+    text = yaml.safe_dump(deployment("web:1")).encode()
+    monkeypatch.setattr(fetch, "fetch", lambda *_: text)
+    made = made_of(["https://files.example/web.yaml", "Files/cm_1.yaml"])
+    made["instantiatedVnfInfo"]["metadata"]["namespace"] = "cnf"
+    kept = {"container_update": {"state": "updated", **BROUGHT}}
+    script = script_of(
+        ROLLBACKS[0],
+        tmp_csar_dir=str(old_package),
+        user_script_err_handling_data=kept,
+        vnf_instance=made,
     )
-    with pytest.raises(PackageError, match=r"^Deployment cnf/web: expected in a def-file inside"):
-        v2_rollback.write_stand_in(old_package.parent / "new", request, {WEB: {"web": "web:2"}})
+    assert answer(script)[1].startswith("Deployment cnf/web: expected in a def-file inside")
+    assert engine.requests == []
 
 
 # --- a change of the package --------------------------------------------------------------------
