@@ -1,10 +1,10 @@
-"""The VNFM that the v1 driver runs in: Tacker, or another one that the context names."""
+"""Tacker, in whose conductor the v1 driver runs, as far as the driver needs it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from container_update.drivers import vim
 from container_update.model.schema import PLAIN, TEXT, ListOf, Record, Schema
@@ -19,37 +19,6 @@ if TYPE_CHECKING:
 _ACCESS = Record({"auth_url": TEXT, "ssl_ca_cert": TEXT, **vim.ACCESS.fields})
 _VIM = Record({"access_info": _ACCESS}, frozenset({"access_info"}))
 
-ATTRIBUTE = "container_update_host"
-"""The attribute of the context for another host than Tacker."""
-
-
-class Host(Protocol):
-    """What the driver needs of the VNFM."""
-
-    def package_path(self, vnfd_id: str) -> str:
-        """Return the folder of the package with this VNFD."""
-
-    def update(self, request: UpdateRequest, vnf_instance: Any) -> Outcome:
-        """Run the update in the cluster of the instance's VIM, with the operator's options."""
-
-    def change(self, body: Json, request: UpdateRequest, vnf_instance: Any) -> Changed:
-        """Change the package there.
-
-        :param body: the ChangeCurrentVnfPkgRequest.
-        """
-
-    def vnfc_record(self, vnfc_id: str, vnfc: Vnfc, metadata: Mapping[str, str]) -> Any:
-        """Return a new VnfcResourceInfo."""
-
-    def record_objects(self, vnf_instance: Any, manifests: Iterable[Manifest]) -> None:
-        """Record what the instance's termination has to delete."""
-
-
-def host_of(context: Any) -> Host:
-    """Return the host that the context names, else Tacker."""
-    host: Host = getattr(context, ATTRIBUTE, None) or Tacker(context)
-    return host
-
 
 class Tacker:
     """tacker-conductor, in whose process the driver runs."""
@@ -58,13 +27,14 @@ class Tacker:
         self._context = context
 
     def package_path(self, vnfd_id: str) -> str:
-        """See Host."""
+        """Return the folder of the package with this VNFD."""
         from tacker.vnflcm import utils  # noqa: PLC0415 (only there inside Tacker)
 
         return str(utils.get_vnf_package_path(self._context, vnfd_id))
 
     def update(self, request: UpdateRequest, vnf_instance: Any) -> Outcome:
-        """See Host; the options are those of Tacker's configuration."""
+        """Run the update in the cluster of the instance's VIM, with the options of Tacker's
+        configuration."""
         from container_update.operations.update import update  # noqa: PLC0415 (heavy)
 
         connection, options = self._connection(vnf_instance), self._options()
@@ -72,7 +42,10 @@ class Tacker:
             return update(request, cluster, options)
 
     def change(self, body: Json, request: UpdateRequest, vnf_instance: Any) -> Changed:
-        """See Host."""
+        """Change the package there.
+
+        :param body: the ChangeCurrentVnfPkgRequest.
+        """
         from container_update.drivers.change_by_modify import run  # noqa: PLC0415 (heavy)
 
         connection, options = self._connection(vnf_instance), self._options()
@@ -105,7 +78,7 @@ class Tacker:
         return {"vimType": "kubernetes", "interfaceInfo": interface, "accessInfo": access}
 
     def vnfc_record(self, vnfc_id: str, vnfc: Vnfc, metadata: Mapping[str, str]) -> Any:
-        """See Host."""
+        """Return a new VnfcResourceInfo."""
         from tacker import objects  # noqa: PLC0415 (only there inside Tacker)
 
         return objects.VnfcResourceInfo(
@@ -118,7 +91,8 @@ class Tacker:
         )
 
     def record_objects(self, vnf_instance: Any, manifests: Iterable[Manifest]) -> None:
-        """See Host; what is gone may stay in the list, a termination does not mind."""
+        """Record what the instance's termination has to delete; what is gone may stay in the list,
+        it does not mind."""
         from tacker import objects  # noqa: PLC0415 (only there inside Tacker)
 
         rows = objects.VnfResourceList.get_by_vnf_instance_id(self._context, vnf_instance.id)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from container_update.drivers.advice import v1_advice
-from container_update.drivers.v1_host import Attributes, Host, Tacker, checked, host_of
+from container_update.drivers.v1_host import Attributes, Tacker, checked
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError, with_advice
 from container_update.model.requests import (
     CONFIG_PATHS,
@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     from container_update.model.objects import Json, Manifest
     from container_update.model.outcome import Vnfc
 
+    NewRecord = Callable[[str, Vnfc, Mapping[str, str]], Any]
+
 
 def run(operation: str, /, context: Any, vnf_instance: Any, *args: Any, **kwargs: Any) -> None:
     """Run the driver's part of an operation of the v1 API; most have none.
 
     :raises ContainerUpdateError: the update failed. Tacker records its text, which therefore says
-        what to do next; another host says that itself.
+        what to do next.
     """
     handler = HANDLERS.get(operation)
     if handler is None:
@@ -43,8 +45,7 @@ def run(operation: str, /, context: Any, vnf_instance: Any, *args: Any, **kwargs
     try:
         handler(context, vnf_instance, *args, **kwargs)
     except ContainerUpdateError as error:
-        if isinstance(host_of(context), Tacker):
-            error.args = (with_advice(error, v1_advice(error.next_step)),)
+        error.args = (with_advice(error, v1_advice(error.next_step)),)
         raise
 
 
@@ -69,7 +70,7 @@ def modify_information_end(
     from container_update.drivers import change_by_modify  # noqa: PLC0415 (not for idle calls)
 
     check(vnf_instance, configmap_secret_paths, old_vnf_package_path)
-    host, before = host_of(context), dict(vnf_instance.vnf_metadata or {})
+    host, before = Tacker(context), dict(vnf_instance.vnf_metadata or {})
     old = _running_package(before, old_vnf_package_path)
     new = host.package_path(vnf_instance.vnfd_id)
     after = change_by_modify.without_parameters(before)
@@ -143,15 +144,18 @@ def _running_package(metadata: Mapping[str, str], old: str) -> str:
     return kept if kept and os.path.isdir(kept) else old
 
 
-def _carry_out(request: UpdateRequest, change: Json | None, vnf_instance: Any, host: Host) -> None:
+def _carry_out(
+    request: UpdateRequest, change: Json | None, vnf_instance: Any, host: Tacker
+) -> None:
     """Update or change what runs, and set the records; the instance is not saved."""
     if change is None:
         outcome = host.update(request, vnf_instance)
-        write_records(vnf_instance, Records.of_update(outcome), host)
+        write_records(vnf_instance, Records.of_update(outcome), host.vnfc_record)
         return
     changed = host.change(change, request, vnf_instance)
     manifests = changed.outcome.plan.manifests
-    write_records(vnf_instance, replace(changed.records, manifests=manifests), host)
+    records = replace(changed.records, manifests=manifests)
+    write_records(vnf_instance, records, host.vnfc_record)
     host.record_objects(vnf_instance, manifests)
 
 
@@ -201,8 +205,11 @@ def request_of(
     )
 
 
-def write_records(vnf_instance: Any, records: Records, host: Host) -> None:
-    """Set the instance's def-files and one VNFC record for each live pod; nothing is saved yet."""
+def write_records(vnf_instance: Any, records: Records, new_record: NewRecord) -> None:
+    """Set the instance's def-files and one VNFC record for each live pod; nothing is saved yet.
+
+    :param new_record: returns a new VnfcResourceInfo with an id and metadata.
+    """
     info = vnf_instance.instantiated_vnf_info
     if records.def_files is not None:
         files = list(records.def_files)
@@ -224,7 +231,7 @@ def write_records(vnf_instance: Any, records: Records, host: Host) -> None:
         same = () if is_renamed else old
         siblings = (record.metadata for record in same if record.vdu_id == vnfc.vdu_id)
         metadata = dict(next(siblings, None) or metadata_of(vnfc, records.manifests))
-        return host.vnfc_record(str(uuid.uuid4()), vnfc, metadata)
+        return new_record(str(uuid.uuid4()), vnfc, metadata)
 
     info.vnfc_resource_info = list(map(record_of, records.vnfcs, pairs))
 

@@ -10,12 +10,11 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 
-from container_update.drivers import change_by_modify, v2_memory, v2_progress, vim
+from container_update.drivers import change_by_modify, v2_memory, vim
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.options import Options
-from container_update.model.outcome import Progress
 from container_update.model.requests import (
     CONFIG_PATHS,
     DEF_FILES,
@@ -44,21 +43,20 @@ def update_instance(script: Json, output: Json) -> None:
     :param output: gets ``vnf_instance`` after a success, and in any case what a rollback needs.
     :raises ContainerUpdateError: the update failed and was undone.
     """
-    instance, progress = script["vnf_instance"], v2_progress.from_environment()
-    old, earlier = script["tmp_csar_dir"], v2_memory.recall(script)
+    instance, old = script["vnf_instance"], script["tmp_csar_dir"]
+    earlier = v2_memory.recall(script)
     config_paths = config_paths_of(script["request"])
     try:
         packages, change = work_of(
             instance, script["request"], old, script.get("new_csar_dir") or old, config_paths
         )
         if change is None:
-            kept, records = _updated(packages, instance, progress)
+            kept, records = _updated(packages, instance)
         else:  # the parameters may hold passwords: the instance does not keep them
             metadata = change_by_modify.without_parameters(instance.get("metadata"))
             instance = {**instance, "metadata": metadata}
-            kept, records = _changed(change, packages, instance, progress)
+            kept, records = _changed(change, packages, instance)
     except ContainerUpdateError as error:
-        v2_progress.report_end(progress, error)
         v2_memory.remember(output, v2_memory.joined(earlier, v2_memory.after_failure(error)))
         raise
     v2_memory.remember(output, v2_memory.joined(earlier, kept))
@@ -85,31 +83,22 @@ def work_of(
     return request_of(instance, old, new, config_paths), change
 
 
-def _updated(request: UpdateRequest, instance: Json, progress: Progress) -> tuple[Json, Records]:
+def _updated(request: UpdateRequest, instance: Json) -> tuple[Json, Records]:
     """Update configuration and images; return what a rollback needs, and what to record."""
     from container_update.operations.update import update  # noqa: PLC0415 (heavy)
 
     with cluster_of(instance, packages=2) as (cluster, options):
-        outcome = update(request, cluster, options, progress=progress)
+        outcome = update(request, cluster, options)
     return v2_memory.after_update(outcome.plan), Records.of_update(outcome)
 
 
-def _changed(
-    change: Json, request: UpdateRequest, instance: Json, progress: Progress
-) -> tuple[Json, Records]:
+def _changed(change: Json, request: UpdateRequest, instance: Json) -> tuple[Json, Records]:
     """Change the package by a strategy; return what a rollback needs, and what to record."""
     shown = {name: value for name, value in instance.items() if name != "vimConnectionInfo"}
     connection = vim.kubernetes_vim(instance.get("vimConnectionInfo") or {})
     with cluster_of(instance, packages=2) as (cluster, options):
         changed = change_by_modify.run(
-            change,
-            request,
-            cluster,
-            connection,
-            options,
-            instance=shown,
-            progress=progress,
-            listen=v2_progress.scripts_from_environment(),
+            change, request, cluster, connection, options, instance=shown
         )
     records = replace(changed.records, vnfd_id=None, named_by_pods=True)
     return {"state": v2_memory.UPDATED}, records

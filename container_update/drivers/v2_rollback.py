@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from container_update.cluster.history.instance_record import InstanceRecord
-from container_update.drivers import v2_memory, v2_progress
+from container_update.drivers import v2_memory
 from container_update.drivers.v2_records import (
     RESTARTED,
     cluster_of,
@@ -48,9 +48,8 @@ def put_back(script: Json, output: Json) -> None:
         return
     with cluster_of(instance) as (cluster, options):
         if is_update:
-            old, progress = script["tmp_csar_dir"], v2_progress.from_environment()
-            back = request_of(instance, old, old)
-            outcome = go_back(back, cluster, options, ours, progress=progress)
+            old = script["tmp_csar_dir"]
+            outcome = go_back(request_of(instance, old, old), cluster, options, ours)
             records = Records.of_update(outcome)
             after = records.applied(instance)
             output[RESTARTED] = sorted(records.restarted)
@@ -79,7 +78,6 @@ def undo_interrupted(instance: Json, cluster: Cluster, options: Options, ours: J
     rollback(
         cluster,
         options,
-        progress=v2_progress.from_environment(),
         namespace=namespace or "default",
         instance_id=instance["id"],
     )

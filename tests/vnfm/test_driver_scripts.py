@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy.exc import OperationalError
 
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
 from container_update.vnfm.lcm.mgmt_drivers import v2
 from container_update.vnfm.lcm.mgmt_drivers.answers import ScriptError, plain_answer
-from container_update.vnfm.lcm.steps import Follower, Steps
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
-from container_update.vnfm.store.database import Database
 from tests.unit.operations.test_coordination import LEFT_BEHIND, assert_ends
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
@@ -126,61 +122,10 @@ def test_a_script_inherits_none_of_the_services_secrets(
         monkeypatch.setenv(name, "")
     found = failure(tmp_path, cluster, "import os, sys; sys.exit(' '.join(os.environ))")
     names = set(found.partition("s.py failed: ")[2].partition(".")[0].split())
-    ours = {"CONTAINER_UPDATE_PROGRESS", "CONTAINER_UPDATE_CONFIG", "CONTAINER_UPDATE_LOG"}
+    ours = {"CONTAINER_UPDATE_CONFIG", "CONTAINER_UPDATE_LOG"}
     ours |= {"HOME", "TMPDIR", "PYTHONDONTWRITEBYTECODE"}
     harmless = {"LANG", "LC_ALL", "LC_CTYPE", "PATH", "SSL_CERT_DIR", "SSL_CERT_FILE", "TZ"}
     assert ours <= names <= ours | harmless
-
-
-def test_the_progress_of_a_script_is_read_within_a_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    path = tmp_path / "progress"
-    with path.open("wb") as file:
-        file.truncate(8 * 1024**3)
-    follower = Follower(path, Steps(None, "7", remember=False))  # type: ignore[arg-type]
-    with bounded_memory():
-        follower.catch_up()
-        follower.catch_up()
-    assert caplog.text.count("the rest is ignored") == 1
-
-
-class AwaySteps:
-    """Steps whose database is away for the first attempts to store a line."""
-
-    def __init__(self, attempts: int) -> None:
-        self.attempts = attempts
-        self.lines: list[Any] = []
-
-    def take(self, line: Any) -> None:
-        self.attempts -= 1
-        if self.attempts >= 0:
-            raise OperationalError("INSERT", {}, Exception("gone"))
-        self.lines.append(line)
-
-
-def test_a_database_that_is_away_does_not_end_a_script(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    path, steps = tmp_path / "progress", AwaySteps(3)
-    path.write_text('{"a": 1}\n{"b": 2}\n')
-    follower = Follower(path, cast(Any, steps))
-    for _ in range(4):
-        follower.catch_up()
-    assert steps.lines == [{"a": 1}, {"b": 2}]
-    assert caplog.text.count("cannot be stored yet: OperationalError") == 1
-
-
-def test_a_line_that_the_database_cannot_store_is_ignored(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    path = tmp_path / "progress"
-    step = {"object": {}, "action": [], "state": "done", "message": "", "seconds": 0}
-    path.write_text("[" * 100_000 + "\n" + json.dumps({"steps": [step]}) + "\n")
-    database = Database(f"sqlite:///{tmp_path / 'vnfm.sqlite'}")
-    database.upgrade()
-    Follower(path, Steps(database, "7", remember=False)).catch_up()
-    assert caplog.text.count("is no progress event") == 2
 
 
 # --- its answer ---------------------------------------------------------------------------------

@@ -6,7 +6,9 @@ import importlib
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from fastapi.testclient import TestClient
@@ -14,9 +16,10 @@ from stevedore import ExtensionManager
 
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
-from container_update.vnfm.lcm.mgmt_drivers import v1
+from container_update.vnfm.lcm.mgmt_drivers import v1, v2
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
+from tests.tacker.conftest import Kubectl
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 
@@ -183,3 +186,36 @@ def test_the_error_names_a_driver_that_is_not_installed(
     path = instantiate(client, cluster, tmp_path, absent)
     operation = client.do("PATCH", path, {"metadata": {"a": "b"}}, "FAILED_TEMP")
     assert "mgmt-absent: nothing of this name is installed" in operation["error"]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "is_run"),
+    [
+        (vnfs.OURS, b"", False),
+        ("of-another-name", b"", False),
+        (vnfs.OURS, b"\n", True),
+    ],
+)
+def test_a_script_is_run_unless_it_is_our_own_one_byte_for_byte(
+    http: TestClient,
+    cluster: EmbeddedCluster,
+    kubectl: Kubectl,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    name: str,
+    more: bytes,
+    is_run: bool,
+) -> None:
+    processes = Mock(wraps=v2.Process)
+    monkeypatch.setattr(v2, "Process", processes)
+    client, ours = Client(http, "v2"), vnfs.ours("v2")
+    driver = replace(ours, name=name, content=ours.content + more)
+    path = instantiate(client, cluster, tmp_path, driver)
+    new, vnfd_id = vnfs.package(tmp_path, "2.0", driver)
+    client.onboard(new)
+
+    client.do("PATCH", path, vnfs.modification(vnfd_id))
+
+    assert processes.called is is_run
+    assert kubectl.data("ConfigMap", "settings") == {"level": "2.0"}
+    assert client.call("GET", path)["vnfdId"] == vnfd_id

@@ -13,11 +13,14 @@ import pytest
 from fastapi.testclient import TestClient
 
 from container_update.emulator.kubernetes import EmbeddedCluster
+from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
-from container_update.operations.progress import script_event
+from container_update.model.outcome import StepResult, StepState
+from container_update.model.plan import Action, Plan
 from container_update.operations.scripts.report import ScriptRun
 from container_update.package import build
-from container_update.vnfm.lcm.steps import Follower, Steps
+from container_update.planning.steps import RestartStep
+from container_update.vnfm.lcm.steps import Steps
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
 from tests.vnfm import vnfs
@@ -249,47 +252,39 @@ def stored(tmp_path: Path, options: Options) -> Iterator[Stored]:
         yield Stored(*steps, client, operation["_links"]["self"]["href"])
 
 
-def planned(*names: str, **more: Any) -> Json:
-    steps = [
-        {"object": name, "action": "roll", "state": "planned", "message": "", "seconds": 0, **more}
-        for name in names
-    ]
-    return {"steps": steps, "remarks": [], "brought": {"images": [], "created": []}}
+def step(name: str) -> RestartStep:
+    return RestartStep(ObjectKey("", "Pod", "cnf", name), Action.ROLL, None)
 
 
-def ended(name: str, state: str) -> Json:
-    return {"steps": [{**planned(name)["steps"][0], "state": state}]}
+def planned(*names: str) -> Plan:
+    return Plan("cnf", None, tuple(map(step, names)))
 
 
-def test_a_script_that_knows_no_diffs_is_still_understood(stored: Stored, tmp_path: Path) -> None:
-    lines = tmp_path / "progress.jsonl"
-    lines.write_text(json.dumps(planned("a", reasons=["why"])) + "\n")
-    Follower(lines, stored.steps).catch_up()
-    (step,) = stored.client.call("GET", f"{stored.path}/progress")["steps"]
-    assert (step["reasons"], step["diff"]) == (["why"], [])
+def ended(name: str, state: StepState) -> StepResult:
+    return StepResult(step(name), state)
 
 
 def test_a_plan_with_nothing_left_to_do_keeps_what_is_done(stored: Stored) -> None:
-    stored.steps.take(planned("a", "b", "c"))
-    for name, state in (("a", "done"), ("b", "undone")):
-        stored.steps.take(ended(name, state))
-    stored.steps.take(planned())
-    assert stored.states() == [("a", "done")]
-    stored.steps.take(planned("d"))
-    assert stored.states() == [("d", "planned")], "a plan with steps is a new try"
+    stored.steps(planned("Pod cnf/a", "b", "c"))
+    for name, state in (("a", StepState.DONE), ("b", StepState.UNDONE)):
+        stored.steps(ended(name, state))
+    stored.steps(planned())
+    assert stored.states() == [("Pod cnf/a", "done")]
+    stored.steps(planned("d"))
+    assert stored.states() == [("Pod cnf/d", "planned")], "a plan with steps is a new try"
 
 
 def test_a_rollback_with_nothing_left_to_undo_keeps_what_was_undone(stored: Stored) -> None:
-    stored.steps.take(planned("a", "b"))
-    stored.steps.take(ended("a", "undone"))
-    stored.rollback.take(planned())
-    assert stored.states() == [("a", "undone")]
+    stored.steps(planned("Pod cnf/a", "b"))
+    stored.steps(ended("a", StepState.UNDONE))
+    stored.rollback(planned())
+    assert stored.states() == [("Pod cnf/a", "undone")]
 
 
 def test_a_script_that_ran_when_its_service_died_runs_no_more(stored: Stored) -> None:
     run = ScriptRun("new", "VDU1", "Scripts/new.py")
-    stored.steps.take(planned("a"))
-    stored.steps.take(ended("a", "running"))
-    stored.steps.take({"steps": [script_event(run)]})
+    stored.steps(planned("a"))
+    stored.steps(step("a"))
+    stored.steps.script(run)
     stored.steps.stop_scripts()
-    assert stored.states() == [("a", "running"), (run.title, "stopped")]
+    assert stored.states() == [("Pod cnf/a", "running"), (run.title, "stopped")]

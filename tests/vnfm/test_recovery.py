@@ -28,12 +28,12 @@ from container_update.model.errors import (
     UpdateFailedError,
     UpdateInterruptedError,
 )
+from container_update.model.objects import Collection, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.vnfm import operations
 from container_update.vnfm.lcm import perform
 from container_update.vnfm.lcm.mgmt_drivers.answers import ScriptError
-from container_update.vnfm.lcm.mgmt_drivers.v2 import progress_file
 from container_update.vnfm.lcm.operation_context import ServiceEndsError
 from container_update.vnfm.onboarding import content
 from container_update.vnfm.problems import ProblemError
@@ -96,27 +96,56 @@ def test_a_finished_update_that_was_not_recorded_can_be_settled_either_way(
     assert fleet.check(client, instances, kubernetes) == {path: version}
 
 
-def test_a_rollback_that_died_leaves_the_next_one_what_it_needs(
-    http: TestClient,
+def test_a_rollback_that_failed_leaves_the_next_one_what_it_needs(
+    client: Client,
     cluster: EmbeddedCluster,
     kubernetes: KubernetesCluster,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    client = Client(http, "v2")
     instances = fleet.launch(client, cluster, kubernetes, tmp_path, 1)
     (path,) = instances.paths
     operation = _updated_without_record(client, instances, monkeypatch)
-    service: Any = SimpleNamespace(settings=SimpleNamespace(folder=tmp_path / "state"))
-    image = ["apps", "Deployment", "v2-0", "front", {"web": "registry.example/web:1.0"}]
-    plan = {"steps": [], "brought": {"images": [image], "created": []}}
-    left = progress_file(service, operation["id"], is_rollback=True)
-    left.write_text(json.dumps(plan) + "\n")
+    rollback = f"{operation['_links']['self']['href']}/rollback"
+    cluster.behaviour.bad_images = ["*/web:1.0"]
+    client.do("POST", rollback, state="FAILED_TEMP")
+    cluster.behaviour.bad_images = []
 
-    client.do("POST", f"{operation['_links']['self']['href']}/rollback", state="ROLLED_BACK")
+    client.do("POST", rollback, state="ROLLED_BACK")
 
     assert fleet.check(client, instances, kubernetes) == {path: "1.0"}
-    assert not left.exists()
+
+
+@pytest.mark.parametrize("is_change", [False, True], ids=["configuration", "change"])
+def test_what_was_done_and_not_recorded_and_has_no_way_back_can_only_be_retried(
+    is_change: bool,
+    client: Client,
+    cluster: EmbeddedCluster,
+    kubernetes: KubernetesCluster,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    path, new = vnfs.launched(client, cluster, tmp_path)
+    request: dict[str, Any] = {"vnfdId": new, "metadata": {"upgrade_type": "Blue-Green"}}
+    if not is_change:
+        live = kubernetes.get(ObjectKey("", "ConfigMap", "default", "settings"))
+        assert live is not None
+        kubernetes.replace({**live, "data": {"level": "by hand"}})
+        request = {"metadata": {"configmap_secret_paths": [vnfs.DEF_FILES[0]]}}
+    with monkeypatch.context() as patch:
+        patch.setattr(perform, "_record", _no_database)
+        operation = client.do("PATCH", path, request, "FAILED_TEMP")
+    self = operation["_links"]["self"]["href"]
+
+    refused = client.do("POST", f"{self}/rollback", state="FAILED_TEMP")
+
+    assert "only its record is missing" in refused["error"]["detail"]
+    client.do("POST", f"{self}/retry")
+    record = client.call("GET", path)
+    assert (record["vnfdId"] == new) is is_change
+    pods = kubernetes.list(Collection("", "Pod", "default")).items
+    living = [each for each in pods if not each["metadata"].get("deletionTimestamp")]
+    assert recorded(record) == {each["metadata"]["name"] for each in living}
 
 
 def _updated_without_record(

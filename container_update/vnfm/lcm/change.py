@@ -78,12 +78,7 @@ def job_of(context: OperationContext, vim_type: str) -> ChangeJob:
         instance_id=context.instance_id,
         options=context.service.options,
         leave_failed=True,
-        instance={
-            "id": context.instance_id,
-            "vnfdId": record.vnfd_id,
-            "instantiationState": record.state,
-            **record.body,
-        },
+        instance=record.vnf_instance(context.instance_id),
         occurrence=Occurrence(
             context.operation_id,
             f"{root}/vnf_lcm_op_occs/{context.operation_id}",

@@ -1,7 +1,8 @@
 """MODIFY_INFO: changes the record; a Mgmt Driver may move the VNF to the new package.
 
 The drivers are those of the old package. The record that they get at the end names the new one; it
-is stored only if they succeed, so that a failure leaves the old record with the old VNF.
+is stored only if they succeed, so that a failure leaves the old record with the old VNF. What our
+own driver would do at the end, this service does itself, in both APIs.
 """
 
 from __future__ import annotations
@@ -10,15 +11,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from container_update.drivers import v2_memory
+from container_update.drivers import change_by_modify, v2_memory
 from container_update.drivers.v2_rollback import go_back
-from container_update.model.errors import PackageError
+from container_update.model.cluster import Cluster
+from container_update.model.errors import ContainerUpdateError, NoWayBackError
 from container_update.model.objects import Json, merge_patch
+from container_update.model.outcome import Outcome
+from container_update.model.plan import Plan
 from container_update.model.requests import CONFIG_PATHS, UPGRADE_TYPE, UpdateRequest
 from container_update.operations.records.vnf_records import Records
+from container_update.operations.update import plan_update, update
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
+from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Drivers, Work
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
 _MERGED = ("metadata", "extensions", "vnfConfigurableProperties")
@@ -31,8 +37,11 @@ def do_modify(context: OperationContext) -> Record:
         return modified(context, context.record)
     drivers = drivers_of(context)
     record = modified(context, drivers.call("modify_information_start", context.record))
+    if drivers.is_ours:
+        work = drivers.work(record)
+        return record if work is None else _moved(context, record, work)
     new = context.package(record.vnfd_id) if context.request.get("vnfdId") else None
-    return drivers.call("modify_information_end", record, new)
+    return drivers.call(MODIFIED, record, new)
 
 
 def undo_modify(context: OperationContext) -> Record:
@@ -41,10 +50,9 @@ def undo_modify(context: OperationContext) -> Record:
         return context.record
     drivers = drivers_of(context)
     record = drivers.call("modify_information_rollback_start", context.record)
-    if context.api == "v1" and v2_memory.OURS in context.kept:
-        metadata = context.request.get("metadata") or {}
-        is_update = context.request.get("vnfdId") and not metadata.get(UPGRADE_TYPE)
-        record = _moved_back(context) if is_update else _undone(context)
+    ours = context.kept.get(v2_memory.OURS) or {}
+    if ours and ours["state"] not in v2_memory.SETTLED:
+        record = _moved_back(replace(context, record=record), drivers, ours)
     return drivers.call("modify_information_rollback_end", record)
 
 
@@ -91,30 +99,90 @@ def _modify_vnfcs(body: Json, request: Mapping[str, Any]) -> None:
         body["instantiatedVnfInfo"] = {**info, "vnfcInfo": entries}
 
 
-def _undone(context: OperationContext) -> Record:
-    """Undo by its journal in the cluster what was interrupted; return the record of what runs."""
-    with context.cluster() as cluster:
-        context.journalled(cluster).recover(back=True, cancel=context.cancel)
-        return records.with_live_pods(context, context.record, cluster)
+# --- what our own driver does ---------------------------------------------------------------------
 
 
-def _moved_back(context: OperationContext) -> Record:
-    """Update the VNF back to the old package; return its record."""
-    record, old = context.record, str(context.package(context.record.vnfd_id))
-    if not record.def_files:
-        raise PackageError(f"VNF instance {context.instance_id}: it has no def-files to go back to")
-    request = UpdateRequest(
-        old=old,
-        new=old,
-        def_files=record.def_files,
-        namespace=record.namespace,
-        one_namespace=True,
-        instance_id=context.instance_id,
+def planned(context: OperationContext, cluster: Cluster, work: Work) -> Plan:
+    """Return the plan of what our own driver would do; write nothing, raise the same errors."""
+    options = context.service.options
+    if work.change is None:
+        return plan_update(work.request, cluster, options)
+    instance = context.record.vnf_instance(context.instance_id)
+    return change_by_modify.preview(
+        work.change, work.request, cluster, context.connection, options, instance=instance
     )
-    ours = context.kept.get(v2_memory.OURS) or {}
-    options, cancel, progress = context.service.options, context.cancel, context.steps
+
+
+def _moved(context: OperationContext, record: Record, work: Work) -> Record:
+    """Do what our own driver does; return the record of what runs then."""
+    try:
+        with context.cluster() as cluster:
+            outcome, written = _carried_out(context, cluster, work)
+    except ContainerUpdateError as error:
+        context.remember(v2_memory.after_failure(error))
+        raise
+    context.remember(v2_memory.after_update(outcome.plan))
+    if work.change is not None:  # its parameters may hold passwords
+        metadata = change_by_modify.without_parameters(record.body.get("metadata"))
+        record = replace(record, body={**record.body, "metadata": metadata})
+    record = records.with_written(context, record, written)
+    return replace(record, touched=written.restarted)
+
+
+def _carried_out(
+    context: OperationContext, cluster: Cluster, work: Work
+) -> tuple[Outcome, Records]:
+    options, cancel, steps = context.service.options, context.cancel, context.steps
+    if work.change is None:
+        outcome = update(work.request, cluster, options, cancel, steps)
+        return outcome, Records.of_update(outcome)
+    changed = change_by_modify.run(
+        work.change,
+        work.request,
+        cluster,
+        context.connection,
+        options,
+        instance=context.record.vnf_instance(context.instance_id),
+        cancel=cancel,
+        progress=steps,
+        listen=steps.script,
+    )
+    manifests = changed.outcome.plan.manifests
+    records_of = replace(changed.records, vnfd_id=None, named_by_pods=True, manifests=manifests)
+    return changed.outcome, records_of
+
+
+def _moved_back(context: OperationContext, drivers: Drivers, ours: Json) -> Record:
+    """Undo what our own driver did; return the record of what runs then.
+
+    :param ours: what was remembered of it.
+    :raises NoWayBackError: it was complete, and no update to the old package undoes it.
+    """
+    record, request, cancel = context.record, context.request, context.cancel
+    metadata = request.get("metadata") or {}
     with context.cluster() as cluster:
-        outcome = go_back(request, cluster, options, ours, cancel=cancel, progress=progress)
-    manifests = outcome.plan.manifests
-    record = records.with_vnfcs(context, record, outcome.vnfcs, manifests, record.def_files)
-    return replace(record, touched=Records.of_update(outcome).restarted)
+        if request.get("vnfdId") and not metadata.get(UPGRADE_TYPE):
+            old = str(context.package(record.vnfd_id))
+            back = UpdateRequest(
+                old=old,
+                new=old,
+                def_files=record.def_files,
+                namespace=record.namespace,
+                one_namespace=True,
+                instance_id=context.instance_id,
+            )
+            options = context.service.options
+            outcome = go_back(back, cluster, options, ours, cancel=cancel, progress=context.steps)
+            record = records.with_vnfcs(
+                context, record, outcome.vnfcs, outcome.plan.manifests, record.def_files
+            )
+            return replace(record, touched=Records.of_update(outcome).restarted)
+        undone = context.journalled(cluster).recover(back=True, cancel=cancel)
+        if undone is None and ours["state"] != v2_memory.UNDONE:
+            work = drivers.work(modified(context, record))
+            if work is not None and planned(context, cluster, work).is_empty:
+                raise NoWayBackError(
+                    f"VNF instance {context.instance_id}: the operation was complete, only its "
+                    "record is missing: it cannot be undone any more"
+                )
+        return records.with_live_pods(context, record, cluster)

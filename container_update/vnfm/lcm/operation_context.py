@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from container_update.cluster.execution.operation import Operation as Journalled
 from container_update.cluster.retry import RetryingCluster
+from container_update.drivers import v2_memory
 from container_update.drivers.vim import connect_to
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
@@ -87,6 +88,11 @@ class Record:
         holders = (self.info.get(name) or {} for name in ("metadata", "additionalParams"))
         return next((tuple(holder[DEF_FILES]) for holder in holders if holder.get(DEF_FILES)), ())
 
+    def vnf_instance(self, instance_id: str) -> Json:
+        """Return the VnfInstance as scripts get it, without its VIM."""
+        named = {"id": instance_id, "vnfdId": self.vnfd_id, "instantiationState": self.state}
+        return {**named, **self.body}
+
 
 @dataclass
 class OperationContext:
@@ -110,6 +116,10 @@ class OperationContext:
     """It was tried before: its results may be in the VIM, or its process may still run."""
     waited: bool = False
     """The time has come at which it was to go on (:class:`NotYetError`)."""
+
+    def remember(self, ours: Json) -> None:
+        """Keep how a try of our own driver ended, for another one or a rollback."""
+        self.kept[v2_memory.OURS] = v2_memory.joined(self.kept.get(v2_memory.OURS) or {}, ours)
 
     def keep(self, name: str, value: str) -> None:
         """Store a value for another try, also if this process dies; sealed if it is secret."""

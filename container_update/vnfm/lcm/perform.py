@@ -17,14 +17,15 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from container_update.drivers import v2_memory, v2_progress
+from container_update.drivers import v2_memory
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
-    ContainerUpdateError,
+    UpdateFailedError,
     UpdateInProgressError,
     UpdateInterruptedError,
 )
 from container_update.model.objects import Json
+from container_update.model.reporter import reporter
 from container_update.vnfm import instances, operations, vims
 from container_update.vnfm.http.redaction import without_folder
 from container_update.vnfm.lcm import records
@@ -38,7 +39,6 @@ from container_update.vnfm.lcm.instantiation import (
     undo_instantiate,
 )
 from container_update.vnfm.lcm.mgmt_drivers.answers import ScriptError
-from container_update.vnfm.lcm.mgmt_drivers.v2 import progress_file
 from container_update.vnfm.lcm.modification import do_modify, undo_modify
 from container_update.vnfm.lcm.operation_context import (
     NotYetError,
@@ -47,7 +47,7 @@ from container_update.vnfm.lcm.operation_context import (
     ServiceEndsError,
 )
 from container_update.vnfm.lcm.scale import do_scale, undo_scale
-from container_update.vnfm.lcm.steps import Follower, Steps
+from container_update.vnfm.lcm.steps import Steps
 from container_update.vnfm.problems import is_expected, problem_of, requests_of
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import RUNNING, State, is_undoable
@@ -132,7 +132,6 @@ def _begun(
 ) -> tuple[OperationContext, str, State] | None:
     """Return the context of an occurrence, its operation, and whether it goes on or back; None if
     it is not this service's."""
-    _read_leftovers(service, operation_id)
     with service.database.writing() as session:
         operation = session.get_one(Operation, operation_id)
         if operation.owner != service.process_lock.id or operation.state not in _AT_WORK:
@@ -195,16 +194,6 @@ def _wait_for_lease(context: OperationContext) -> None:
             ending.wait(_PAUSE)
 
 
-def _read_leftovers(service: ServiceContext, operation_id: str) -> None:
-    """Store the steps that a script had reported when its service died."""
-    for is_rollback in (False, True):
-        progress = progress_file(service, operation_id, is_rollback=is_rollback)
-        if progress.exists():
-            steps = Steps(service.database, operation_id, remember=not is_rollback)
-            Follower(progress, steps).catch_up()
-            progress.unlink(missing_ok=True)
-
-
 def _end(
     context: OperationContext,
     was: State,
@@ -252,8 +241,10 @@ def _fail(context: OperationContext, was: State, error: Exception, *, undoable: 
     requests, undoing = requests_of(context.api, context.operation_id), was is State.ROLLING_BACK
     problem = problem_of(error, requests, undoing=undoing, undoable=undoable)
     problem["detail"] = without_folder(problem["detail"], context.service.settings.folder)
-    if isinstance(error, ContainerUpdateError):
-        v2_progress.report_end(context.steps, error)
+    if isinstance(error, UpdateFailedError):
+        report = reporter(context.steps)
+        for result in error.outcome.results:  # most are undone by now
+            report(result)
     trace = None if is_expected(error) else error
     LOG.error("VNF instance %s: %s", context.instance_id, problem["detail"], exc_info=trace)
     with context.service.database.writing() as session:

@@ -6,20 +6,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from container_update.drivers import change_by_modify
 from container_update.model.cancellation import CancelToken
 from container_update.model.objects import Json
 from container_update.model.plan import Plan
 from container_update.operations.change_package import preview_change
 from container_update.operations.progress import remarks, step_events
-from container_update.operations.update import plan_update
 from container_update.planning.summary import NOTHING_TO_DO, plan_sum
 from container_update.vnfm import vim_clients, vims
 from container_update.vnfm.lcm.change import job_of
 from container_update.vnfm.lcm.infrastructure.vim import connected
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
-from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Work
-from container_update.vnfm.lcm.modification import modified
+from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED
+from container_update.vnfm.lcm.modification import modified, planned
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 from container_update.vnfm.lcm.steps import Steps
 from container_update.vnfm.service_context import ServiceContext
@@ -92,22 +90,10 @@ def _modification(context: OperationContext) -> Plan | str:
             return f"{_RECORD_ONLY}: its VNFD maps {MODIFIED} to no Mgmt Driver"
         return f"the package's own Mgmt Driver {script.implementation} decides what happens"
     work = drivers.work(modified(context, context.record))
-    return _RECORD_ONLY if work is None else _planned(context, work)
-
-
-def _planned(context: OperationContext, work: Work) -> Plan:
-    options = context.service.options
+    if work is None:
+        return _RECORD_ONLY
     with context.cluster() as cluster:
-        if work.change is None:
-            return plan_update(work.request, cluster, options)
-        return change_by_modify.preview(
-            work.change,
-            work.request,
-            cluster,
-            context.connection,
-            options,
-            instance={"id": context.instance_id, **context.record.body},
-        )
+        return planned(context, cluster, work)
 
 
 def _shown(plan: Plan) -> Json:

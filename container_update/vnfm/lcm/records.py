@@ -28,7 +28,6 @@ from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.update import collections
 from container_update.vnfm.lcm import levels
 from container_update.vnfm.lcm.mgmt_drivers import v1_objects
-from container_update.vnfm.lcm.mgmt_drivers.v1 import Host
 from container_update.vnfm.lcm.operation_context import OperationContext, Record, known_flavour
 from container_update.workloads import ownership
 
@@ -92,10 +91,15 @@ def with_vnfcs(
         manifests=tuple(manifests),
         links=services(manifests),
     )
+    return with_written(context, record, written)
+
+
+def with_written(context: OperationContext, record: Record, written: Records) -> Record:
+    """Return the record with what an operation has to record, as that API has it."""
     if context.api == "v2":
         return replace(record, body=written.applied(record.body))
     instance = v1_objects.instance(context.instance_id, record, {})
-    v1_records.write_records(instance, written, Host(context))
+    v1_records.write_records(instance, written, v1_objects.vnfc_record)
     return replace(record, body=v1_objects.body(instance, record.body, written))
 
 

@@ -6,31 +6,31 @@ process dies after the change and before its record.
 
 from __future__ import annotations
 
-import json
-import logging
 import threading
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from sqlalchemy import delete, func, select, update
-from sqlalchemy.exc import OperationalError, SQLAlchemyError, StatementError
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from container_update.drivers import v2_memory, v2_progress
+from container_update.drivers import v2_memory
 from container_update.model.errors import ContainerUpdateError, NextStep
 from container_update.model.objects import Json
 from container_update.model.outcome import Event, StepState
-from container_update.operations.progress import RUN_SCRIPT, RUNNING, script_event
+from container_update.model.plan import Plan
+from container_update.operations.progress import (
+    RUN_SCRIPT,
+    RUNNING,
+    remarks,
+    script_event,
+    step_events,
+)
 from container_update.operations.scripts.report import ScriptRun
 from container_update.vnfm.store.database import Database
 from container_update.vnfm.store.rows import Operation, Step
 
-LOG = logging.getLogger(__name__)
-
 WAIT = "wait"
 """The action of a step that is in no plan: what was waited for before the plan was made."""
-_PROGRESS_BYTES = 64 * 1024 * 1024
-"""The most that is read of the file that a script writes its progress to."""
 
 
 class Steps:
@@ -50,28 +50,24 @@ class Steps:
 
         :raises ContainerUpdateError: a plan cannot be stored: without it there is no way back.
         """
-        line = v2_progress.as_line(event)
-        if not v2_progress.is_about_steps(line):
+
+        def store(session: Session) -> None:
+            if isinstance(event, Plan):
+                self._begin(session, event, steps)
+            else:
+                for step in steps:
+                    self._result(session, step)
+
+        steps = step_events(event)
+        if not steps and not isinstance(event, Plan):
             return
         try:
-            self.take(line)
+            self._write(store)
         except SQLAlchemyError as error:
             raise ContainerUpdateError(
                 f"the database cannot store the progress: {type(error).__name__}",
                 next_step=NextStep.RETRY,
             ) from error
-
-    def take(self, line: Json) -> None:
-        """Store an event: a value of :func:`v2_progress.as_line`."""
-
-        def store(session: Session) -> None:
-            if "brought" in line:
-                self._begin(session, line)
-            else:
-                for step in line["steps"]:
-                    self._result(session, step)
-
-        self._write(store)
 
     def add(
         self, text: str, action: str, state: str, message: str = "", seconds: float = 0.0
@@ -101,21 +97,19 @@ class Steps:
         with self._lock:
             self._database.lasting(write)
 
-    def _begin(self, session: Session, line: Json) -> None:
-        self._forget(session, is_needless=not line["steps"])
+    def _begin(self, session: Session, plan: Plan, steps: Sequence[Json]) -> None:
+        self._forget(session, is_needless=plan.is_empty)
         session.add_all(
             Step(operation_id=self._id, number=number, **{"reasons": [], **step})
-            for number, step in enumerate(
-                [*line["steps"], *line.get("remarks", ())], self._next_number(session)
-            )
+            for number, step in enumerate((*steps, *remarks(plan)), self._next_number(session))
         )
         if not self.remember:
             return
         operation = session.get_one(Operation, self._id)
         kept = operation.kept or {}
-        added = {name: line["brought"][name] for name in ("images", "created")}
         ours = v2_memory.joined(
-            kept.get(v2_memory.OURS) or {}, {"state": v2_memory.UNKNOWN, **added}
+            kept.get(v2_memory.OURS) or {},
+            {"state": v2_memory.UNKNOWN, **v2_memory.additions(plan)},
         )
         operation.kept = {**kept, v2_memory.OURS: ours}
 
@@ -144,52 +138,3 @@ class Steps:
             return
         number = self._next_number(session)
         session.add(Step(operation_id=self._id, number=number, **{"reasons": [], **step}))
-
-
-class Follower:
-    """Reads the file that a script writes its progress to, line by line as they come."""
-
-    def __init__(self, path: Path, steps: Steps) -> None:
-        self._path = path
-        self._steps = steps
-        self._read = 0
-        self._is_behind = False
-
-    def catch_up(self) -> None:
-        """Store the lines that are complete by now; later, while the database is away."""
-        before = self._read
-        for line in self._new_lines():
-            try:
-                self._steps.take(json.loads(line))
-            except (ValueError, KeyError, TypeError, RecursionError, SQLAlchemyError) as error:
-                if _is_away(error):
-                    self._read = before
-                    if not self._is_behind:
-                        LOG.warning("%s: cannot be stored yet: %s", self._path,
-                                    type(error).__name__)  # fmt: skip
-                    self._is_behind = True
-                    return
-                LOG.warning("%s: a line that is no progress event is ignored", self._path)
-        self._is_behind = False
-
-    def _new_lines(self) -> Sequence[bytes]:
-        if not self._path.exists():
-            return ()
-        room = _PROGRESS_BYTES - self._read
-        with self._path.open("rb") as file:
-            file.seek(self._read)
-            text = file.read(room)
-        if 0 < room == len(text):
-            LOG.warning("%s: expected at most %s bytes, the rest is ignored", self._path,
-                        _PROGRESS_BYTES)  # fmt: skip
-            self._read = _PROGRESS_BYTES
-            return ()
-        complete = text[: text.rfind(b"\n") + 1]
-        self._read += len(complete)
-        return complete.splitlines()
-
-
-def _is_away(error: Exception) -> bool:
-    """Return whether it is the database that fails, not the values that a line has for it."""
-    refused = isinstance(error, StatementError) and not isinstance(error, OperationalError)
-    return isinstance(error, SQLAlchemyError) and not refused

@@ -22,7 +22,6 @@ from container_update.drivers import (
     tacker_v2,
     v2_memory,
     v2_process,
-    v2_progress,
     v2_records,
     v2_rollback,
     vim,
@@ -828,10 +827,3 @@ def test_a_change_is_rolled_back_by_its_journal(
     assert reason in said
     assert bool(reason) is bool(said)
     assert (engine.requests, changes.undone) == ([], undone)
-
-
-def test_a_plan_that_cannot_be_written_down_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rollback needs it, and nothing was written to the cluster yet."""
-    monkeypatch.setenv(v2_progress.PROGRESS_VARIABLE, "/dev/full")
-    with pytest.raises(ContainerUpdateError, match="/dev/full: the progress cannot be written"):
-        v2_progress.from_environment()(Plan("cnf", None, ()))

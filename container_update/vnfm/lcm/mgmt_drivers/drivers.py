@@ -6,12 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.model.requests import UpdateRequest
-from container_update.package.build import driver_file
 from container_update.package.vnfd import InterfaceScript
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
@@ -38,18 +36,11 @@ class Drivers(ABC):
     scripts: Mapping[str, InterfaceScript]
     """What its VNFD names, by event."""
 
-    api: ClassVar[str]
-    beside: ClassVar[str] = ""
-    """The folder of the package that paths in the VNFD are relative to."""
-
     @property
+    @abstractmethod
     def is_ours(self) -> bool:
-        """Whether this project's own driver is called at the end of a modification."""
-        script = self.scripts.get(MODIFIED)
-        if script is None or not script.file:
-            return False
-        copy = file_of(MODIFIED, script, self.folder, self.beside)
-        return copy.read_bytes() == driver_file(self.api).read_bytes()
+        """Whether this project's own driver is the one for the end of a modification: by its
+        content, whatever it is called."""
 
     @abstractmethod
     def work(self, record: Record) -> Work | None:
@@ -61,7 +52,7 @@ class Drivers(ABC):
 
     @abstractmethod
     def call(self, event: str, record: Record, new: Path | None = None) -> Record:
-        """Run the driver of an event, for example ``modify_information_end``, if there is one.
+        """Run the driver of an event, for example ``modify_information_start``, if there is one.
 
         :param new: the folder of the package that a modification leads to.
         :returns: the record as the driver leaves it.

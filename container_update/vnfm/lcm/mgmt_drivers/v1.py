@@ -10,25 +10,20 @@ from __future__ import annotations
 import inspect
 import itertools
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from container_update.drivers import change_by_modify, v1_host, v1_records
+from container_update.drivers import v1_records
 from container_update.model.errors import ContainerUpdateError, PackageError
-from container_update.model.objects import Json, Manifest
-from container_update.model.outcome import Outcome, Vnfc
-from container_update.model.requests import CONFIG_PATHS, UpdateRequest
-from container_update.operations.change_package import Changed
-from container_update.operations.records.vnf_records import Records
-from container_update.operations.update import update
+from container_update.model.requests import CONFIG_PATHS
+from container_update.package.build import driver_file
 from container_update.package.vnfd import InterfaceScript
 from container_update.vnfm.lcm.mgmt_drivers import v1_objects
 from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Drivers, Work, file_of
-from container_update.vnfm.lcm.operation_context import OperationContext, Record
+from container_update.vnfm.lcm.operation_context import Record
 
 NAMESPACE = "tacker.tacker.mgmt.drivers"
 NOOP = "vnflcm_noop"
@@ -45,7 +40,17 @@ class DriverError(ContainerUpdateError):
 class V1Drivers(Drivers):
     """The drivers that a package's VNFD names."""
 
-    api = "v1"
+    @property
+    def is_ours(self) -> bool:
+        """See Drivers: what counts is the file that is installed under the name, as in Tacker."""
+        script = self.scripts.get(MODIFIED)
+        if script is None or script.implementation == NOOP:
+            return False
+        try:
+            installed = _installed(load(script.implementation))
+        except DriverError:  # a call says so
+            return False
+        return installed.read_bytes() == driver_file("v1").read_bytes()
 
     def work(self, record: Record) -> Work | None:
         """See Drivers."""
@@ -58,23 +63,16 @@ class V1Drivers(Drivers):
         return None if found is None else Work(*found)
 
     def call(self, event: str, record: Record, new: Path | None = None) -> Record:  # noqa: ARG002
-        """See Drivers; the driver asks the host for the new package."""
+        """See Drivers."""
         script = self.scripts.get(event)
         if script is None or script.implementation == NOOP or event.endswith(_ROLLBACK):
             return record
         driver = load(script.implementation)
         self._refuse_other_file(event, script, driver, record.vnfd_id)
-        host = Host(self.context)
-        context = SimpleNamespace(**{v1_host.ATTRIBUTE: host})
         instance = v1_objects.instance(self.context.instance_id, record, self.context.connection)
         arguments = self._arguments(event)
-        getattr(driver, event)(context=context, vnf_instance=instance, **arguments)
-        written = Records.of_update(host.outcomes[-1]) if host.outcomes else None
-        return replace(
-            record,
-            body=v1_objects.body(instance, record.body, written),
-            touched=written.restarted if written else frozenset(),
-        )
+        getattr(driver, event)(context=SimpleNamespace(), vnf_instance=instance, **arguments)
+        return replace(record, body=v1_objects.body(instance, record.body))
 
     def _arguments(self, event: str) -> dict[str, Any]:
         """Return what Tacker passes beside context and instance."""
@@ -96,11 +94,16 @@ class V1Drivers(Drivers):
         """Refuse another driver than the copy in the package that the record names by now: at the
         end of a modification that is the new one, as in Tacker."""
         copy = file_of(event, script, self.context.package(vnfd_id))
-        if copy.read_bytes() != Path(inspect.getfile(type(driver))).read_bytes():
+        if copy.read_bytes() != _installed(driver).read_bytes():
             raise PackageError(
                 f"{script.file} is not the file of the driver {script.implementation}, as it is "
                 f"installed here: put that file into the package with the VNFD {vnfd_id}"
             )
+
+
+def _installed(driver: Any) -> Path:
+    """Return the file that defines a driver."""
+    return Path(inspect.getfile(type(driver)))
 
 
 def load(name: str) -> Any:
@@ -135,50 +138,3 @@ def _replace_missing_base() -> None:
         sys.modules.setdefault(name, ModuleType(name))
     base = type("VnflcmMgmtAbstractDriver", (), {"__doc__": "The base of v1 Mgmt Drivers."})
     sys.modules[_BASE].VnflcmMgmtAbstractDriver = base  # type: ignore[attr-defined]
-
-
-@dataclass(frozen=True)
-class Host:
-    """This VNFM for the v1 driver; implements :class:`v1_host.Host`."""
-
-    context: OperationContext = field(repr=False)
-    outcomes: list[Outcome] = field(default_factory=list)
-    """Of the driver's updates."""
-
-    def package_path(self, vnfd_id: str) -> str:
-        """See v1_host.Host."""
-        return str(self.context.package(vnfd_id))
-
-    def update(self, request: UpdateRequest, vnf_instance: Any) -> Outcome:
-        """See v1_host.Host."""
-        del vnf_instance  # the context knows its VIM
-        context = self.context
-        options, cancel, steps = context.service.options, context.cancel, context.steps
-        with context.cluster() as cluster:
-            outcome = update(request, cluster, options, cancel, steps)
-        self.outcomes.append(outcome)
-        return outcome
-
-    def change(self, body: Json, request: UpdateRequest, vnf_instance: Any) -> Changed:
-        """See v1_host.Host."""
-        del vnf_instance  # the context has its record
-        context = self.context
-        with context.cluster() as cluster:
-            return change_by_modify.run(
-                body,
-                request,
-                cluster,
-                context.connection,
-                context.service.options,
-                instance={"id": context.instance_id, **context.record.body},
-                cancel=context.cancel,
-                progress=context.steps,
-                listen=context.steps.script,
-            )
-
-    def record_objects(self, vnf_instance: Any, manifests: Iterable[Manifest]) -> None:
-        """Do nothing: this VNFM finds them by their label."""
-
-    def vnfc_record(self, vnfc_id: str, vnfc: Vnfc, metadata: Mapping[str, str]) -> Any:
-        """See v1_host.Host."""
-        return v1_objects.vnfc_record(vnfc_id, vnfc, metadata)

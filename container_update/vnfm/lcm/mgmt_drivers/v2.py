@@ -1,9 +1,10 @@
 """Mgmt Drivers of the v2 API: scripts of the package, each run as a process of its own.
 
-They run as in Tacker: with this interpreter, one pickled dict on standard input and one on standard
-output, standard error as the reason of a failure, in a copy of the package, which they may change.
-Other than there, time and output are bounded, the service's environment stays with it, and a script
-ends with all that it has started.
+Our own script is not run, what it would do is in :mod:`container_update.vnfm.lcm.modification`.
+Others run as in Tacker: with this interpreter, one pickled dict on standard input and one on
+standard output, standard error as the reason of a failure, in a copy of the package, which they may
+change. Other than there, time and output are bounded, the service's environment stays with it, and
+a script ends with all that it has started.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from pathlib import Path
 
 from container_update.drivers.v2_memory import KEPT
 from container_update.drivers.v2_process import LOG_VARIABLE, NEXT_STEP, has_work
-from container_update.drivers.v2_progress import PROGRESS_VARIABLE
 from container_update.drivers.v2_records import (
     CONFIG_VARIABLE,
     RESTARTED,
@@ -30,11 +30,13 @@ from container_update.drivers.v2_records import (
 from container_update.model.errors import NextStep
 from container_update.model.objects import Json
 from container_update.operations.scripts.process import Process
+from container_update.package.build import driver_file
 from container_update.vnfm.lcm.mgmt_drivers.answers import ANSWER_BYTES, ScriptError, plain_answer
 from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Drivers, Work, file_of
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
-from container_update.vnfm.lcm.steps import Follower
-from container_update.vnfm.service_context import ServiceContext
+
+_BESIDE = "Definitions"
+"""The folder of the package that paths in the VNFD are relative to."""
 
 _LOOK_SECONDS = 0.2
 _REASON_CHARACTERS = 2000
@@ -45,23 +47,18 @@ _TERM_SECONDS = 10.0
 _TOO_LONG = f"it wrote more than {ANSWER_BYTES} bytes to standard output, expected a pickled dict"
 
 
-def progress_file(service: ServiceContext, operation_id: str, *, is_rollback: bool) -> Path:
-    """Return the file that the scripts of an operation write their progress to.
-
-    :param is_rollback: those of its rollback have a file of their own: what a rollback's plan adds
-        is not what a rollback needs.
-    """
-    folder = service.settings.folder / "progress"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder / f"{operation_id}{'.rollback' if is_rollback else ''}.jsonl"
-
-
 @dataclass(frozen=True)
 class V2Scripts(Drivers):
     """The scripts that a package's VNFD names."""
 
-    api = "v2"
-    beside = "Definitions"
+    @property
+    def is_ours(self) -> bool:
+        """See Drivers: the package has our script, byte for byte."""
+        script = self.scripts.get(MODIFIED)
+        if script is None or not script.file:
+            return False
+        copy = file_of(MODIFIED, script, self.folder, _BESIDE)
+        return copy.read_bytes() == driver_file("v2").read_bytes()
 
     def work(self, record: Record) -> Work | None:
         """See Drivers."""
@@ -74,14 +71,14 @@ class V2Scripts(Drivers):
         return Work(*work_of(script["vnf_instance"], request, str(old), str(new), paths))
 
     def call(self, event: str, record: Record, new: Path | None = None) -> Record:
-        """See Drivers."""
-        named = self.scripts.get(event)
-        if named is None:
+        """See Drivers; our own script does nothing here that this service does not do itself."""
+        named, modified = self.scripts.get(event), self.scripts.get(MODIFIED)
+        if named is None or (modified and named.file == modified.file and self.is_ours):
             return record
         with contextlib.ExitStack() as stack:
             old_copy = stack.enter_context(_copy(self.folder))
             new_copy = stack.enter_context(_copy(new)) if new is not None else None
-            script = file_of(event, named, old_copy, self.beside)
+            script = file_of(event, named, old_copy, _BESIDE)
             output = self._run(event, script, self._input(event, record, old_copy, new_copy))
         changed = output.get("vnf_instance")
         if not isinstance(changed, dict):
@@ -93,13 +90,8 @@ class V2Scripts(Drivers):
 
     def _input(self, event: str, record: Record, old: Path, new: Path | None) -> Json:
         """Return what a script gets: the VnfInstance has the VIM with its credentials."""
-        instance = {
-            "id": self.context.instance_id,
-            "vnfdId": record.vnfd_id,
-            "instantiationState": record.state,
-            **record.body,
-            "vimConnectionInfo": {"vim": self.context.connection},
-        }
+        instance = record.vnf_instance(self.context.instance_id)
+        instance["vimConnectionInfo"] = {"vim": self.context.connection}
         values = {
             "operation": event,
             "request": self.context.request,
@@ -114,11 +106,7 @@ class V2Scripts(Drivers):
 
     def _run(self, event: str, script: Path, values: Json) -> Json:
         context = self.context
-        is_rollback = not context.steps.remember
-        progress = progress_file(context.service, context.operation_id, is_rollback=is_rollback)
-        follower = Follower(progress, context.steps)
         variables = {
-            PROGRESS_VARIABLE: str(progress),
             CONFIG_VARIABLE: str(context.service.settings.folder / "options.conf"),
             LOG_VARIABLE: os.environ.get(LOG_VARIABLE, ""),
         }
@@ -133,9 +121,7 @@ class V2Scripts(Drivers):
                 answer_bytes=ANSWER_BYTES,
             ) as process,
         ):
-            status, why = _wait(process, follower, context)
-        follower.catch_up()
-        progress.unlink(missing_ok=True)
+            status, why = _wait(process, context)
         output = {} if process.is_answer_too_long else plain_answer(process.answer())
         if isinstance(kept := output.get(KEPT), dict):
             context.kept.update(kept)
@@ -148,10 +134,8 @@ class V2Scripts(Drivers):
         return output
 
 
-def _wait(
-    process: Process, follower: Follower, context: OperationContext
-) -> tuple[int | None, str]:
-    """Store the progress until the script ends; end it where it must not go on.
+def _wait(process: Process, context: OperationContext) -> tuple[int | None, str]:
+    """Wait until the script ends; end it where it must not go on.
 
     It may then undo what it has begun: it gets SIGTERM, and some seconds later SIGKILL.
 
@@ -160,7 +144,6 @@ def _wait(
     seconds, why = context.service.settings.driver_seconds, ""
     deadline = time.monotonic() + seconds
     while (status := process.wait(_LOOK_SECONDS)) is None:
-        follower.catch_up()
         is_over = time.monotonic() > deadline
         if why and is_over:
             break
