@@ -50,6 +50,19 @@ def test_unknown_fields_are_refused_where_the_request_says_so(api: Api) -> None:
     assert api.post(f"{DEPLOYMENTS}?fieldValidation=Some", typo()).status == 400
 
 
+@pytest.mark.parametrize("strict", ["", "?fieldValidation=Strict&dryRun=All"])
+def test_an_environment_variable_that_hides_another_one_is_warned_of(api: Api, strict: str) -> None:
+    body = workload("deployments", "web", 1)
+    container = body["spec"]["template"]["spec"]["containers"][0]
+    container["env"] = [{"name": "A", "value": text} for text in ("1", "2", "$(A)3")]
+    answer = api.post(DEPLOYMENTS + strict, body)
+    assert answer.status == 201
+    assert answer.headers["Warning"] == (
+        '299 - "spec.template.spec.containers[0].env[1]: hides previous definition of \\"A\\", '
+        'which may be dropped when using apply"'
+    )
+
+
 QUANTITIES = {
     "1000m": "1", "0.5": "500m", "1": "1", 1: "1", 0.25: "250m", "1500m": "1500m", "0": "0",
     "1024Mi": "1Gi", "1.5Gi": "1536Mi", "512Mi": "512Mi", "1000": "1k", "1000000": "1M",

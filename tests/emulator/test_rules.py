@@ -1,10 +1,12 @@
 """Validation and defaults of the server, beyond the recordings."""
 
 import copy
+import re
 from typing import Any
 
 import pytest
 
+from container_update.emulator.json_type import compact
 from container_update.emulator.kubernetes import ApiError, Registry
 from container_update.emulator.kubernetes.eviction import evict
 from container_update.emulator.kubernetes.rules import shape
@@ -361,6 +363,43 @@ def test_a_service_keeps_its_address_when_a_put_leaves_it_out(registry: Registry
     assert repeated is created
     with pytest.raises(ApiError, match="may not change once set"):
         registry.update("services", "n", "x", service(clusterIP="10.96.0.99"))
+
+
+def role_ref(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": "x"}, "roleRef": {"kind": "Role", "name": name}}
+
+
+def named(**fields: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "x"}, **fields}
+
+
+CHANGED_ROLE = {"APIGroup": "rbac.authorization.k8s.io", "Kind": "Role", "Name": "q"}
+FIXED = [
+    ("rolebindings", role_ref("r"), role_ref("q"), f"{compact(CHANGED_ROLE)}: cannot change"),
+    ("clusterrolebindings", role_ref("r"), role_ref("q"), "roleRef: Invalid value: {"),
+    ("storageclasses", named(provisioner="a"), named(provisioner="b"), "updates to provisioner"),
+    ("priorityclasses", named(value=1), named(value=2), "may not be changed in an update"),
+    ("runtimeclasses", named(handler="a"), named(handler="b"), 'Invalid value: "b": field is imm'),
+    (
+        "ingressclasses",
+        named(spec={"controller": "e.io/a"}),
+        named(spec={"controller": "e.io/b"}),
+        "spec.controller: Invalid value",
+    ),
+    ("services", service(), service(type="NodePort", clusterIP="None"), "may not be set to 'None'"),
+]
+
+
+@pytest.mark.parametrize(("resource", "old", "new", "words"), FIXED)
+def test_what_never_changes_is_refused(
+    registry: Registry, resource: str, old: dict[str, Any], new: dict[str, Any], words: str
+) -> None:
+    space = "n" if registry.catalogue[resource].namespaced else ""
+    registry.create(resource, space, old)
+    registry.update(resource, space, "x", old)
+    with pytest.raises(ApiError, match=re.escape(words)) as caught:
+        registry.update(resource, space, "x", new, dry_run=True)
+    assert caught.value.code == 422
 
 
 def test_subscribers_see_writes_in_order_even_those_of_other_subscribers() -> None:

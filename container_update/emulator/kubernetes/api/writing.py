@@ -15,7 +15,7 @@ from container_update.emulator.kubernetes.api_errors import ApiError
 from container_update.emulator.kubernetes.eviction import evict
 from container_update.emulator.kubernetes.objects import key_of
 from container_update.emulator.kubernetes.registry import Own, Registry, is_finished
-from container_update.emulator.kubernetes.rules import ownership, schema, shape
+from container_update.emulator.kubernetes.rules import ownership, schema, shape, warnings
 from container_update.emulator.kubernetes.rules.ownership import Manager
 
 _VALIDATIONS = ("Ignore", "Strict", "Warn")
@@ -213,6 +213,8 @@ def _checked_object_in(request: WriteRequest) -> Json:
     body, kind = _object_in(request), request.target.resource
     if problem := request.unknown_fields(body):
         raise api_errors.undecodable(kind.kind, kind.versions[0], problem)
+    if not request.target.subresource and not kind.custom:
+        request.warnings.extend(warnings.of(body))
     return body
 
 

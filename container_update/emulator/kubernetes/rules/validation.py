@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from container_update.emulator.json_type import Json, compact
 from container_update.emulator.kubernetes import selectors
@@ -242,6 +243,9 @@ def _service(new: Json, old: Json | None) -> list[FieldError]:
         if not 0 < number < 65536:
             why = "must be between 1 and 65535, inclusive"
             problems.append(invalid_value(f"spec.ports[{index}].port", number, why))
+    if spec.get("clusterIP") == "None" and spec["type"] in ("NodePort", "LoadBalancer"):
+        why = f"may not be set to 'None' for {spec['type']} services"
+        problems.append(invalid_value("spec.clusterIPs[0]", spec.get("clusterIPs"), why))
     stored = old["spec"].get("clusterIP") if old and spec["type"] != "ExternalName" else None
     if stored and spec.get("clusterIP") != stored:
         why = "may not change once set"
@@ -280,18 +284,65 @@ def _definition(new: Json, _old: Json | None) -> list[FieldError]:
     return problems
 
 
+def _binding(new: Json, old: Json | None) -> list[FieldError]:
+    role = new.get("roleRef")
+    if old is None or role == old.get("roleRef"):
+        return []
+    names = {"APIGroup": "apiGroup", "Kind": "kind", "Name": "name"}  # as the server is written
+    value = {name: (role or {}).get(field, "") for name, field in names.items()}
+    return [invalid_value("roleRef", value, "cannot change roleRef")]
+
+
+def _storage_class(new: Json, old: Json | None) -> list[FieldError]:
+    fields = ("parameters", "provisioner", "reclaimPolicy")
+    problems = [
+        forbidden_field(field, f"updates to {field} are forbidden.")
+        for field in fields
+        if old is not None and new.get(field) != old.get(field)
+    ]
+    return problems + _fixed("volumeBindingMode")(new, old)
+
+
+def _priority_class(new: Json, old: Json | None) -> list[FieldError]:
+    problems = _fixed("preemptionPolicy")(new, old)
+    if old is not None and new.get("value", 0) != old.get("value", 0):
+        problems.insert(0, forbidden_field("value", "may not be changed in an update."))
+    return problems
+
+
+def _fixed(*path: str) -> Check:
+    """Return the check of a field that never changes."""
+
+    def check(new: Json, old: Json | None) -> list[FieldError]:
+        if old is None:
+            return []
+        now: Any = new
+        then: Any = old
+        for name in path:
+            now, then = ((body or {}).get(name) for body in (now, then))
+        return [] if now == then else [invalid_value(".".join(path), now, _IMMUTABLE)]
+
+    return check
+
+
 _CHECKS: Mapping[str, Check] = {
+    "clusterrolebindings": _binding,
     "configmaps": _config_map,
     "cronjobs": _cron_job,
     "customresourcedefinitions": _definition,
     "daemonsets": _daemon_set,
     "deployments": _deployment,
+    "ingressclasses": _fixed("spec", "controller"),
     "jobs": _job,
     "persistentvolumeclaims": _claim,
     "poddisruptionbudgets": _disruption_budget,
     "pods": _pod,
+    "priorityclasses": _priority_class,
     "replicasets": _replicated,
+    "rolebindings": _binding,
+    "runtimeclasses": _fixed("handler"),
     "secrets": _secret,
     "services": _service,
     "statefulsets": _stateful_set,
+    "storageclasses": _storage_class,
 }
