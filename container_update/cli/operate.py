@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -12,7 +13,7 @@ from container_update.cli.arguments import option_arguments
 from container_update.cli.reports.header import Header
 from container_update.cli.terminal import approval, output, signals
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
-from container_update.model.outcome import Event
+from container_update.model.outcome import Event, Progress
 from container_update.model.plan import Plan
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ def add_saving_arguments(command: argparse.ArgumentParser, when: str = "") -> No
     add("--out", metavar="FILE", type=Path,
         help=f"{when}save the plan in this file, for 'apply FILE'")  # fmt: skip
     add("--server", action="store_true",
-        help=f"{when}send every write to the API server too, as a dry run, to see what it "
-        "refuses")  # fmt: skip
+        help=f"{when}ask the API server about every write too, by a dry run (install and "
+        "change-vnfpkg always do), and say how many it accepts")  # fmt: skip
 
 
 def show(
@@ -60,18 +61,55 @@ def show(
     from container_update.operations.run import preview  # noqa: PLC0415, slow to load
 
     with connection.connected_cluster(parsed) as cluster:
-        goal, header = _goal(parsed, cluster, goal_of, finds=finds)
-        plan = preview(goal, cluster, option_arguments.read(parsed))
+        goal, _ = _goal(parsed, cluster, goal_of, finds=finds)
+        with planned(parsed, out):
+            plan = preview(goal, cluster, option_arguments.read(parsed))
+        return present(plan, parsed, out, request, cluster.context.server)
+
+
+@contextmanager
+def planned(parsed: argparse.Namespace, out: TextIO) -> Iterator[None]:
+    """Make a plan; one that the API server would refuse is shown, as text, before that is said."""
+    from container_update.operations.checks.server_check import RefusedWritesError  # noqa: PLC0415
+
+    try:
+        yield
+    except RefusedWritesError as error:
         if parsed.output == output.TEXT:
-            status = output.show_plan(plan, header, parsed, out)
-        if parsed.server:
-            output.remark(_check_on_server(plan, cluster, parsed), parsed, out)
-        if parsed.out is not None:
-            saved_plan.save(parsed.out, plan, request(), cluster.context.server)
-            output.remark(f"Saved in {parsed.out}.", parsed, out)
-        if parsed.output != output.TEXT:  # one document: the plan, or why it is refused
-            status = output.show_plan(plan, header, parsed, out)
-        return status
+            output.show_plan(error.plan, output.header_of(parsed), parsed, out)
+        raise
+
+
+def present(
+    plan: Plan,
+    parsed: argparse.Namespace,
+    out: TextIO,
+    request: Callable[[], Mapping[str, Any]],
+    server: str,
+) -> int:
+    """Show a plan, save it where that is asked for; return the exit status.
+
+    :param request: as in :func:`show`.
+    :param server: the URL of the API server.
+    """
+    header = output.header_of(parsed)
+    if parsed.output == output.TEXT:
+        status = output.show_plan(plan, header, parsed, out)
+    if parsed.server:
+        output.remark(_acceptance(plan), parsed, out)
+    if parsed.out is not None:
+        its = {**request(), "server": parsed.server}
+        saved_plan.save(parsed.out, plan, its, server)
+        output.remark(f"Saved in {parsed.out}.", parsed, out)
+    if parsed.output != output.TEXT:  # one document: the plan, or why it is refused
+        status = output.show_plan(plan, header, parsed, out)
+    return status
+
+
+def _acceptance(plan: Plan) -> str:
+    number = f"all {plan.writes}" if plan.tried == plan.writes else f"{plan.tried} of {plan.writes}"
+    why = "" if plan.tried == plan.writes else "; the notes say why the others cannot be tried"
+    return f"The API server accepts {number} writes (dry run){why}."
 
 
 def _goal(
@@ -79,14 +117,8 @@ def _goal(
 ) -> tuple[Goal, Header]:
     found = connection.find_instance(parsed, cluster) if finds else parsed.instance_id
     goal = goal_of(cluster, found)
+    goal.asks_server = goal.asks_server or getattr(parsed, "server", False)
     return goal, connection.instance_header(parsed, cluster, goal.instance_id)
-
-
-def _check_on_server(plan: Plan, cluster: KubernetesCluster, parsed: argparse.Namespace) -> str:
-    from container_update.operations.checks.server_check import check_on_server  # noqa: PLC0415
-
-    number = check_on_server(plan, cluster, option_arguments.read(parsed))
-    return f"The API server accepts all {number} writes (dry run)."
 
 
 def ask_about_others(
@@ -133,19 +165,27 @@ def carry_out(
         goal, header = _goal(parsed, cluster, goal_of, finds=finds)
         ask_about_others(parsed, out, cluster, goal.instance_id)
         with output.progress(header, parsed, out) as progress:
-
-            def checked(event: Event) -> None:
-                if saved is not None and isinstance(event, Plan):
-                    saved_plan.refuse_another(saved, event, cluster.context.server)
-                progress(event)
-
             outcome = run(
                 goal,
                 cluster,
                 option_arguments.read(parsed),
                 cancel,
-                checked,
+                checked(progress, saved, cluster.context.server),
                 leave_failed=getattr(parsed, "leave_failed", False),
             )
     output.show_outcome(outcome, parsed, out)
     return DONE if outcome.results else NOTHING_TO_DO
+
+
+def checked(progress: Progress, saved: Mapping[str, Any] | None, server: str) -> Progress:
+    """Return a progress callback that refuses another plan than the one that was saved.
+
+    :param saved: None: any plan is carried out.
+    """
+
+    def report(event: Event) -> None:
+        if saved is not None and isinstance(event, Plan):
+            saved_plan.refuse_another(saved, event, server)
+        progress(event)
+
+    return report

@@ -25,13 +25,27 @@ from container_update.planning.steps import object_steps
 KIND = "SavedPlan"
 UPDATE = "update"
 """The verb of a plan that does not say another one."""
+CHANGE = "change"
+"""The verb of a change of the package."""
 
 _COMPARED = ("namespace", "instanceId", "steps", "unchanged", "ignored", "notes", "defFiles")
 _OPTIONAL = (str, type(None))
-_COMMON = {"namespace": str, "instanceId": _OPTIONAL, "defFiles": [str], "configPaths": [str]}
+_COMMON = {
+    "namespace": str,
+    "instanceId": _OPTIONAL,
+    "defFiles": [str],
+    "configPaths": [str],
+    "server": bool,
+}
+_GIVEN = {"verb": UPDATE, "configPaths": [], "server": False}
+"""What a plan of an earlier version, or of another verb, does not say."""
 _PACKAGE = {"package": _OPTIONAL, "deleteData": bool, "deleteShared": bool}
 _REQUESTS: Mapping[str, Mapping[str, Any]] = {
     UPDATE: {**_COMMON, "old": str, "new": str},
+    CHANGE: {
+        **{**_COMMON, "old": str, "new": str, "body": dict},
+        **dict.fromkeys(("instance", "records"), _OPTIONAL),
+    },
     "install": {**_COMMON, **_PACKAGE},
     "uninstall": {**_COMMON, **_PACKAGE},
     "undo": {**_COMMON, "revision": (int, type(None))},
@@ -93,10 +107,12 @@ def load(path: Path) -> Mapping[str, Any] | None:
         return None
     wrong = next(_wrong(body, _SHAPE, "the document"), None)
     if wrong is None:
-        body = {**body, "request": {"verb": UPDATE, "configPaths": [], **body["request"]}}
+        body = {**body, "request": {**_GIVEN, **body["request"]}}
         verb = str(body["request"]["verb"])
         shape = _REQUESTS.get(verb, {})
         wrong = next(_wrong(body["request"], shape, "request"), None)
+        others = sorted(body["request"].keys() - shape.keys() - {"verb"})
+        wrong = wrong or (f"request with {others[0]}" if others else None)
         wrong = wrong if shape else f"the verb {verb}"
     if wrong is not None:
         raise PlanError(

@@ -25,6 +25,7 @@ from container_update.cluster.login import configuration as configurations
 from container_update.cluster.login.renewal import Login, Logins
 from container_update.cluster.oidc import OidcToken
 from container_update.cluster.responses import (
+    Answer,
     AnswerTooLargeError,
     cause,
     events,
@@ -33,8 +34,17 @@ from container_update.cluster.responses import (
     parsed,
     read,
     refuse,
+    warnings,
 )
-from container_update.model.cluster import ClusterContext, Keep, Listing, Right, WatchEvent
+from container_update.model.cluster import (
+    ClusterContext,
+    DryRun,
+    DryRunVerb,
+    Keep,
+    Listing,
+    Right,
+    WatchEvent,
+)
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
@@ -44,7 +54,7 @@ from container_update.workloads.api_resources import Resources
 LOG = logging.getLogger(__name__)
 
 _REVIEWS = "authorization.k8s.io/v1"
-_DRY_RUN = {"dryRun": "All"}
+_METHODS: Mapping[DryRunVerb, str] = {"create": "POST", "replace": "PUT", "delete": "DELETE"}
 
 Query = Mapping[str, str] | None
 
@@ -279,32 +289,36 @@ class KubernetesCluster:
 
     # --- writing --------------------------------------------------------------------------------
 
-    def create(self, body: Json, *, dry_run: bool = False) -> Json:
-        """Create an object; return it as the server stored it; see Cluster."""
-        key = ObjectKey.of(body, "default")
-        path = self._resources.collection_path(Collection.of(key))
-        return self._call("POST", path, f"create {key}", body, _DRY_RUN if dry_run else None)
+    def create(self, body: Json) -> Json:
+        """Create an object; return it as the server stored it."""
+        return self._call(*self._write("create", body), body)
 
-    def replace(self, body: Json, *, dry_run: bool = False) -> Json:
-        """Replace the object of that name, or return what would be stored; see Cluster."""
-        key = ObjectKey.of(body, "default")
-        path = self._resources.object_path(key)
-        return self._call("PUT", path, f"replace {key}", body, _DRY_RUN if dry_run else None)
+    def replace(self, body: Json) -> Json:
+        """Replace the object of that name; see Cluster."""
+        return self._call(*self._write("replace", body), body)
 
-    def delete(
-        self,
-        key: ObjectKey,
-        *,
-        uid: str | None = None,
-        version: str | None = None,
-        dry_run: bool = False,
-    ) -> None:
+    def delete(self, key: ObjectKey, *, uid: str | None = None, version: str | None = None) -> None:
         """Delete it; its dependents in the background. See Cluster for the preconditions."""
-        body: Json = {"apiVersion": "v1", "kind": "DeleteOptions"}
-        conditions = {"uid": uid, "resourceVersion": version}
-        body["preconditions"] = {name: value for name, value in conditions.items() if value}
-        body |= {"propagationPolicy": "Background", "dryRun": ["All"] if dry_run else []}
-        self._call_if_there("DELETE", self._resources.object_path(key), f"delete {key}", body)
+        path, what = self._resources.object_path(key), f"delete {key}"
+        self._call_if_there("DELETE", path, what, _delete_options(uid, version))
+
+    def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
+        """Return what the server would do with a write; see Cluster."""
+        method, path, what = self._write(verb, body)
+        is_deletion = verb == "delete"
+        sent = _delete_options(body["metadata"]["uid"], None) if is_deletion else body
+        query = {"dryRun": "All"} if is_deletion else {"dryRun": "All", "fieldValidation": "Strict"}
+        answer = self._answer(method, path, what, sent, query)
+        return DryRun({} if is_deletion else parsed(what, answer), warnings(answer))
+
+    def _write(self, verb: DryRunVerb, body: Json) -> tuple[str, str, str]:
+        """Return the method and the path of a write, and what it is in words."""
+        key = ObjectKey.of(body, "default")
+        if verb == "create":
+            path = self._resources.collection_path(Collection.of(key))
+        else:
+            path = self._resources.object_path(key)
+        return _METHODS[verb], path, f"{verb} {key}"
 
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
         """Request a Pod's eviction (policy/v1)."""
@@ -365,10 +379,15 @@ class KubernetesCluster:
     def _call(
         self, method: str, path: str, what: str, body: Json | None = None, query: Query = None
     ) -> Json:
-        answer = self._send(method, path, what, body, query)
+        return parsed(what, self._answer(method, path, what, body, query))
+
+    def _answer(
+        self, method: str, path: str, what: str, body: Json | None = None, query: Query = None
+    ) -> Answer:
+        answer: Answer = self._send(method, path, what, body, query)
         if not 200 <= answer.status < 300:
             refuse(what, answer)
-        return parsed(what, answer)
+        return answer
 
     def _send(  # noqa: PLR0913
         self,
@@ -406,3 +425,13 @@ class KubernetesCluster:
                 "network and the CA certificate",
                 transient=not is_tls(error),
             ) from error
+
+
+def _delete_options(uid: str | None, version: str | None) -> Json:
+    conditions = {"uid": uid, "resourceVersion": version}
+    return {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": {name: value for name, value in conditions.items() if value},
+        "propagationPolicy": "Background",
+    }

@@ -154,6 +154,16 @@ def _unexpected(what: str, expected: str, status: int | None = None) -> ClusterE
     )
 
 
+_WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
+"""An entry of a ``Warning`` header: code, agent, text (RFC 7234, 5.5)."""
+
+
+def warnings(answer: Answer) -> tuple[str, ...]:
+    """Return what the server warns of in the headers of an answer."""
+    found = _WARNING.findall(answer.headers.get("Warning", ""))
+    return tuple(re.sub(r"\\(.)", r"\1", text) for text in found)
+
+
 def refuse(what: str, answer: Answer) -> NoReturn:
     """Raise the ClusterError for an answer that is no success.
 

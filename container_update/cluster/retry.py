@@ -14,7 +14,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from container_update.model.cluster import Cluster, Keep, Listing, Right, WatchEvent
+from container_update.model.cluster import (
+    Cluster,
+    DryRun,
+    DryRunVerb,
+    Keep,
+    Listing,
+    Right,
+    WatchEvent,
+)
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 
@@ -129,30 +137,21 @@ class RetryingCluster:
         """See Cluster; not retried, nothing depends on it."""
         return self._cluster.log(pod, container, previous=previous, lines=lines, limit=limit)
 
-    def create(self, body: Json, *, dry_run: bool = False) -> Json:
+    def create(self, body: Json) -> Json:
         """See Cluster."""
-        if dry_run:
-            return self._try(lambda: self._cluster.create(body, dry_run=True))
         return self._write(lambda: self._cluster.create(body))
 
-    def replace(self, body: Json, *, dry_run: bool = False) -> Json:
+    def replace(self, body: Json) -> Json:
         """See Cluster."""
-        send = self._try if dry_run else self._write
-        return send(lambda: self._cluster.replace(body, dry_run=dry_run))
+        return self._write(lambda: self._cluster.replace(body))
 
-    def delete(
-        self,
-        key: ObjectKey,
-        *,
-        uid: str | None = None,
-        version: str | None = None,
-        dry_run: bool = False,
-    ) -> None:
+    def delete(self, key: ObjectKey, *, uid: str | None = None, version: str | None = None) -> None:
         """See Cluster."""
-        if dry_run:
-            self._try(lambda: self._cluster.delete(key, uid=uid, version=version, dry_run=True))
-        else:
-            self._write(lambda: self._cluster.delete(key, uid=uid, version=version))
+        self._write(lambda: self._cluster.delete(key, uid=uid, version=version))
+
+    def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
+        """See Cluster."""
+        return self._try(lambda: self._cluster.dry_run(verb, body))
 
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
         """See Cluster."""

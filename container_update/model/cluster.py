@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from container_update.model.objects import Collection, Json, ObjectKey
 
@@ -48,6 +48,19 @@ class ClusterContext:
     """The name of the context's user in the kubeconfig; None also where it names none."""
     namespace: str = "default"
     """The namespace of commands that name none, as for ``kubectl``."""
+
+
+DryRunVerb = Literal["create", "replace", "delete"]
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """What the server says of a write that is only tried."""
+
+    body: Json
+    """What it would store; empty where it would delete."""
+    warnings: tuple[str, ...] = ()
+    """For whoever sends such a write, in its own words."""
 
 
 @dataclass(frozen=True, order=True)
@@ -114,31 +127,25 @@ class Cluster(Protocol):
         :param previous: of the run before the present one.
         """
 
-    def create(self, body: Json, *, dry_run: bool = False) -> Json:
-        """Create an object; return it as the server stored it.
+    def create(self, body: Json) -> Json:
+        """Create an object; return it as the server stored it."""
 
-        :param dry_run: store nothing, return what would be stored.
-        """
+    def replace(self, body: Json) -> Json:
+        """Replace the object of that name; with a resourceVersion, only that version (else 409)."""
 
-    def replace(self, body: Json, *, dry_run: bool = False) -> Json:
-        """Replace the object of that name; with a resourceVersion, only that version (else 409).
-
-        :param dry_run: store nothing, return what would be stored.
-        """
-
-    def delete(
-        self,
-        key: ObjectKey,
-        *,
-        uid: str | None = None,
-        version: str | None = None,
-        dry_run: bool = False,
-    ) -> None:
+    def delete(self, key: ObjectKey, *, uid: str | None = None, version: str | None = None) -> None:
         """Delete an object, if it exists.
 
         :param uid: delete only the object with this UID (else 409).
         :param version: delete only this resourceVersion (else 409).
-        :param dry_run: delete nothing.
+        """
+
+    def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
+        """Return what the server would do with a write, which it does not do.
+
+        A field that the object's kind does not have is an error (``fieldValidation=Strict``).
+
+        :param body: for 'delete' the live object, of which the UID counts.
         """
 
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:

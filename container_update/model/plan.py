@@ -260,6 +260,10 @@ class Plan:
     """The old package and the new one, or the only one; empty where they are not known."""
     kind: str = ""
     """Of the operation: 'update', 'install', an upgrade type; empty where the history has none."""
+    writes: int = field(default=0, compare=False)
+    """How many writes the API server was asked about; 0: it was not asked."""
+    tried: int = field(default=0, compare=False)
+    """How many of them it could try, and accepts; the notes say why not the others."""
 
     @property
     def is_empty(self) -> bool:

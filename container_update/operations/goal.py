@@ -70,6 +70,8 @@ class Goal(ABC):
 
     kind: str = ""
     """What it is called in the history; '': it is not kept there."""
+    asks_server: bool = False
+    """The API server is asked about every write, by dry runs, before the first one."""
     happens_once: ClassVar[bool] = False
     """A run of it that was interrupted and is finished is all that was asked for."""
 
@@ -108,8 +110,8 @@ class Goal(ABC):
         """Return the name of the workload of each VDU that is recorded afterwards, by its id."""
         return {}
 
-    def context(self) -> Mapping[str, Any]:
-        """Return plain values that a resume needs beside the steps of the plan."""
+    def context(self, plan: Plan) -> Mapping[str, Any]:  # noqa: ARG002
+        """Return plain values that a resume needs beside the steps of the plan, which begins."""
         return {}
 
     def described(self) -> Iterable[ObjectKey] | None:

@@ -91,6 +91,7 @@ class Install(Goal):
     """Everything that a package describes."""
 
     kind = INSTALL
+    asks_server = True
 
     def __init__(
         self,

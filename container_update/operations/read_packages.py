@@ -40,7 +40,7 @@ def read_packages(
     """
     request, options = job.request, job.options
     with ExitStack() as opened:
-        after = opened.enter_context(csar.open_package(job.new, options=options))
+        after = job.opened or opened.enter_context(csar.open_package(job.new, options=options))
         before: csar.Csar | InstanceRecord | None = record
         if before is None:
             before = opened.enter_context(csar.open_package(job.old, options=options))
@@ -231,11 +231,11 @@ def stored_images(cluster: Cluster, bodies: Iterable[Json]) -> StoredImages:
     stored = {}
     for body in bodies:
         try:
-            answer = cluster.replace(body, dry_run=True)
+            answer = cluster.dry_run("replace", body)
         except ClusterError as error:
             if error.transient:
                 raise
             LOG.info("what the server makes of its images is not known: %s", error)
         else:
-            stored[ObjectKey.of(body)] = pod_template.images(answer)
+            stored[ObjectKey.of(body)] = pod_template.images(answer.body)
     return stored

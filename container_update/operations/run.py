@@ -1,6 +1,6 @@
 """How every operation on a cluster is carried out, from its goal to its outcome. Start here.
 
-recover what an earlier run left -> list what is live -> plan -> report
+recover what an earlier run left -> list what is live -> plan -> ask the server -> report
     -> rights, lease, journal -> execute (or undo) -> history -> outcome
 
 What differs from one operation to another is its goal: which plan it makes.
@@ -25,6 +25,7 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Plan, Stage
 from container_update.model.reporter import reporter
+from container_update.operations.checks.server_check import asked
 from container_update.operations.goal import Goal, Observed
 from container_update.operations.progress import log_remarks
 from container_update.planning.change_cause import with_change_causes
@@ -57,7 +58,8 @@ def run(  # noqa: PLR0913
     :returns: the plan, what became of each step, and the pods of every VDU.
     :raises PackageError: a package or the request is wrong; nothing was written.
     :raises PlanError: the cluster is in no state for it; nothing was written.
-    :raises ClusterError: the API server cannot be read, or refuses a right; nothing was written.
+    :raises ClusterError: the API server cannot be read, refuses a right, or would refuse a write
+        that it was asked about; nothing was written.
     :raises UpdateInProgressError: another operation of this instance runs; nothing was written.
     :raises UpdateFailedError: something did not get ready; everything was put back.
     :raises UndoIncompleteError: the same, and something could not be put back.
@@ -87,7 +89,7 @@ def run(  # noqa: PLR0913
                 observed.informer,
                 cancel,
                 goal.digest(),
-                goal.context(),
+                goal.context(plan),
                 origin=origin,
                 instance=goal.recorded(plan) if origin and options.history else b"",
             ) as begun:
@@ -133,6 +135,8 @@ def _planned(goal: Goal, observed: Observed, instance: Operation) -> Plan:
         plan = goal.plan(observed)
     if goal.relies_on_record:
         instance.refuse_foreign(plan, goal.described())
+    if goal.asks_server:
+        plan = asked(plan, observed.cluster, instance.options)
     return with_change_causes(replace(plan, kind=goal.kind)) if goal.kind else plan
 
 

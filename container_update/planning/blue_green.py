@@ -17,7 +17,7 @@ from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Reason, Step
 from container_update.planning import release_labels as labels
-from container_update.planning.change import ChangePlanner, what_differs
+from container_update.planning.change import ChangePlanner, refuse_headless, what_differs
 from container_update.planning.comparison import renames
 from container_update.planning.configuration import ChangedUse, reasons_of
 from container_update.planning.followers import Move
@@ -209,6 +209,7 @@ class BlueGreenPlanner(ChangePlanner):
             yield replace(self.creation(new), content=self._switched(new, None, pairs))
         else:
             self.config.refuse_unfit(key, live)
+            refuse_headless(new, live)
             yield from self._switch(new, live, pairs)
 
     def _serves(self, new: Manifest, live: Json, pair: Pair) -> bool:

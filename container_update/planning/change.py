@@ -324,6 +324,7 @@ class ChangePlanner:
         if self._is_changed(step, new):
             self.config.refuse_unfit(key, live)
             self.refuse_foreign(key, old, live)
+            refuse_headless(new, live)
             action = Action.SWITCH if (key.group, key.kind) in FOLLOWS_PODS else Action.REPLACE
             yield replace(step, action=action, reasons=tuple(what_differs(old, new)))
 
@@ -385,6 +386,24 @@ def refuse_other_selector(step: ManifestStep) -> None:
             f"{step.key}: expected the selector that it has, found another one in the new package: "
             "a selector cannot change, give the workload another name"
             + (" or use Blue-Green" if step.key.kind == "Deployment" else "")
+        )
+
+
+def refuse_headless(new: Manifest, live: Json) -> None:
+    """Raise PlanError where a Service that has no address of its own is to get one: the server
+    keeps ``clusterIP: None`` without a word."""
+    spec, now = (body.get("spec") or {} for body in (new.body, live))
+    wants_one = not spec.get("clusterIP") and not spec.get("clusterIPs")
+    if (
+        (new.key.group, new.key.kind) == ("", "Service")
+        and now.get("clusterIP") == "None"
+        and wants_one
+        and spec.get("type") != "ExternalName"
+    ):
+        raise PlanError(
+            f"{new.key} ({new.source}): expected a headless Service (clusterIP: None) as it is, "
+            "found one with an address in the new package: that cannot change, give the Service "
+            "another name or delete it first"
         )
 
 

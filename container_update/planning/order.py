@@ -85,13 +85,14 @@ def in_order(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
 
 
 def _place(step: ObjectStep) -> tuple[int, int, int]:
-    by_wave, by_kind = _wave_of(step), rank(step.key)
+    by_wave, by_kind = wave_of(step), rank(step.key)
     if step.stage is Stage.REMOVE:
         return (3 if by_kind in _LOST else 2), -by_wave, -by_kind
     return int(step.stage is Stage.SWITCH), by_wave, by_kind
 
 
-def _wave_of(step: ObjectStep) -> int:
+def wave_of(step: ObjectStep) -> int:
+    """Return the wave of a step, which its object says."""
     content = step.content if isinstance(step, ConfigStep | ManifestStep) else None
     return wave(content or step.before or {})
 

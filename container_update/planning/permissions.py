@@ -37,7 +37,7 @@ def needed(plan: Plan) -> tuple[Right, ...]:
     secrets = {plan.namespace, *(s.key.namespace for s in plan.steps if s.key.kind == "Secret")}
     journal = {Right(namespace, "", "Secret", verb) for namespace in secrets for verb in verbs}
     lease = {Right(plan.namespace, "coordination.k8s.io", "Lease", verb) for verb in verbs[:-1]}
-    of_steps = {right for step in plan.steps for right in _of_step(step)}
+    of_steps = {right for step in plan.steps for right in of_step(step)}
     return tuple(sorted(journal | lease | of_steps))
 
 
@@ -48,6 +48,11 @@ def to_release(plan: Plan) -> tuple[Right, ...]:
         for step in plan.steps
         if step.action is Action.CREATE and step.key.namespace == plan.namespace
     )
+
+
+def of_step(step: Step) -> tuple[Right, ...]:
+    """Return the rights to carry out and to undo a step."""
+    return tuple(_of_step(step))
 
 
 def _of_step(step: Step) -> Iterator[Right]:

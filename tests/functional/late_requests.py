@@ -192,8 +192,11 @@ def writes(requests: Sequence[Request]) -> list[Request]:
     return [
         request
         for request in requests
-        if request.method in ("PUT", "DELETE")
-        or (request.method == "POST" and not request.path.startswith("/"))
+        if not request.is_dry
+        and (
+            request.method in ("PUT", "DELETE")
+            or (request.method == "POST" and not request.path.startswith("/"))
+        )
     ]
 
 

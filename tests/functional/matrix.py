@@ -108,6 +108,8 @@ class Request:
     watch: bool
     nth: int
     """Of its kind, from 1."""
+    is_dry: bool = False
+    """It asks what a write would do: it changes nothing, and nobody holds a lease for it."""
 
     @classmethod
     def kind_of(cls, request: RequestRecord, namespace: str) -> tuple[str, str, bool] | None:
@@ -202,7 +204,7 @@ def record(reference_name: str, way: str) -> list[Request]:
         kind = Request.kind_of(sent, namespace)
         if kind is not None:
             counts[kind] += 1
-            requests.append(Request(*kind, counts[kind]))
+            requests.append(Request(*kind, counts[kind], "dryRun=All" in sent.query))
     cluster_lab.remove(namespace)
     return [request for request in requests if not _is_renewal(request)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -10,6 +11,7 @@ from typing import Any, NoReturn, TypeVar
 
 import pytest
 
+from container_update.cli.main import main
 from container_update.cluster import informer
 from container_update.cluster.client import connect
 from container_update.model.cancellation import CancelToken
@@ -27,6 +29,7 @@ from tests.functional.cnf import IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import until
 from tests.functional.counted import Counted
 from tests.functional.manifests import ENV, config_map, workload
+from tests.functional.upgrade_types import ROLLING
 
 T = TypeVar("T")
 
@@ -221,8 +224,12 @@ def _interrupt(cancel: CancelToken, event: object) -> None:
         cancel.request("by a test", keep_journal=True)
 
 
-@pytest.mark.parametrize("verb", ["update", "Blue-Green", "RollingUpdate"])
-def test_each_package_is_opened_once(cnf: Cnf, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
+@pytest.mark.parametrize(
+    "verb", ["update", "Blue-Green", "RollingUpdate", "its command", "its command, planned"]
+)
+def test_each_package_is_opened_once(
+    cnf: Cnf, admin_kubeconfig: str, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
     cnf.instantiate(cm=config_map(setting="old"), w=workload("Deployment", container=ENV))
     request = cnf.request(
         {"cm": config_map(setting="new"), "w": workload("Deployment", container=ENV)}
@@ -237,6 +244,12 @@ def test_each_package_is_opened_once(cnf: Cnf, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(archive, "open_archive", counted)
     if verb == "update":
         update(request, cnf.cluster, cnf.options)
+    elif verb.startswith("its command"):
+        place = ["--kubeconfig", admin_kubeconfig, "-n", cnf.namespace, "--instance-id", INSTANCE]
+        packages = [request.old, request.new, "--upgrade-type", ROLLING]
+        planned = ["--plan"] if "planned" in verb else []
+        out = io.StringIO()
+        assert main(["change-vnfpkg", *packages, *place, *planned], out) == (3 if planned else 0)
     else:
         change = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": verb}}
         packages = {"old": request.old, "new": request.new}

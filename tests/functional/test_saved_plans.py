@@ -18,6 +18,7 @@ from container_update.cli.main import main
 from tests.functional.cnf import IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import ENV, config_map, secret, workload
+from tests.functional.upgrade_types import ROLLING
 
 OLD = {
     "cm": config_map(setting="old"),
@@ -32,9 +33,15 @@ NEW = {
 
 
 class Plans:
-    """One CNF, and the file of its plan."""
+    """One CNF, and the file of its plan.
 
-    def __init__(self, cnf: Cnf, kubeconfig: str, folder: Path) -> None:
+    :param verb: the command that plans, which gets both packages.
+    """
+
+    def __init__(
+        self, cnf: Cnf, kubeconfig: str, folder: Path, verb: tuple[str, ...] = ("plan",)
+    ) -> None:
+        self.verb = verb
         self.cnf = cnf
         self.kubeconfig = kubeconfig
         self.file = folder / "plan.json"
@@ -46,7 +53,8 @@ class Plans:
 
     def plan(self, *more: str) -> tuple[int, str]:
         where = ("-n", self.cnf.namespace, "--instance-id", INSTANCE)
-        return self.run("plan", self.cnf.old, self.new, *where, *more)
+        command, *options = self.verb
+        return self.run(command, self.cnf.old, self.new, *options, *where, *more)
 
     def save(self) -> None:
         assert self.plan("--out", str(self.file))[0] == 3
@@ -59,6 +67,16 @@ class Plans:
 def plans(cnf: Cnf, kubeconfig: str, tmp_path: Path) -> Plans:
     cnf.instantiate(**OLD)
     return Plans(cnf, kubeconfig, tmp_path)
+
+
+CHANGE = ("change-vnfpkg", "--upgrade-type", ROLLING, "--plan")
+
+
+@pytest.fixture
+def changes(cnf: Cnf, admin_kubeconfig: str, tmp_path: Path) -> Plans:
+    """The same, by a change of the package."""
+    cnf.instantiate(**OLD)
+    return Plans(cnf, admin_kubeconfig, tmp_path, CHANGE)
 
 
 def setting(cnf: Cnf) -> str:
@@ -176,10 +194,12 @@ def _fields(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
             yield from _fields(inner, *path, name)
 
 
+@pytest.mark.parametrize("verb", ["plans", "changes"])
 def test_a_damaged_plan_is_refused_and_never_carried_out(
-    plans: Plans, capsys: pytest.CaptureFixture[str]
+    verb: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without each of its values, and with each of another type."""
+    plans: Plans = request.getfixturevalue(verb)
     plans.save()
     whole = json.loads(plans.file.read_text())
     places = [path for path in _fields(whole) if path[0] in {"request", "plan", "server"}]
@@ -190,7 +210,8 @@ def test_a_damaged_plan_is_refused_and_never_carried_out(
             body = copy.deepcopy(whole)
             place = reduce(getitem, inner, body)
             if wrong is ...:
-                if name in {"verb", "configPaths"}:  # plans that are older have none
+                older = {"configPaths", "server", *(["verb"] if verb == "plans" else [])}
+                if inner == ["request"] and name in older:  # plans that are older have none
                     continue
                 del place[name]
             elif place[name] == wrong:
@@ -212,6 +233,62 @@ def test_a_plan_without_its_packages_is_refused(plans: Plans) -> None:
     plans.file.write_text(json.dumps(body))
     assert plans.apply()[0] != 0
     assert setting(plans.cnf) == "old"
+
+
+SCRIPT = "Scripts/check.py"
+
+
+def with_script(plans: Plans, text: str = "print('ok')") -> str:
+    """Put a coordination script into the new package; return its path."""
+    script = Path(plans.new) / SCRIPT
+    script.parent.mkdir(exist_ok=True)
+    script.write_text(text)
+    return SCRIPT
+
+
+def test_the_scripts_of_a_change_are_named_in_its_plan_and_run_as_they_were(
+    changes: Plans, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = with_script(changes)
+    saved = ("--coordinate-new", script, "--out", str(changes.file))
+    status, text = changes.plan(*saved)
+    assert status == 3
+    assert f"{script} is run to coordinate the new VNF" in text
+    with_script(changes, "print('another one')")
+    assert changes.apply()[0] == 5
+    assert "the new package" in capsys.readouterr().err
+    with_script(changes)
+    status, text = changes.apply()
+    assert (status, setting(changes.cnf)) == (0, "new")
+    assert f"{script} (new VNF, w): status 0" in text
+
+
+def test_a_change_whose_request_has_a_password_is_not_saved(
+    changes: Plans, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    request = tmp_path / "request.json"
+    vdu = {"vdu_id": "w", "new_vnfc": {"username": "operator", "password": "previous-Zq7"}}
+    request.write_text(json.dumps({"additionalParams": {"vdu_params": [vdu]}}))
+    assert changes.plan("--request", str(request), "--out", str(changes.file))[0] == 64
+    assert "Zq7" not in capsys.readouterr().err
+    assert not changes.file.exists()
+
+
+def test_the_plan_of_a_stack_is_neither_saved_nor_tried(
+    changes: Plans, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for option in (("--out", str(changes.file)), ("--server",)):
+        assert changes.plan("--stack", "web", *option)[0] == 64
+        assert f"{option[0]}: expected a VNF on Kubernetes" in capsys.readouterr().err
+
+
+def test_a_saved_update_that_was_tried_is_tried_again(growing: Plans) -> None:
+    assert growing.plan("--server", "--out", str(growing.file))[0] == 3
+    metadata = {"name": "full", "namespace": growing.cnf.namespace}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata}
+    growing.cnf.admin.create({**quota, "spec": {"hard": {"secrets": "0"}}})
+    assert growing.apply()[0] == 6
+    assert setting(growing.cnf) == "old"
 
 
 @pytest.fixture

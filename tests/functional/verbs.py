@@ -158,6 +158,12 @@ def _change(upgrade_type: str, site: Site, cluster: Any, **how: Any) -> Outcome:
     return change_package(request, **_in(site, cluster), **packages, **how)
 
 
+def _change_command(upgrade_type: str, *arguments: Any) -> Sequence[str]:
+    *options, site = arguments
+    packages = (site.old, site.new)
+    return ["change-vnfpkg", *packages, "--upgrade-type", upgrade_type, *options]
+
+
 def _install(site: Site, cluster: Any, **how: Any) -> Outcome:
     return install(site.new, **_in(site, cluster), **how)
 
@@ -278,10 +284,6 @@ _CHANGE_BACK = (
     "It is kept in the history, but ``undo`` refuses it: a change also creates and deletes "
     "objects. Change the package back; the message names it."
 )
-_CHANGE_PLAN = (
-    "``change-vnfpkg --plan`` shows the plan and writes nothing. It can be neither saved nor tried "
-    "on the server yet: a plan does not say what the coordination scripts do."
-)
 _RECOVERY = {
     "rights": "The operation that it ends has asked for its rights, and those of its undo. If one "
     "is missing since, the message names it and the journal stays.",
@@ -309,15 +311,17 @@ VERBS = (
     Verb(
         "change: rolling",
         partial(_change, ROLLING),
-        command=lambda s: ["change-vnfpkg", s.old, s.new, "--upgrade-type", ROLLING],
-        reasons={"history": _CHANGE_BACK, "saved plan": _CHANGE_PLAN},
+        command=partial(_change_command, ROLLING),
+        plan=partial(_change_command, ROLLING, "--plan"),
+        reasons={"history": _CHANGE_BACK},
     ),
     Verb(
         "change: Blue-Green",
         partial(_change, BLUE_GREEN),
-        command=lambda s: ["change-vnfpkg", s.old, s.new, "--upgrade-type", BLUE_GREEN],
+        command=partial(_change_command, BLUE_GREEN),
+        plan=partial(_change_command, BLUE_GREEN, "--plan"),
         right=("deployments", "delete"),
-        reasons={"history": _CHANGE_BACK, "saved plan": _CHANGE_PLAN},
+        reasons={"history": _CHANGE_BACK},
     ),
     Verb(
         "install",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from container_update.model.cluster import Keep, Listing, Right, WatchEvent
+from container_update.model.cluster import DryRun, DryRunVerb, Keep, Listing, Right, WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 
@@ -77,7 +77,16 @@ class FakeCluster:
             raise ClusterError(f"{key} already exists", status=409, reason="AlreadyExists")
         return self.put(body)
 
-    def replace(self, body: Json, *, dry_run: bool = False) -> Json:
+    def replace(self, body: Json) -> Json:
+        self._check_version(body)
+        return self.put(body)
+
+    def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
+        assert verb == "replace"
+        self._check_version(body)
+        return DryRun(copy.deepcopy(body))
+
+    def _check_version(self, body: Json) -> None:
         key = ObjectKey.of(body)
         self._called("replace", key)
         version = body["metadata"].get("resourceVersion")
@@ -85,7 +94,6 @@ class FakeCluster:
             raise ClusterError(f"{key} not found", status=404)
         if version and version != self.objects[key]["metadata"]["resourceVersion"]:
             raise ClusterError(f"{key} has been modified", status=409, reason="Conflict")
-        return copy.deepcopy(body) if dry_run else self.put(body)
 
     def delete(self, key: ObjectKey, *, uid: str | None = None, version: str | None = None) -> None:
         self._called("delete", key)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update.cli import connection, operate
+from container_update.cli import connection, operate, saved_plan
 from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import UsageError
 from container_update.cli.reports import json_report
-from container_update.cli.reports.header import NONE, Header
+from container_update.cli.reports.header import NONE
 from container_update.cli.terminal import advice, output, signals
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError
+from container_update.model.outcome import Progress
 from container_update.model.requests import DEF_FILES
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     connection.add_package_arguments(command)
     add = command.add_argument
     add("--plan", action="store_true", help="show what the change would do; write nothing")
+    operate.add_saving_arguments(command, "with --plan: ")
     add("--upgrade-type", metavar="TYPE",
         help="Blue-Green, RollingUpdate, or the type of another installed strategy")  # fmt: skip
     add("--request", metavar="FILE", type=Path,
@@ -65,47 +69,100 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace, out: TextIO) -> int:
     """Plan, carry out or undo the change that the arguments describe; return the exit status."""
-    _body(parsed)  # what is wrong with it is said before anything is connected
-    if not parsed.stack:
-        connection.order_packages(parsed)
+    body = _body(parsed)  # what is wrong with it is said before anything is connected
+    if parsed.stack:
+        return _on_stack(parsed, body, out)
+    connection.order_packages(parsed)
+    if parsed.out is not None:
+        saved_plan.refuse_standard_input(parsed.old, parsed.new)
+        _refuse_secrets(body)
     connection.expect_packages(parsed)
-    with signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel:
-        if parsed.stack:
-            with connection.connected_heat(parsed) as heat:
-                header = connection.stack_header(parsed)
-                target = connection.openstack_target(parsed, heat)
-                return _run(parsed, target, header, cancel, out)
-        with connection.connected_cluster(parsed) as cluster:
-            found = connection.find_instance(parsed, cluster)
-            header = connection.instance_header(parsed, cluster, found)
+    return _on_cluster(parsed, body, out)
+
+
+def apply_saved(saved: Mapping[str, Any], parsed: argparse.Namespace, out: TextIO) -> int:
+    """Carry out the change that was planned and saved; return the exit status."""
+    request = saved["request"]
+    for name in ("instance", "records"):
+        setattr(parsed, name, Path(request[name]) if request[name] else None)
+    parsed.plan = parsed.rollback = parsed.leave_failed = False
+    connection.expect_packages(parsed)
+    return _on_cluster(parsed, request["body"], out, saved)
+
+
+def _on_cluster(
+    parsed: argparse.Namespace,
+    body: Mapping[str, Any],
+    out: TextIO,
+    saved: Mapping[str, Any] | None = None,
+) -> int:
+    from container_update.operations.change_package import preview_change  # noqa: PLC0415
+
+    with (
+        signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
+        connection.connected_cluster(parsed) as cluster,
+    ):
+        found = parsed.instance_id if saved else connection.find_instance(parsed, cluster)
+        connection.instance_header(parsed, cluster, found)
+        target, server = connection.kubernetes_target(parsed, cluster), cluster.context.server
+        with _job(parsed, body, target.vim_type) as job:
             if not parsed.plan:
                 operate.ask_about_others(parsed, out, cluster, found)
-            return _run(parsed, connection.kubernetes_target(parsed, cluster), header, cancel, out)
+                check = partial(operate.checked, saved=saved, server=server)
+                return _carry_out(parsed, job, target, cancel, out, check=check)
+            with operate.planned(parsed, out):
+                plan = preview_change(job, target)
+            request = partial(_saved, parsed, body)
+            return operate.present(plan, parsed, out, request, server)
 
 
-def _run(
+def _on_stack(parsed: argparse.Namespace, body: Mapping[str, Any], out: TextIO) -> int:
+    from container_update.operations.change_package import preview_change  # noqa: PLC0415
+
+    for option in ("out", "server"):
+        if getattr(parsed, option):
+            raise UsageError(
+                f"--{option}: expected a VNF on Kubernetes, found --stack: the plan of a stack can "
+                "be neither saved nor tried"
+            )
+    connection.expect_packages(parsed)
+    with (
+        signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
+        connection.connected_heat(parsed) as heat,
+    ):
+        header = connection.stack_header(parsed)
+        target = connection.openstack_target(parsed, heat)
+        with _job(parsed, body, target.vim_type) as job:
+            if parsed.plan:
+                return output.show_plan(preview_change(job, target), header, parsed, out)
+            return _carry_out(parsed, job, target, cancel, out)
+
+
+def _carry_out(  # noqa: PLR0913
     parsed: argparse.Namespace,
+    job: ChangeJob,
     target: KubernetesTarget | OpenStackTarget,
-    header: Header,
     cancel: CancelToken,
     out: TextIO,
+    *,
+    check: Callable[[Progress], Progress] = lambda progress: progress,
 ) -> int:
+    """Carry out the change, or undo it, and show what became of it; return the exit status.
+
+    :param check: returns a progress callback that refuses another plan than a saved one.
+    """
     from container_update.operations import change_package  # noqa: PLC0415, slow to load
 
-    job = _job(parsed, target.vim_type)
-    if parsed.plan:
-        plan = change_package.preview_change(job, target)
-        return output.show_plan(plan, header, parsed, out)
     scripts = change_package.coordination_of(job, target, cancel)
     if parsed.rollback:
         return _roll_back(job, target, scripts, parsed, out)
     try:
-        with output.progress(header, parsed, out) as progress:
-            changed = change_package.run_change(job, target, cancel, progress, scripts)
+        with output.progress(output.header_of(parsed), parsed, out) as progress:
+            changed = change_package.run_change(job, target, cancel, check(progress), scripts)
     finally:
         show_scripts(scripts.reports, parsed, out)
     before = parsed.old or next((each.source for each in changed.outcome.plan.packages), "OLD")
-    way_back = advice.change_back_command(job.request.upgrade_type, before, parsed)
+    way_back = advice.change_back_command(job.request, before, parsed)
     _show(changed, way_back, parsed, out)
     if parsed.records is not None:
         _write_records(parsed.records, changed.records.applied(dict(job.instance)))
@@ -138,24 +195,55 @@ def _roll_back(
 # --- request ------------------------------------------------------------------------------------
 
 
-def _job(parsed: argparse.Namespace, vim_type: str) -> ChangeJob:
+@contextmanager
+def _job(parsed: argparse.Namespace, body: Mapping[str, Any], vim_type: str) -> Iterator[ChangeJob]:
+    """Yield the job of a request; a new package that is opened for its id stays open meanwhile."""
     from container_update.operations.change_request import ChangeRequest  # noqa: PLC0415
     from container_update.operations.strategies.strategy import ChangeJob  # noqa: PLC0415
     from container_update.package import csar  # noqa: PLC0415
 
-    body, options = _body(parsed), option_arguments.read(parsed)
-    if "vnfdId" not in body:
-        with csar.open_package(parsed.new, options=options) as package:
-            body["vnfdId"] = package.vnfd_id or "unknown"
-    return ChangeJob(
-        request=ChangeRequest.of(body, vim_type),
-        old=parsed.old,
-        new=parsed.new,
-        instance_id=parsed.instance_id,
-        options=options,
-        leave_failed=parsed.leave_failed,
-        instance=json_file(parsed.instance) if parsed.instance else {},
-    )
+    options = option_arguments.read(parsed)
+    with ExitStack() as stack:
+        opened = None
+        if "vnfdId" not in body:
+            opened = stack.enter_context(csar.open_package(parsed.new, options=options))
+            body = {**body, "vnfdId": opened.vnfd_id or "unknown"}
+        yield ChangeJob(
+            request=ChangeRequest.of(body, vim_type),
+            old=parsed.old,
+            new=parsed.new,
+            instance_id=parsed.instance_id,
+            options=options,
+            leave_failed=parsed.leave_failed,
+            instance=json_file(parsed.instance) if parsed.instance else {},
+            opened=opened,
+        )
+
+
+def _saved(parsed: argparse.Namespace, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a saved plan keeps of the request; the scripts are part of the new package."""
+    paths = {"instance": parsed.instance, "records": parsed.records}
+    return {
+        "verb": saved_plan.CHANGE,
+        "old": str(Path(parsed.old).absolute()) if parsed.old else "",
+        "new": str(Path(parsed.new).absolute()),
+        "defFiles": list(parsed.def_file),
+        "namespace": parsed.namespace,
+        "instanceId": parsed.instance_id,
+        "body": dict(body),
+        **{name: str(path.absolute()) if path else None for name, path in paths.items()},
+    }
+
+
+def _refuse_secrets(body: Mapping[str, Any]) -> None:
+    """Raise UsageError for a request that no file shall have."""
+    from container_update.operations.change_request import secrets_in  # noqa: PLC0415
+
+    if next(secrets_in(body), None) is not None:
+        raise UsageError(
+            "--out: expected a request without passwords and tokens, found one in the --request "
+            "file: a saved plan keeps the request, take them out of it"
+        )
 
 
 def _body(parsed: argparse.Namespace) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from container_update.cli import connection, operate, saved_plan
 from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import UsageError, hide
-from container_update.cli.commands import history, install
+from container_update.cli.commands import change, history, install
 from container_update.cli.terminal import output
 from container_update.model.errors import ChangeNeededError
 from container_update.model.requests import UpdateRequest
@@ -82,6 +82,8 @@ def apply(parsed: argparse.Namespace, out: TextIO) -> int:
         return operate.carry_out(parsed, out, partial(_goal, parsed))
     request = saved["request"]
     _take_over(parsed, request)
+    if request["verb"] == saved_plan.CHANGE:
+        return change.apply_saved(saved, parsed, out)
     return operate.carry_out(parsed, out, partial(_again, request, parsed), saved, finds=False)
 
 
@@ -140,7 +142,7 @@ def _take_over(parsed: argparse.Namespace, request: Mapping[str, Any]) -> None:
             raise UsageError(f"{option}: the saved plan has its own: expected none, found {given}")
         setattr(parsed, name, value)
     parsed.old, parsed.new = request.get("old", ""), request.get("new", "")
-    parsed.yes = True
+    parsed.yes, parsed.server = True, request["server"]
 
 
 def request_of(parsed: argparse.Namespace) -> UpdateRequest:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from container_update.cli.saved_plan import StalePlanError
 from container_update.cli.terminal.approval import NotApprovedError
 from container_update.model.errors import ContainerUpdateError, NextStep
+
+if TYPE_CHECKING:
+    from container_update.operations.change_request import ChangeRequest
 
 SENTENCES: Mapping[NextStep, str] = {
     NextStep.FIX_REQUEST: "Correct the package or the options, then run the command again",
@@ -70,7 +74,7 @@ def update_back_command(parsed: argparse.Namespace) -> str:
     return f"{_program(parsed)} apply {shlex.join([new, old])}{_options(parsed, _CLUSTER)}"
 
 
-def change_back_command(upgrade_type: str, old: str, parsed: argparse.Namespace) -> str:
+def change_back_command(request: ChangeRequest, old: str, parsed: argparse.Namespace) -> str:
     """Return the command that changes the package back.
 
     What its request says of the other package, its scripts for example, only the operator knows.
@@ -79,10 +83,11 @@ def change_back_command(upgrade_type: str, old: str, parsed: argparse.Namespace)
     :param parsed: the arguments of the command that changed it.
     """
     packages = shlex.join([parsed.new, old] if parsed.old else [old])
-    vdus = "".join(f" --vdu {shlex.quote(vdu)}" for vdu in parsed.vdu)
-    options = _options(parsed, _STACK if parsed.stack else _CLUSTER)
-    command = f"{_program(parsed)} change-vnfpkg {packages} --upgrade-type {upgrade_type}"
-    names = [f"--{name.replace('_', '-')}" for name in _OF_PACKAGE if getattr(parsed, name)]
+    of_options = () if getattr(parsed, "request", None) else request.vdu_params
+    vdus = "".join(f" --vdu {shlex.quote(vdu.vdu_id)}" for vdu in of_options)
+    options = _options(parsed, _STACK if getattr(parsed, "stack", None) else _CLUSTER)
+    command = f"{_program(parsed)} change-vnfpkg {packages} --upgrade-type {request.upgrade_type}"
+    names = [f"--{name.replace('_', '-')}" for name in _OF_PACKAGE if getattr(parsed, name, None)]
     more = f", with {', '.join(names)} for that package" if names else ""
     return f"{command}{vdus}{options}{more}"
 

@@ -163,15 +163,15 @@ class ObjectWriter:
         """
         if live is step.before or step.is_restored(live) or step.is_applied(live):
             return step
-        return step.with_stored(images(self.cluster.replace(step.desired(live), dry_run=True)))
+        return step.with_stored(images(self.cluster.dry_run("replace", step.desired(live)).body))
 
     def is_stored_as(self, live: Json, desired: Json) -> bool:
         """Tell whether a live Pod has the images of *desired*, or what the server makes of them."""
         wanted = images(desired)
         if images(live) == wanted:
             return True
-        answer = self.cluster.replace(with_images(live, wanted), dry_run=True)
-        return images(answer) == images(live)
+        answer = self.cluster.dry_run("replace", with_images(live, wanted))
+        return images(answer.body) == images(live)
 
     def apply(self, step: ObjectStep, live: Json | None) -> Json:
         """Replace the live object by what the step wants; see :meth:`_replace`."""

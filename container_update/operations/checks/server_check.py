@@ -1,87 +1,202 @@
-"""Sends every write of a plan to the API server as a dry run, to see what it would refuse.
+"""Asks the API server about every write of a plan, by a dry run, before the first one is sent.
 
-Admission, quotas and validation take part in a dry run, controllers do not (Kubernetes API
-concepts, "Dry-run").
+Validation, quotas and admission take part in a dry run, controllers do not (Kubernetes API
+concepts, "Dry-run"). The plan is then one of what the server would really do: what it would store
+as it is, is left alone, and what it would drop or keep is said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from container_update.cluster.retry import RetryingCluster
 from container_update.model import context_threads
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import DryRun, DryRunVerb
 from container_update.model.errors import ClusterError
 from container_update.model.objects import INSTANCE_LABEL, Json, ObjectKey
 from container_update.model.options import Options
-from container_update.model.plan import Action, Plan
-from container_update.planning.order import DEFINITION
+from container_update.model.plan import Action, Note, Plan
+from container_update.planning import needs, permissions, stored_writes
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep, object_steps
 from container_update.planning.steps.new_objects import new_object
+from container_update.planning.steps.restart import WorkloadStep
 
-_DELETIONS = frozenset({Action.DELETE, Action.RECREATE, Action.RECREATE_POD})
-"""What is created anew cannot be tried while the old one has its name."""
+_ATTEMPTS = 5
+"""How often a write is tried that conflicts with those of controllers, who write all the time."""
+_MOST_NAMES = 5
+"""How many objects a note names."""
 
 
-def check_on_server(plan: Plan, cluster: Cluster, options: Options) -> int:
-    """Send each write of a plan as a dry run.
+class RefusedWritesError(ClusterError):
+    """The API server would refuse some of a plan's writes; none was sent.
 
-    :returns: how many there were.
-    :raises ClusterError: the server refuses some; the message has all of them.
+    :param plan: to be shown beside it.
     """
-    retrying = RetryingCluster(cluster, options.retry_seconds)
-    labels = {INSTANCE_LABEL: plan.instance_id} if plan.instance_id else {}
+
+    def __init__(self, plan: Plan, message: str, first: ClusterError) -> None:
+        super().__init__(message, status=first.status, reason=first.reason)
+        self.plan = plan
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What came of asking about a step."""
+
+    step: ObjectStep
+    live: Json | None = None
+    """The object that the write was made from."""
+    tried: DryRun | None = None
+    refusal: ClusterError | None = None
+    waits_for: ObjectKey | None = None
+    """What the same plan writes first: without it the server cannot tell."""
+
+    @property
+    def is_accepted(self) -> bool:
+        return self.tried is not None
+
+
+def asked(plan: Plan, cluster: RetryingCluster, options: Options) -> Plan:
+    """Return a plan as the server would carry it out: without what it would store as it is, with
+    notes on what it would drop and on its warnings.
+
+    :raises RefusedWritesError: it would refuse some; the message has all of them.
+    :raises ClusterError: it does not answer.
+    """
     steps = [step for step in object_steps(plan) if step.action is not Action.REPLACE_PODS]
-    steps = [step for step in steps if not _needs_another(step, steps)]
-
-    def refusal(step: ObjectStep) -> ClusterError | None:
-        try:
-            _try(step, retrying, labels)
-        except ClusterError as error:
-            return error
-        return None
-
+    labels = {INSTANCE_LABEL: plan.instance_id} if plan.instance_id else {}
+    asking = _Asking(plan, steps, needs.makers(steps), cluster, labels)
     with context_threads.pool(options.workers) as pool:
-        refusals = [error for error in pool.map(refusal, steps) if error is not None]
-    if refusals:
-        texts = "; ".join(map(str, refusals))
-        first = refusals[0]
-        raise ClusterError(
-            f"the API server would refuse {len(refusals)} of {len(steps)} writes: {texts}",
-            status=first.status,
-            reason=first.reason,
-        )
-    return len(steps)
+        answers = tuple(pool.map(asking.about, steps))
+    asking.raise_refusals(answers)
+    plan = replace(plan, notes=(*plan.notes, *_notes(answers)))
+    plan = replace(plan, tried=sum(answer.is_accepted for answer in answers), writes=len(steps))
+    stored = {
+        answer.step.place: (answer.live, answer.tried.body)
+        for answer in answers
+        if answer.tried is not None and answer.tried.body
+    }
+    return stored_writes.as_stored(plan, stored)
 
 
-def _needs_another(step: ObjectStep, steps: Sequence[ObjectStep]) -> bool:
-    """Tell whether another step makes it possible: it creates the kind, or the namespace."""
-    return any(
-        other.action is Action.CREATE and _makes(other, step.key)
-        for other in steps
-        if other is not step
-    )
+@dataclass(frozen=True)
+class _Asking:
+    """The questions about one plan."""
 
+    plan: Plan
+    steps: Sequence[ObjectStep]
+    makers: Sequence[ObjectStep]
+    cluster: RetryingCluster
+    labels: Mapping[str, str]
 
-def _makes(step: ObjectStep, key: ObjectKey) -> bool:
-    if (step.key.group, step.key.kind) == ("", "Namespace"):
-        return step.key.name == key.namespace
-    if (step.key.group, step.key.kind) != DEFINITION:
-        return False
-    spec = _content(step)["spec"]
-    return (spec["group"], spec["names"]["kind"]) == (key.group, key.kind)
+    def about(self, step: ObjectStep) -> _Answer:
+        """Try the write of a step."""
+        maker = needs.maker(step, self.makers)
+        if maker is not None:
+            return _Answer(step, waits_for=maker)
+        try:
+            return self._tried(step)
+        except ClusterError as error:
+            if error.transient or error.status is None:
+                raise
+            needed = self._needed(step, error.status)
+            if needed is None and error.status == 403 and self._lacks_a_right(step):
+                return _Answer(step)
+            return _Answer(step, waits_for=needed, refusal=None if needed else error)
 
+    def _needed(self, step: ObjectStep, status: int) -> ObjectKey | None:
+        """Return what the plan writes first and the server may have missed."""
+        if status not in (403, 404):
+            return None
+        named = needs.needed_first(step, self.steps)
+        return needs.started_first(step, self.steps) if named is None and status == 404 else named
 
-def _try(step: ObjectStep, cluster: RetryingCluster, labels: dict[str, str]) -> None:
-    if step.before is None:
-        cluster.create(new_object(_content(step), step.key.namespace, labels), dry_run=True)
-    elif step.action in _DELETIONS:
-        cluster.delete(step.key, uid=step.before["metadata"]["uid"], dry_run=True)
-    else:
-        cluster.replace(step.desired(step.before), dry_run=True)
+    def _tried(self, step: ObjectStep) -> _Answer:
+        if step.before is None:
+            body = new_object(_content(step), step.key.namespace, self.labels)
+            return _Answer(step, None, self.cluster.dry_run("create", body))
+        if step.action is Action.DELETE:
+            return _Answer(step, step.before, self._but(404, "delete", step.before))
+        if step.action in (Action.RECREATE, Action.RECREATE_POD):
+            self._but(404, "delete", step.before)
+            body = self._again(step, step.before)  # that its name is taken is found last of all
+            return _Answer(step, step.before, self._but(409, "create", body))
+        return self._replace(step, step.before)
+
+    def _again(self, step: ObjectStep, before: Json) -> Json:
+        if isinstance(step, WorkloadStep):
+            return step.new_pod(self.labels)
+        return new_object(step.desired(before), step.key.namespace, {})
+
+    def _but(self, status: int, verb: DryRunVerb, body: Json) -> DryRun:
+        """Try a write; a refusal with this status is none."""
+        try:
+            return self.cluster.dry_run(verb, body)
+        except ClusterError as error:
+            if error.status != status:
+                raise
+            return DryRun({})
+
+    def _replace(self, step: ObjectStep, live: Json) -> _Answer:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return _Answer(step, live, self.cluster.dry_run("replace", step.desired(live)))
+            except ClusterError as error:
+                now = self.cluster.get(step.key) if error.status == 409 else None
+                if now is None or attempt == _ATTEMPTS:
+                    raise
+                live = now
+        raise AssertionError("the last attempt returns or raises")
+
+    def _lacks_a_right(self, step: ObjectStep) -> bool:
+        """Tell whether the account may not do it: then the operation itself says so."""
+        return bool(self.cluster.refused(permissions.of_step(step)))
+
+    def raise_refusals(self, answers: Sequence[_Answer]) -> None:
+        """Raise RefusedWritesError where the server would refuse a write."""
+        sources = {manifest.key: manifest.source for manifest in self.plan.manifests}
+        refusals = [(each.step.key, each.refusal) for each in answers if each.refusal is not None]
+        if refusals:
+            texts = (
+                f"{error} ({sources[key]})" if key in sources else str(error)
+                for key, error in refusals
+            )
+            raise RefusedWritesError(
+                self.plan,
+                f"the API server would refuse {len(refusals)} of {len(answers)} writes: "
+                f"{'; '.join(texts)}: nothing was written",
+                refusals[0][1],
+            )
 
 
 def _content(step: ObjectStep) -> Json:
     content = step.content if isinstance(step, ConfigStep | ManifestStep) else None
     assert content is not None, "what is created has its manifest"
     return content
+
+
+def _notes(answers: Iterable[_Answer]) -> Iterator[Note]:
+    """Yield what could not be tried, and what the server warns of, each once."""
+    waiting: dict[ObjectKey, list[ObjectKey]] = {}
+    warned: dict[str, list[ObjectKey]] = {}
+    for answer in answers:
+        key = answer.step.key
+        if answer.waits_for is not None:
+            waiting.setdefault(answer.waits_for, []).append(key)
+        elif answer.tried is None:
+            yield Note(key, "cannot be tried on the API server: this account may not write it")
+        else:
+            for warning in answer.tried.warnings:
+                warned.setdefault(warning, []).append(key)
+    for key, others in waiting.items():
+        text = "what needs it cannot be tried on the API server before it is written"
+        yield Note(key, f"{text}: {_names(others)}")
+    for warning, (first, *others) in warned.items():
+        also = f" (also for {_names(others)})" if others else ""
+        yield Note(first, f"the API server warns: {warning}{also}")
+
+
+def _names(keys: Iterable[ObjectKey]) -> str:
+    names = [str(key) for key in dict.fromkeys(keys)]
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

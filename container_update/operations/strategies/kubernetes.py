@@ -91,6 +91,7 @@ class KubernetesStrategy(Strategy):
     ) -> None:
         super().__init__(job, target, cancel, progress)
         self._observed: Observed | None = None
+        self._planner: ChangePlanner | None = None
         self._plan: Plan | None = None
         self._run: JournalledRun | None = None
         self._facts = _Facts()
@@ -135,18 +136,21 @@ class KubernetesStrategy(Strategy):
             stored,
             restart_for=self.job.options.restart_for,
         )
+        self._planner = planner
         self._plan = plan = replace(planner.plan(), packages=packages.identities)
         observed.informer.include(step.key for step in object_steps(plan))  # some get other names
-        if not plan.is_empty:
-            names = self.successors(planner)
-            self._facts = _Facts(
-                targets=tuple(self._vdus(plan, planner, names)),
-                names=names,
-                network=self.connection_points(planner),
-                storage=_claims(plan, names),
-                pods={vnfc.pod_name: vnfc.incarnation for vnfc in self._vnfcs(plan)},
-            )
         return plan
+
+    def _facts_of(self, plan: Plan) -> _Facts:
+        assert self._planner is not None, "it made the plan"
+        names = self.successors(self._planner)
+        return _Facts(
+            targets=tuple(self._vdus(plan, self._planner, names)),
+            names=names,
+            network=self.connection_points(self._planner),
+            storage=_claims(plan, names),
+            pods={vnfc.pod_name: vnfc.incarnation for vnfc in self._vnfcs(plan)},
+        )
 
     def successors(self, planner: ChangePlanner) -> dict[str, str]:  # noqa: ARG002
         """Return old to new name of a VDU's workload, where another one replaces it."""
@@ -228,9 +232,10 @@ class KubernetesStrategy(Strategy):
         kind = self.job.request.upgrade_type
         return f"{kind} {digest_of(self.packages.new.values())}"
 
-    def context(self) -> Json:
-        """Return what a resume needs beside the steps."""
+    def context(self, plan: Plan) -> Json:
+        """Return what a resume needs beside the steps of the plan that begins."""
         job, target = self.job, self.target
+        self._facts = self._facts_of(plan)
         return {
             "request": dict(job.request.body),
             "old": job.old,
@@ -358,6 +363,8 @@ class Change(Goal):
     :param carry_out: runs the strategy's phases, and the coordination scripts between them.
     """
 
+    asks_server = True
+
     def __init__(self, strategy: KubernetesStrategy, carry_out: CarryOut) -> None:
         job, target = strategy.job, strategy.target
         self.kind = job.request.upgrade_type
@@ -386,9 +393,9 @@ class Change(Goal):
         """See Goal."""
         return self._strategy.noted(self._strategy.planned(observed))
 
-    def context(self) -> Json:
+    def context(self, plan: Plan) -> Json:
         """See Goal."""
-        return self._strategy.context()
+        return self._strategy.context(plan)
 
     def carry_out(self, run: JournalledRun, *, resumed: bool = False) -> tuple[StepResult, ...]:
         """See Goal."""

@@ -21,6 +21,7 @@ from container_update.model.reporter import reporter
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.records.vnf_records import Records
 from container_update.operations.strategies import upgrade_types
+from container_update.package.csar import Csar
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class ChangeJob:
     """The VnfInstance as the VNFM has it, for the scripts; may be empty."""
     occurrence: Occurrence | None = None
     """For the scripts; None: no VNFM shows this change."""
+    opened: Csar | None = field(default=None, repr=False, compare=False)
+    """The new package, where the caller has opened it already, and closes it."""
 
 
 class Target(Protocol):

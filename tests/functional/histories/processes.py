@@ -271,9 +271,12 @@ class Line:
     def create(self, body: Any) -> Any:
         return self._write(lambda: self.cluster.create(body))
 
-    def replace(self, body: Any, *, dry_run: bool = False) -> Any:
-        counts = not dry_run and body["kind"] != "Lease"
-        return self._write(lambda: self.cluster.replace(body, dry_run=dry_run), counts=counts)
+    def replace(self, body: Any) -> Any:
+        counts = body["kind"] != "Lease"
+        return self._write(lambda: self.cluster.replace(body), counts=counts)
+
+    def dry_run(self, verb: Any, body: Any) -> Any:
+        return self._write(lambda: self.cluster.dry_run(verb, body), counts=False)
 
     def delete(self, *arguments: Any, **more: Any) -> None:
         self._write(lambda: self.cluster.delete(*arguments, **more))

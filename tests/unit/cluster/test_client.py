@@ -246,8 +246,16 @@ def test_a_dry_run_is_asked_for_in_the_query() -> None:
     cluster, pool = cluster_of(Answer(200, {}), Answer(200, {}))
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns"}}
     cluster.replace(body)
-    cluster.replace(body, dry_run=True)
-    assert [urlsplit(url).query for _, url, _, _ in pool.sent] == ["", "dryRun=All"]
+    cluster.dry_run("replace", body)
+    strict = "dryRun=All&fieldValidation=Strict"
+    assert [urlsplit(url).query for _, url, _, _ in pool.sent] == ["", strict]
+
+
+def test_the_warnings_of_a_dry_run_are_returned() -> None:
+    header = '299 - "unknown field \\"spec.a\\"", 299 k "b, \\\\c"'
+    cluster, _ = cluster_of(Answer(200, {}, {"Warning": header}))
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns"}}
+    assert cluster.dry_run("create", body).warnings == ('unknown field "spec.a"', "b, \\c")
 
 
 def test_a_message_about_a_secret_never_repeats_its_value() -> None:

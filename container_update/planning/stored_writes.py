@@ -1,0 +1,116 @@
+"""A plan as the API server would store it, from what it answers to dry runs. Pure.
+
+A server drops fields that it does not support, keeps what cannot be taken away, and spells a
+quantity in one way. So not all that differs between two manifests changes an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from container_update.model.objects import Json, Manifest, ObjectKey, Source
+from container_update.model.plan import Action, FieldChange, Note, Plan, Step
+from container_update.planning.comparison import diff
+from container_update.planning.steps import ManifestStep
+from container_update.planning.steps.metadata import DIGEST_ANNOTATION
+from container_update.workloads import pod_template
+
+Stored = Mapping[tuple[ObjectKey, Action], tuple[Json | None, Json]]
+"""For a step, by its place: the object as it is, None where there is none, and as it would be."""
+
+_ZERO_VALUES = frozenset({"0", '""', "false", "null"})
+"""What a server leaves out: it means the same as no value."""
+
+
+def as_stored(plan: Plan, stored: Stored) -> Plan:
+    """Return the plan without the steps that would change nothing, and with notes on what the
+    packages say and the server does not store."""
+    sources = {manifest.key: manifest.source for manifest in plan.manifests}
+    steps: list[Step] = []
+    notes: list[Note] = []
+    unchanged: list[ObjectKey] = []
+    for step in plan.steps:
+        if not isinstance(step, ManifestStep) or step.place not in stored or step.content is None:
+            steps.append(step)
+            continue
+        live, then = stored[step.place]
+        notes += _dropped(step.key, step.content, then, sources.get(step.key))
+        if live is None:
+            steps.append(step)
+            continue
+        void = list(_without_effect(step, live, then))
+        notes += (_kept(step.key, change) for change in void)
+        if _content(live) != _content(then):
+            steps.append(_effective(step, void, live, then))
+            continue
+        unchanged.append(step.key)
+        if not void:
+            notes.append(Note(step.key, "the API server stores the new manifest as it was"))
+    return replace(
+        plan,
+        steps=tuple(steps),
+        notes=(*plan.notes, *notes),
+        unchanged=(*plan.unchanged, *unchanged),
+    )
+
+
+def _effective(step: ManifestStep, void: list[FieldChange], live: Json, then: Json) -> Step:
+    """Return the step without the reasons that are none; it replaces no pods where their template
+    stays."""
+    reasons = tuple(reason for reason in step.reasons if reason.cause not in void)
+    rolls = step.action in (Action.ROLL, Action.EVICT)
+    if rolls and pod_template.pod_template(live) == pod_template.pod_template(then):
+        step = replace(step, action=Action.REPLACE)
+    return replace(step, reasons=reasons)
+
+
+def _without_effect(step: ManifestStep, live: Json, then: Json) -> Iterator[FieldChange]:
+    """Yield the differences between the packages that would change nothing in the object."""
+    changed = [change.path for change in _changes(step.key, _content(live), _content(then))]
+    for reason in step.reasons:
+        cause = reason.cause
+        if isinstance(cause, FieldChange) and not any(
+            _is_within(path, cause.path) or _is_within(cause.path, path) for path in changed
+        ):
+            yield cause
+
+
+def _is_within(path: str, other: str) -> bool:
+    return path == other or path.startswith((f"{other}.", f"{other}["))
+
+
+def _kept(key: ObjectKey, change: FieldChange) -> Note:
+    how = "keeps it" if change.new is None else "stores it as it was"
+    text = f"{change.path} differs ({change.place}), but the API server {how}: changes nothing"
+    return Note(key, text)
+
+
+def _dropped(key: ObjectKey, said: Json, then: Json, source: Source | None) -> Iterator[Note]:
+    """Yield the fields of a manifest that the server would not store."""
+    for change in _changes(key, _content(said), _content(then), source):
+        if change.new is None and change.old not in _ZERO_VALUES:
+            yield Note(key, f"{change.path} ({change.place}): the API server does not store it")
+
+
+_NOWHERE = Source("", 0)
+
+
+def _changes(
+    key: ObjectKey, old: Json, new: Json, source: Source | None = None
+) -> tuple[FieldChange, ...]:
+    at = source or _NOWHERE
+    return diff.field_changes(Manifest(key, old, at), Manifest(key, new, at))
+
+
+def _content(body: Json) -> Json:
+    """Return what a manifest decides on: all but the status and what the server notes."""
+    content = {name: value for name, value in body.items() if name not in _NOT_CONTENT}
+    metadata = body["metadata"]
+    annotations = dict(metadata.get("annotations") or {})
+    annotations.pop(DIGEST_ANNOTATION, None)
+    own = {"labels": metadata.get("labels"), "annotations": annotations or None}
+    return {**content, "metadata": {name: value for name, value in own.items() if value}}
+
+
+_NOT_CONTENT = frozenset({"apiVersion", "kind", "metadata", "status"})

@@ -1,0 +1,424 @@
+"""An installation and a change of the package ask the API server about every write first.
+
+What it refuses, drops, keeps or stores as it was is said before anything is written.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from container_update.cli.main import main
+from container_update.cluster.client import KubernetesCluster, connect
+from container_update.emulator.http_server import RequestRecord
+from container_update.emulator.kubernetes import ApiError, EmbeddedCluster
+from container_update.model.errors import ClusterError, PlanError
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.plan import Action, Plan
+from container_update.operations.change_package import change_package, plan_change
+from container_update.operations.install import install
+from container_update.planning.steps import object_steps
+from tests.functional.cnf import IMAGES, Cnf
+from tests.functional.conftest import OPTIONS, REAL
+from tests.functional.manifests import config_map, workload
+from tests.functional.upgrade_types import BLUE_GREEN, ROLLING, UPGRADE_TYPES
+
+pytestmark = pytest.mark.skipif(bool(REAL), reason="requests are the embedded cluster's")
+
+WEB = workload("Deployment", "web")
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def admin_kubeconfig(embedded: EmbeddedCluster, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(embedded.write_kubeconfig(tmp_path_factory.mktemp("asked") / "kubeconfig"))
+
+
+@pytest.fixture(scope="module")
+def admin(admin_kubeconfig: str) -> Iterator[KubernetesCluster]:
+    with connect(admin_kubeconfig, options=OPTIONS) as connected:
+        yield connected
+
+
+def manifest(kind: str, name: str, fields: str = "", version: str = "v1") -> str:
+    return f"apiVersion: {version}\nkind: {kind}\nmetadata: {{name: {name}}}\n{fields}\n"
+
+
+def service(fields: str = "") -> str:
+    spec = f"spec: {{selector: {{app: web}}, ports: [{{port: 80}}]{fields}}}"
+    return manifest("Service", "s", spec)
+
+
+def binding(role: str) -> str:
+    group = "rbac.authorization.k8s.io"
+    to = f"roleRef: {{apiGroup: {group}, kind: Role, name: {role}}}"
+    return manifest("RoleBinding", "b", to, f"{group}/v1")
+
+
+def claiming(size: str) -> str:
+    spec = (
+        "volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], "
+        f"resources: {{requests: {{storage: {size}}}}}}}}}]"
+    )
+    return workload("StatefulSet", "db", spec=spec, replicas=0)
+
+
+def requesting(cpu: str, image: str = IMAGES[0]) -> str:
+    return workload(
+        "Deployment", "web", image=image, container=f"resources: {{requests: {{cpu: {cpu!r}}}}}"
+    )
+
+
+class Changing:
+    """A change of the package of a CNF that has the old manifests."""
+
+    def __init__(self, cnf: Cnf, old: dict[str, str], new: dict[str, str]) -> None:
+        cnf.instantiate(**old)
+        self.cnf = cnf
+        self.new = cnf.package({f"{name}.yaml": text for name, text in new.items()})
+
+    def arguments(self, upgrade_type: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        body = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": upgrade_type}}
+        packages = {"old": self.cnf.old, "new": self.new}
+        return (body, self.cnf.admin, self.cnf.options), {**packages, **self.cnf.where}
+
+    def plan(self, upgrade_type: str = ROLLING) -> Plan:
+        given, named = self.arguments(upgrade_type)
+        return plan_change(*given, **named)
+
+    def run(self, upgrade_type: str = ROLLING) -> Any:
+        given, named = self.arguments(upgrade_type)
+        return change_package(*given, **named)
+
+
+@pytest.fixture
+def changing(cnf: Cnf) -> Callable[..., Changing]:
+    """Have a CNF with the old manifests, to be changed to the new ones."""
+    return lambda old, new: Changing(cnf, old, new)
+
+
+def sent(embedded: EmbeddedCluster, cnf: Cnf) -> list[RequestRecord]:
+    """Return the writes of the CNF's own objects, without those of lease, journal and history."""
+    kept = ("/secrets", "/leases", "/events", "reviews")
+    return [
+        each
+        for each in embedded.requests
+        if each.method in ("POST", "PUT", "DELETE")
+        and f"/namespaces/{cnf.namespace}" in each.path
+        and not any(part in each.path for part in kept)
+    ]
+
+
+def is_dry(request: RequestRecord) -> bool:
+    return "dryRun=All" in request.query
+
+
+def notes(plan: Plan) -> str:
+    return "\n".join(map(str, plan.notes))
+
+
+def actions(plan: Plan) -> dict[str, Action]:
+    return {step.key.name: step.action for step in plan.steps}
+
+
+# --- refused ------------------------------------------------------------------------------------
+
+TYPO = workload("Deployment", "web", spec="minReadySecond: 5")
+
+NUMBER = workload("Deployment", "web", container="env: [{name: E, value: 1}]")
+REFUSED = {
+    "a field that does not exist": ({"web": WEB}, TYPO, 'unknown field "spec.minReadySecond"'),
+    "a value of another type": ({"web": WEB}, NUMBER, "cannot unmarshal number"),
+    "claims of a StatefulSet": ({"web": claiming("1Gi")}, claiming("2Gi"), "are forbidden"),
+    "the role of a binding": ({"web": binding("r")}, binding("q"), "cannot change roleRef"),
+    "an address": ({"web": service()}, service(", clusterIP: None"), "may not change once set"),
+}
+
+
+@pytest.mark.parametrize("upgrade_type", UPGRADE_TYPES)
+@pytest.mark.parametrize(("old", "new", "words"), REFUSED.values(), ids=REFUSED)
+def test_what_the_server_would_refuse_stops_a_change_before_its_first_write(
+    changing: Any,
+    embedded: EmbeddedCluster,
+    old: dict[str, str],
+    new: str,
+    words: str,
+    upgrade_type: str,
+) -> None:
+    both = {"a": config_map("a", key="old")}
+    change = changing({**both, **old}, {"a": config_map("a", key="new"), "web": new})
+    embedded.clear_requests()
+    for act in (change.plan, change.run):
+        with pytest.raises(ClusterError, match=re.escape(words)) as raised:
+            act(upgrade_type)
+        assert "would refuse 1 of" in str(raised.value)
+        assert "web.yaml:1" in str(raised.value)
+    writes = sent(embedded, change.cnf)
+    assert writes
+    assert all(map(is_dry, writes))
+    assert change.cnf.get("ConfigMap", "a")["data"] == {"key": "old"}
+
+
+def test_what_the_server_would_refuse_stops_an_installation_before_its_first_write(
+    cnf: Cnf, embedded: EmbeddedCluster
+) -> None:
+    files = {
+        "a.yaml": config_map("a", key="1"),
+        "w.yaml": TYPO,
+        "n.yaml": NUMBER.replace("web", "n"),
+    }
+    package = cnf.package(files)
+    embedded.clear_requests()
+    with pytest.raises(ClusterError, match=r"would refuse 2 of 3 writes: .*w\.yaml:1") as raised:
+        install(package, cnf.admin, options=cnf.options, **cnf.where)
+    assert "n.yaml:1" in str(raised.value)
+    assert all(map(is_dry, sent(embedded, cnf)))
+
+
+def test_a_service_that_has_no_address_is_not_said_to_get_one(changing: Any) -> None:
+    change = changing({"s": service(", clusterIP: None")}, {"s": service()})
+    for upgrade_type in UPGRADE_TYPES:
+        with pytest.raises(PlanError, match=r"Service .*/s \(.*s\.yaml:1\): .*headless"):
+            change.plan(upgrade_type)
+
+
+def test_what_admission_refuses_is_named_with_its_words(
+    changing: Any, embedded: EmbeddedCluster
+) -> None:
+    change = changing({"web": WEB}, {"web": workload("Deployment", "web", image=IMAGES[1])})
+
+    def refuse(kind: Any, body: Json) -> None:
+        if kind.kind == "Deployment":
+            raise ApiError(403, "Forbidden", "no image of this kind today", {})
+
+    embedded.call(lambda registry: registry.webhooks.append(refuse))
+    try:
+        with pytest.raises(ClusterError, match="no image of this kind today"):
+            change.run()
+    finally:
+        embedded.call(lambda registry: registry.webhooks.remove(refuse))
+    assert change.run().results
+
+
+# --- dropped, kept, stored as it was --------------------------------------------------------------
+
+AS_IT_WAS = {
+    "a quantity": (requesting("1000m"), requesting("1")),
+    "a default": (
+        workload("Deployment", "web"),
+        workload("Deployment", "web", container="imagePullPolicy: IfNotPresent"),
+    ),
+    "a default that goes": (
+        workload("Deployment", "web", container="imagePullPolicy: IfNotPresent"),
+        workload("Deployment", "web"),
+    ),
+    "a protocol": (
+        workload("Deployment", "web", container="ports: [{containerPort: 80}]"),
+        workload("Deployment", "web", container="ports: [{containerPort: 80, protocol: TCP}]"),
+    ),
+    "memory of an OnDelete": (
+        workload("StatefulSet", "web", container="resources: {limits: {memory: 1024Mi}}"),
+        workload("StatefulSet", "web", container="resources: {limits: {memory: 1Gi}}"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), AS_IT_WAS.values(), ids=AS_IT_WAS)
+def test_what_the_server_stores_as_it_was_restarts_nothing(
+    changing: Any, old: str, new: str
+) -> None:
+    change = changing({"web": old}, {"web": new})
+    plan = change.plan()
+    assert plan.is_empty
+    assert re.search(
+        r"differs \(Files/web\.yaml:\d+.*\), but the API server .*: changes", notes(plan)
+    )
+    assert [key.name for key in plan.unchanged] == ["web"]
+    assert not change.run().results
+
+
+def test_a_change_that_the_server_does_not_see_is_no_reason_of_a_restart(changing: Any) -> None:
+    new = requesting("1", IMAGES[1])
+    plan = changing({"web": requesting("1000m")}, {"web": new}).plan()
+    (step,) = plan.steps
+    assert step.action is Action.ROLL
+    assert [str(reason) for reason in step.reasons] == [
+        f"container main: image {IMAGES[0]} -> {IMAGES[1]}"
+    ]
+    assert "requests.cpu" in notes(plan)
+
+
+def test_a_workload_whose_template_stays_is_replaced_and_restarts_no_pod(changing: Any) -> None:
+    change = changing(
+        {"web": WEB}, {"web": workload("Deployment", "web", spec="minReadySeconds: 1")}
+    )
+    assert actions(change.plan()) == {"web": Action.REPLACE}
+    before = change.cnf.pods("Deployment", "web")
+    change.run()
+    assert change.cnf.get("Deployment", "web")["spec"]["minReadySeconds"] == 1
+    assert change.cnf.pods("Deployment", "web") == before
+
+
+def test_a_field_that_the_server_drops_is_said(changing: Any, embedded: EmbeddedCluster) -> None:
+    new = workload("Deployment", "web", container="workingDir: /here", image=IMAGES[1])
+    change = changing({"web": WEB}, {"web": new})
+
+    def drop(kind: Any, body: Json) -> None:
+        if kind.kind == "Deployment":
+            body["spec"]["template"]["spec"]["containers"][0].pop("workingDir", None)
+
+    embedded.call(lambda registry: registry.webhooks.append(drop))
+    try:
+        assert re.search(r"workingDir .*does not store it", notes(change.plan()))
+    finally:
+        embedded.call(lambda registry: registry.webhooks.remove(drop))
+
+
+# --- what cannot be tried -------------------------------------------------------------------------
+
+GROUP = "lab.example.org"
+DEFINITION = f"""\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: fws.{GROUP}}}
+spec:
+  group: {GROUP}
+  scope: Namespaced
+  names: {{plural: fws, singular: fw, kind: Fw}}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}
+"""
+
+
+def test_an_object_whose_kind_comes_with_it_is_said_not_to_be_tried(
+    cnf: Cnf, embedded: EmbeddedCluster
+) -> None:
+    files = {"c.yaml": DEFINITION, "f.yaml": manifest("Fw", "f", version=f"{GROUP}/v1")}
+    plans: list[Plan] = []
+
+    def keep(event: object) -> None:
+        plans.extend([event] if isinstance(event, Plan) else [])
+
+    try:
+        install(cnf.package(files), cnf.admin, options=cnf.options, progress=keep, **cnf.where)
+    finally:
+        cnf.admin.delete(ObjectKey(*DEFINITION_KEY, "", f"fws.{GROUP}"))
+    (plan,) = plans
+    assert re.search(rf"fws\.{GROUP}: .*cannot be tried .*Fw .*/f", notes(plan))
+    assert (plan.writes, plan.tried) == (2, 1)
+
+
+DEFINITION_KEY = ("apiextensions.k8s.io", "CustomResourceDefinition")
+
+
+def test_a_pod_whose_account_comes_with_it_is_said_not_to_be_tried(cnf: Cnf) -> None:
+    pod = workload("Pod", "p", pod="serviceAccountName: mine")
+    files = {"p.yaml": pod, "s.yaml": manifest("ServiceAccount", "mine")}
+    outcome = install(cnf.package(files), cnf.admin, options=cnf.options, **cnf.where)
+    assert re.search(r"ServiceAccount .*/mine: .*cannot be tried .*Pod .*/p", notes(outcome.plan))
+
+
+def test_a_kind_that_an_operator_of_an_earlier_wave_may_bring_is_said_not_to_be_tried(
+    cnf: Cnf, admin_kubeconfig: str
+) -> None:
+    wave = "annotations: {container-update/order: '1'}"
+    operator, of_it = workload("Deployment", "o"), manifest("Fw", "f", version="e.io/v1")
+    files = {"o.yaml": operator, "f.yaml": of_it}
+    place = ("--kubeconfig", admin_kubeconfig, "-n", cnf.namespace, "--plan")
+    assert main(["install", cnf.package(files), *place], io.StringIO()) == 6
+    files["f.yaml"] = of_it.replace("name: f", f"name: f, {wave}")
+    out = io.StringIO()
+    assert main(["install", cnf.package(files), *place], out) == 3
+    assert re.search(r"Deployment .*/o: .*cannot be tried .*Fw .*/f", out.getvalue())
+
+
+def test_a_quota_that_is_raised_does_not_refuse_what_comes_after_it(changing: Any) -> None:
+    def quota(number: int) -> str:
+        return manifest("ResourceQuota", "q", f"spec: {{hard: {{services: {number!r}}}}}")
+
+    change = changing({"q": quota(0)}, {"q": quota(5), "s": service()})
+    assert re.search(r"ResourceQuota .*/q: .*cannot be tried .*Service .*/s", notes(change.plan()))
+    assert len(change.run().results) == 2
+
+
+def test_an_account_that_may_not_write_still_gets_a_plan(cnf: Cnf, changing: Any) -> None:
+    """What it lacks is said where the change is carried out, before its first write."""
+    change = changing({"web": WEB}, {"web": WEB, "more": workload("Deployment", "more")})
+    given, named = change.arguments(ROLLING)
+    plan = plan_change(given[0], cnf.cluster, cnf.options, **named)
+    assert "may not write it" in notes(plan)
+    with pytest.raises(ClusterError, match=r"may not .*create Deployment"):
+        change_package(given[0], cnf.cluster, cnf.options, **named)
+
+
+# --- the requests ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("upgrade_type", UPGRADE_TYPES)
+def test_every_write_is_tried_once_before_the_first_one(
+    changing: Any, embedded: EmbeddedCluster, upgrade_type: str
+) -> None:
+    old = {"a": config_map("a", key="old"), "web": WEB, "s": service()}
+    new = {
+        "a": config_map("a", key="new"),
+        "web": workload("Deployment", "web", image=IMAGES[1]),
+        "s": service(", sessionAffinity: ClientIP"),
+    }
+    change = changing(old, new)
+    embedded.clear_requests()
+    outcome = change.run(upgrade_type)
+    tried = [is_dry(each) for each in sent(embedded, change.cnf)]
+    number = len(object_steps(outcome.plan))
+    assert tried.index(False) == number == outcome.plan.tried
+    assert sum(tried) == number
+    queries = {each.query for each in sent(embedded, change.cnf) if each.method in ("POST", "PUT")}
+    assert {q for q in queries if "dryRun" in q} == {"dryRun=All&fieldValidation=Strict"}
+
+
+def test_a_controller_that_writes_meanwhile_is_no_refusal(
+    changing: Any, embedded: EmbeddedCluster
+) -> None:
+    change = changing({"web": WEB}, {"web": workload("Deployment", "web", image=IMAGES[1])})
+    key = change.cnf.key("Deployment", "web")
+    written: list[Json] = []
+
+    class Busy:
+        """A cluster in which a controller writes right before the first write is tried."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(change.cnf.admin, name)
+
+        def dry_run(self, verb: Any, body: Json) -> Any:
+            if not written:
+                live: Any = change.cnf.admin.get(key)
+                live["metadata"]["annotations"]["written-by"] = "a controller"
+                written.append(change.cnf.admin.replace(live))
+            return change.cnf.admin.dry_run(verb, body)
+
+    given, named = change.arguments(ROLLING)
+    busy: Any = Busy()
+    plan = plan_change(given[0], busy, given[2], **named)
+    assert written
+    assert actions(plan) == {"web": Action.ROLL}
+
+
+def test_warnings_of_the_server_are_in_the_plan_once(changing: Any) -> None:
+    twice = "env: [{name: A, value: '1'}, {name: A, value: '2'}]"
+    new = {name: workload("Deployment", name, container=twice) for name in ("web", "more")}
+    plan = changing({"web": WEB}, new).plan(BLUE_GREEN)
+    (note,) = [str(each) for each in plan.notes if "warns" in str(each)]
+    path = "spec.template.spec.containers[0].env[1]"
+    assert f'the API server warns: {path}: hides previous definition of "A"' in note
+    assert "(also for Deployment " in note
