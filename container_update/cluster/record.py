@@ -104,7 +104,10 @@ def encode(record: Record, namespace: str) -> dict[str, bytes]:
     namespace is to learn nothing of another one's. All the rest is in those of *namespace*.
     """
     created = {s.key.name for s in record.steps if _creates_namespace(s)}
-    steps, elsewhere = separated(record.steps, {namespace, *created})
+    own = {namespace, *created}
+    steps, elsewhere = separated(
+        record.steps, lambda key: key.kind == "Secret" and key.namespace not in own
+    )
     payload = {
         "defFiles": list(record.def_files),
         "steps": steps,

@@ -123,9 +123,10 @@ class Goal(ABC):
         return None
 
     @property
-    def relies_on_record(self) -> bool:
-        """Its plan is made from what the history in the cluster says."""
-        return False
+    def recorded_in(self) -> Iterable[str] | None:
+        """The namespaces in which the history has Secrets that its plan is made from; None: it is
+        made from packages alone."""
+        return None
 
     def recorded(self, plan: Plan) -> bytes:
         """Return what the instance runs from once the plan is carried out; empty: not known."""

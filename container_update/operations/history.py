@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from container_update.cluster.history.revision import UPDATES, Result, Revision
@@ -138,9 +138,9 @@ class GoBack(Goal):
         return f"{UNDO} {self._first.operation}" if self._first else UNDO
 
     @property
-    def relies_on_record(self) -> bool:
+    def recorded_in(self) -> Iterable[str]:
         """See Goal."""
-        return True
+        return {self.namespace, *(name for each in self._undone for name in each.namespaces)}
 
     def scope(self) -> Scope:
         """See Goal."""

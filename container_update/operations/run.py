@@ -133,8 +133,8 @@ def _observed(goal: Goal, cluster: RetryingCluster, options: Options) -> Iterato
 def _planned(goal: Goal, observed: Observed, instance: Operation) -> Plan:
     with _wrong_requests_first(goal):
         plan = goal.plan(observed)
-    if goal.relies_on_record:
-        instance.refuse_foreign(plan, goal.described())
+    if goal.recorded_in is not None:
+        instance.refuse_foreign(plan, goal.described(), goal.recorded_in)
     if goal.asks_server:
         plan = asked(plan, observed.cluster, instance.options)
     return with_change_causes(replace(plan, kind=goal.kind)) if goal.kind else plan

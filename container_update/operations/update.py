@@ -147,9 +147,9 @@ class Update(Goal):
         return [new.key for new in (*(new for _, new in matched.pairs), *matched.added) if new]
 
     @property
-    def relies_on_record(self) -> bool:
+    def recorded_in(self) -> Iterable[str] | None:
         """See Goal."""
-        return self._record is not None
+        return None if self._record is None else [self.namespace]
 
     def digest(self) -> str:
         """See Goal: a digest of the manifests in force afterwards."""

@@ -15,7 +15,6 @@ import pytest
 
 from container_update.cli.reports.history_report import diff_of_revision
 from container_update.cli.reports.lines import text_of
-from container_update.cluster.client import connect
 from container_update.cluster.execution.journalled_run import JournalledRun
 from container_update.cluster.history import store
 from container_update.cluster.history.revision import Result
@@ -265,23 +264,20 @@ def elsewhere(cnf: Cnf) -> Iterator[str]:
     cnf.admin.delete(ObjectKey("", "Namespace", "", name))
 
 
-@pytest.fixture
-def signing(cnf: Cnf, admin_kubeconfig: str) -> Iterator[Cnf]:
-    """The CNF, updated by an administrator whose host has a key."""
-    options = replace(cnf.options, journal_key="a key of this host")
-    with connect(admin_kubeconfig, options=options) as connected:
-        yield replace(cnf, cluster=connected)
-
-
-def test_a_secret_of_another_namespace_goes_back_and_what_it_held_is_kept_there(
-    signing: Cnf, elsewhere: str
+def test_an_update_of_another_namespace_is_undone_and_what_was_there_is_kept_there(
+    cnf: Cnf, elsewhere: str
 ) -> None:
-    """Without a key a history is believed only about the VNF's own namespace."""
-    cnf = signing
+    """What is kept there says that who wrote the history may write there."""
+    cnf.cluster = cnf.admin
 
     def files(password: str) -> dict[str, str]:
-        body = secret(password=password).replace("name: sec", f"name: sec, namespace: {elsewhere}")
-        return {**OLD, "sec": body}
+        there = {
+            "sec": secret(password=password),
+            "there": config_map("there", setting=password),
+        }
+        for name, text in there.items():
+            there[name] = text.replace("name: ", f"namespace: {elsewhere}, name: ", 1)
+        return {**OLD, **there}
 
     cnf.instantiate(**files("previous"))
     cnf.update(files("replacement"))
@@ -293,6 +289,9 @@ def test_a_secret_of_another_namespace_goes_back_and_what_it_held_is_kept_there(
     live = cnf.admin.get(key)
     assert live is not None
     assert base64.b64decode(live["data"]["password"]) == b"previous"
+    live = cnf.admin.get(ObjectKey("", "ConfigMap", elsewhere, "there"))
+    assert live is not None
+    assert live["data"] == {"setting": "previous"}
     History(cnf.cluster, cnf.namespace, INSTANCE).clear()
     left = cnf.admin.list(Collection("", "Secret", elsewhere)).items
     assert [each for each in left if each["type"].startswith("container-update/")] == []

@@ -137,7 +137,7 @@ def test_a_list_of_files_that_is_none_is_named_and_rolled_back(
     request = {"metadata": {"configmap_secret_paths": paths}}
     operation = client.do("PATCH", path, request, "FAILED_TEMP")
     assert "configmap_secret_paths" in operation["error"]["detail"]
-    assert "expected a" in operation["error"]["detail"]
+    assert "expected " in operation["error"]["detail"]
     assert "defect" not in operation["error"]["detail"]
     client.do("POST", f"{operation['_links']['self']['href']}/rollback", state="ROLLED_BACK")
 

@@ -296,12 +296,14 @@ class Operation:
             believe=believe,
         )
 
-    def refuse_foreign(self, plan: Plan, described: Iterable[ObjectKey] | None) -> None:
+    def refuse_foreign(
+        self, plan: Plan, described: Iterable[ObjectKey] | None, recorded_in: Iterable[str]
+    ) -> None:
         """Raise PlanError where a plan that the history led to is about an object that is not known
         to be the VNF's; where the host has a key, the history is signed."""
         if not self.cluster.journal_key:
             source = f"the history of the VNF instance in namespace {self.namespace}"
-            owned = self._owned(described, (), all_of_it=True)
+            owned = self._owned(described, recorded_in, all_of_it=True)
             self._believed(object_steps(plan), owned, Action.DELETE, source)
 
     def _owned(

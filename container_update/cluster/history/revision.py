@@ -12,7 +12,7 @@ import enum
 import hashlib
 import json
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -118,6 +118,8 @@ class Revision:
     steps: tuple[ObjectStep, ...] = field(default=(), repr=False)
     objects: tuple[ObjectKey, ...] = field(default=(), repr=False)
     def_files: tuple[str, ...] = ()
+    namespaces: frozenset[str] = frozenset()
+    """The other namespaces in which it has a Secret."""
     instance: bytes = field(default=b"", repr=False)
     """What the VNF instance runs from since, an encoded
     :class:`~container_update.cluster.history.instance_record.InstanceRecord`; empty: not known."""
@@ -135,8 +137,8 @@ class Encoded:
 
     head: Mapping[str, bytes]
     parts: Mapping[str, Sequence[bytes]] = field(default_factory=dict)
-    """What is not in the head, by its name there; of Secrets of another namespace it has a name
-    with that namespace, and is kept there: see :func:`place_of`."""
+    """What is not in the head, by its name there; of another namespace it has a name with that
+    namespace, and is kept there: see :func:`place_of`."""
 
     @property
     def has_way_back(self) -> bool:
@@ -147,7 +149,8 @@ class Encoded:
 def encode(revision: Revision, namespace: str) -> Encoded:
     """Return the revision as the data of Secrets; without its steps where these would be too many.
 
-    :param namespace: where it is kept, but for what is of Secrets of another one.
+    :param namespace: where it is kept, but for the steps of another one: what is kept there says
+        that who wrote it may write there.
     """
     instance = {_INSTANCE: revision.instance} if revision.instance else {}
     for kept in ({**_contents(revision, namespace), **instance}, instance):
@@ -178,7 +181,8 @@ def encode(revision: Revision, namespace: str) -> Encoded:
 
 def _contents(revision: Revision, namespace: str) -> dict[str, bytes]:
     """Return what the operation did as compressed bytes; empty where it is not kept."""
-    steps, elsewhere = separated(map(_reduced, revision.steps), {namespace})
+    own = {"", namespace}
+    steps, elsewhere = separated(map(_reduced, revision.steps), lambda k: k.namespace not in own)
     payload = {
         "steps": steps,
         "objects": [asdict(key) for key in revision.objects],
@@ -192,15 +196,15 @@ def _contents(revision: Revision, namespace: str) -> dict[str, bytes]:
 
 
 def separated(
-    steps: Iterable[ObjectStep], own: Container[str]
+    steps: Iterable[ObjectStep], belongs_elsewhere: Callable[[ObjectKey], bool]
 ) -> tuple[list[Json], dict[str, list[Json]]]:
-    """Return steps as plain values, and those of Secrets of other namespaces by namespace: who may
-    read Secrets in one namespace is to learn nothing of another one's."""
+    """Return steps as plain values, and by namespace those that are kept in that of their object:
+    who may read Secrets in one namespace is to learn nothing of another one's."""
     here: list[Json] = []
     elsewhere: dict[str, list[Json]] = {}
     for step in steps:
         body = step_to_dict(step)
-        if step.key.kind == "Secret" and step.key.namespace not in own:
+        if belongs_elsewhere(step.key):
             elsewhere.setdefault(step.key.namespace, []).append(body)
             body = {_ELSEWHERE: step.key.namespace}
         here.append(body)

@@ -295,7 +295,8 @@ def _decode(body: Json, parts: Mapping[str, bytes] = MappingProxyType({})) -> Re
     :raises PlanError: there is none in it.
     """
     try:
-        return revisions.decode({**_data(body), **parts})
+        places = frozenset(map(revisions.place_of, parts)) - {""}
+        return replace(revisions.decode({**_data(body), **parts}), namespaces=places)
     except ValueError as error:
         raise _unreadable(body, error) from error
 

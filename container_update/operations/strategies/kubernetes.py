@@ -382,12 +382,13 @@ class Change(Goal):
     def described(self) -> Iterable[ObjectKey]:
         """See Goal."""
         packages = self._strategy.packages
-        return [*packages.new, *packages.kept] if self.relies_on_record else packages.keys
+        return packages.keys if self._strategy.job.old else [*packages.new, *packages.kept]
 
     @property
-    def relies_on_record(self) -> bool:
+    def recorded_in(self) -> Iterable[str] | None:
         """See Goal."""
-        return not self._strategy.job.old and self._strategy.target.record is None
+        job, target = self._strategy.job, self._strategy.target
+        return [self.namespace] if not job.old and target.record is None else None
 
     def plan(self, observed: Observed) -> Plan:
         """See Goal."""
