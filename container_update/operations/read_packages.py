@@ -47,6 +47,7 @@ def read_packages(
         packages = _paired(request, placing, before, after)
         packages = replace(packages, identities=identities_of(before, after)())
         check_packages(request, after, before if isinstance(before, csar.Csar) else None)
+        check_listed(DEF_FILES_PARAMETER, request.def_files, after)
     _refuse_unknown_vdus(request, packages)
     return packages
 
@@ -180,10 +181,10 @@ def placed(manifest: Manifest, request: UpdateRequest | Placing) -> Manifest:
 
 
 def check_packages(request: ChangeRequest, new: csar.Csar, old: csar.Csar | None) -> None:
-    """Check that the new package is the one of the request, and that its files are there.
+    """Check that the new package is the one of the request, and that the scripts are there.
 
     :param old: None where it is not at hand.
-    :raises PackageError: it is another one, or a script or a def-file is in neither.
+    :raises PackageError: it is another one, or a script is in neither.
     """
     if new.vnfd_id and new.vnfd_id != request.vnfd_id:
         raise PackageError(
@@ -193,7 +194,9 @@ def check_packages(request: ChangeRequest, new: csar.Csar, old: csar.Csar | None
     packages = {NEW: new, OLD: old} if old else {NEW: new}
     for which in (OLD, NEW):
         package_with_script(request, which, packages)
-    check_listed(f"additionalParams.{DEF_FILES}", request.def_files, new)
+
+
+DEF_FILES_PARAMETER = f"additionalParams.{DEF_FILES}"
 
 
 def check_listed(attribute: str, paths: Iterable[str], package: csar.Csar) -> None:

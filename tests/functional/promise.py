@@ -36,6 +36,8 @@ LONG_AGO = "2020"
 """The year in the renewTime of a lease that was made to expire."""
 JOURNAL = "container-update/journal"
 """The type of the Secret that holds the journal of a running update."""
+PART = "container-update/revision-part"
+"""The type of a Secret that another one of the history owns."""
 
 TAKEN_OVER = "container-update/taken-over"
 """The label on the objects of a run that another one goes on for."""
@@ -203,7 +205,7 @@ class Checker:
             for kind, bodies in snapshot.objects.items()
             for name, body in bodies.items()
             for mark in _marks(body["metadata"])
-            if body.get("type") != JOURNAL
+            if body.get("type") not in (JOURNAL, PART)
         ]
         return leases + journals + marks
 

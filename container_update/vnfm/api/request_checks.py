@@ -14,7 +14,12 @@ from container_update.model.errors import PackageError, PlanError
 from container_update.model.objects import Json
 from container_update.model.requests import DEF_FILES
 from container_update.operations.change_request import LINKS, ChangeRequest
-from container_update.operations.read_packages import check_listed, check_packages, packages_of
+from container_update.operations.read_packages import (
+    DEF_FILES_PARAMETER,
+    check_listed,
+    check_packages,
+    packages_of,
+)
 from container_update.package import csar, fetch
 from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.scale import workloads_of
@@ -50,7 +55,7 @@ def check_instantiation(
                     raise PackageError(
                         f"{name}: is for VNFs in an OpenStack only: leave it out of the request"
                     )
-            check_listed(f"additionalParams.{DEF_FILES}", params.get(DEF_FILES) or (), package)
+            check_listed(DEF_FILES_PARAMETER, params.get(DEF_FILES) or (), package)
             return frozenset()
         if instance.api == "v1":
             raise PackageError(
@@ -158,6 +163,8 @@ def check_change(
     running = packages.with_vnfd(session, instance.vnfd_id)
     with packages.opened(service, package) as new, packages.opened(service, running) as old:
         check_packages(change, new, old)
+        if vims.kind_of(vim) != vims.OPENSTACK:
+            check_listed(DEF_FILES_PARAMETER, change.def_files, new)
         change.check_vdus(new.vdus(flavour_id), vim["vimType"])
 
 

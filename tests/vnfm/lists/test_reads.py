@@ -49,7 +49,7 @@ READS = {
     "(gt,error/status,1)": (0, ("error",), 0),
     "(neq,changedInfo/vnfdId,x)": (0, ("changed", "operation"), 0),
     "(cont,_links/self/href,-000000000017)": (
-        5000, ("id", "api", "instance_id", "operation", "state", "kept"), 1,
+        5000, ("id", "api", "instance_id", "operation", "state", "kept", "due"), 1,
     ),
 }  # fmt: skip
 """A filter; how many of 5,000 rows it has to judge, by which columns, and how many it finds."""
