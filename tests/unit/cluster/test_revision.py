@@ -80,9 +80,9 @@ def test_what_is_too_large_for_all_parts_is_not_kept(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(
     ("kind", "namespace", "places"),
-    [("Secret", "ns", []), ("ConfigMap", "other", []), ("Secret", "other", ["other"])],
+    [("Secret", "ns", []), ("ConfigMap", "other", ["other"]), ("Secret", "other", ["other"])],
 )
-def test_what_a_secret_of_another_namespace_held_is_kept_there(
+def test_what_an_object_of_another_namespace_held_is_kept_there(
     kind: str, namespace: str, places: list[str]
 ) -> None:
     kept = revision(config("ConfigMap", "ns", "a", "b"), config(kind, namespace, "old", "new"))
