@@ -114,7 +114,8 @@ def connect_vim(  # noqa: PLR0913
         is got by the password grant (RFC 6749, 4.3) and renewed before it expires.
     :param ca_text: the CA's certificate as PEM, its line breaks perhaps turned into spaces.
     :returns: the connection; journals are signed by what only who has the credentials knows, where
-        the options have no key: all hosts of a VNFM have the same credentials.
+        the options have no key: all hosts of a VNFM have the same credentials. A login without a
+        secret signs nothing.
     :raises ClusterError: no credentials, or something that is no URL, token or certificate.
     """
     configuration = configurations.new()
@@ -143,7 +144,9 @@ def connect_vim(  # noqa: PLR0913
     if ca_file is not None:
         configuration.ssl_ca_cert = str(ca_file)
     if not options.journal_key:
-        key = bearer_token or _stretched(password or (oidc or {}).get("password", ""), endpoint)
+        login = oidc or {}
+        guarded = password or login.get("password") or login.get("client_secret") or ""
+        key = bearer_token or (guarded and _stretched(guarded, endpoint))
         options = replace(options, journal_key=key)
     return KubernetesCluster(configuration, options, renew=renew, ca_file=ca_file)
 

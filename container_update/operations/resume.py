@@ -5,9 +5,10 @@ The journal in the cluster says whether it was an update or a change of the pack
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from container_update.cluster.execution.operation import Described, Operation
+from container_update.cluster.execution.operation import Operation
 from container_update.cluster.history.schemas import CONTEXT
 from container_update.cluster.record import Record
 from container_update.cluster.retry import RetryingCluster
@@ -22,7 +23,7 @@ from container_update.model.requests import names
 from container_update.operations.change_package import coordination_of, resume_change
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.checks.namespaces import refuse_if_known_missing
-from container_update.operations.read_packages import described_by
+from container_update.operations.read_packages import described_in
 from container_update.operations.scripts.located import NEW, OLD
 from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategies.strategy import ChangeJob
@@ -64,10 +65,9 @@ def resume(  # noqa: PLR0913
     cancel = CancelToken() if cancel is None else cancel
     instance = _instance(cluster, options, progress, namespace, instance_id)
     record = instance.journal.read()
-    described = _described(packages, instance)
     if record is None or not record.context:
-        recovered = instance.recover(cancel=cancel, described=described)
-        return _of_something(instance, recovered)
+        described = _Named.read(packages, instance).described
+        return _of_something(instance, instance.recover(cancel=cancel, described=described))
     context = dict(record.context)
     if (wrong := CONTEXT.first_violation(context)) is not None:
         raise ContainerUpdateError(
@@ -78,17 +78,13 @@ def resume(  # noqa: PLR0913
     def_files, one_namespace = tuple(context["defFiles"]), context["oneNamespace"]
     target = KubernetesTarget(cluster, namespace, def_files, cluster.access, one_namespace)
     request = ChangeRequest.of(context["request"], target.vim_type)
-    old, new = _of_operation(packages, record, request, options, signed=bool(cluster.journal_key))
-    job = ChangeJob(
-        request,
-        old,
-        new,
-        record.instance_id,
-        options,
-        instance=context["instance"],
-    )
+    if not packages and cluster.journal_key and _has_scripts(request):  # then it is signed
+        packages = (context["old"], context["new"])
+    named = _Named.read(packages, instance)
+    old, new = _of_operation(named, record, request)
+    job = ChangeJob(request, old, new, record.instance_id, options, instance=context["instance"])
     scripts = coordination_of(job, target, cancel)
-    return resume_change(job, target, cancel, progress, scripts, described)
+    return resume_change(job, target, cancel, progress, scripts, named.described)
 
 
 def rollback(  # noqa: PLR0913
@@ -113,7 +109,7 @@ def rollback(  # noqa: PLR0913
     :raises UndoIncompleteError: something could not be put back.
     """
     instance = _instance(cluster, options, progress, namespace, instance_id)
-    described = _described(packages, instance)
+    described = _Named.read(packages, instance).described
     return _of_something(instance, instance.recover(back=True, cancel=cancel, described=described))
 
 
@@ -142,51 +138,53 @@ def status(
     return found
 
 
-def _described(packages: Sequence[str], instance: Operation) -> Described:
-    """Return what returns the objects that packages describe, in whatever namespace."""
-    placings = [Placing(namespace=instance.namespace, one_namespace=one) for one in (False, True)]
+@dataclass(frozen=True)
+class _Named:
+    """What packages say that somebody has named, each of which is opened once."""
 
-    def keys() -> list[ObjectKey] | None:
-        manifests = (
-            manifest
-            for package in packages
-            for placing in placings
-            for manifest in described_by(package, placing, instance.options)
-        )
-        return [manifest.key for manifest in manifests] or None
+    paths: Mapping[str, str]
+    """SHA-256 to the path."""
+    keys: frozenset[ObjectKey]
+    """What they describe, in the namespace that a manifest names and in the VNF's."""
 
-    return keys
+    @classmethod
+    def read(cls, packages: Iterable[str], instance: Operation) -> _Named:
+        paths, keys = dict[str, str](), set[ObjectKey]()
+        for path in filter(None, packages):
+            with csar.open_package(path, options=instance.options) as package:
+                paths[package.sha256()] = path
+                by_path = described_in(package, Placing(namespace=instance.namespace))
+            found = {manifest.key for manifests in by_path.values() for manifest in manifests}
+            here = instance.namespace
+            keys |= found | {replace(key, namespace=here) for key in found if key.namespace}
+        return cls(paths, frozenset(keys))
+
+    def described(self) -> frozenset[ObjectKey] | None:
+        """See :meth:`.Operation.recover`."""
+        return self.keys or None
 
 
-def _of_operation(
-    packages: Sequence[str],
-    record: Record,
-    request: ChangeRequest,
-    options: Options,
-    *,
-    signed: bool,
-) -> tuple[str, str]:
+def _of_operation(named: _Named, record: Record, request: ChangeRequest) -> tuple[str, str]:
     """Return where the old and the new package of a change are; '' for one that is not needed.
 
-    :param packages: the paths that somebody has named; none: those of the journal if it is signed.
     :raises PackageError: one is missing that has a script, or is another one now.
     """
     noted = record.origin.packages if record.origin else ()
-    if not packages and signed:
-        packages = (record.context["old"], record.context["new"])
-    found = {}
-    for path in filter(None, packages):
-        with csar.open_package(path, options=options) as package:
-            found[package.sha256()] = path
-    old, new = [found.get(each.sha256, "") for each in noted] or ("", "")
-    if (request.script(NEW) or request.script(OLD)) and not (old and new):
+    both = [named.paths.get(each.sha256, "") for each in noted]
+    old, new = both if len(both) == len((OLD, NEW)) else ("", "")
+    if _has_scripts(request) and not (old and new):
         expected = names(noted) or "its packages, which the journal does not identify"
         raise PackageError(
             f"the interrupted change has coordination scripts: expected its packages, {expected} "
             f"(sha256 {', '.join(each.sha256[:12] for each in noted) or 'not known'}), as they "
-            f"were, found {', '.join(packages) or 'none named'}: name both, or roll it back"
+            f"were, found {', '.join(named.paths.values()) or 'none named'}: name both, or roll it "
+            "back"
         )
     return old, new
+
+
+def _has_scripts(request: ChangeRequest) -> bool:
+    return request.script(NEW) is not None or request.script(OLD) is not None
 
 
 def _of_something(instance: Operation, outcome: Outcome | None) -> Outcome | None:

@@ -26,7 +26,7 @@ from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.scope import Scope, scope_of
 from container_update.model import errors, operation
 from container_update.model.cancellation import CancelToken
-from container_update.model.objects import Collection, ObjectKey
+from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, ResumeStarted, StepResult
 from container_update.model.plan import Action, Plan, Stage
@@ -263,7 +263,7 @@ class Operation:
             known = described()
             owned = self._owned(known, journal.namespaces, all_of_it=known is None)
             deletes = Action.CREATE if goes_back else Action.DELETE
-            steps = self._believed(record.steps, owned, deletes, str(journal.key))
+            steps = self._believed(record.steps, {}, owned, deletes, str(journal.key))
             return replace(record, steps=steps)
 
         def run(record: Record, stack: ExitStack) -> JournalledRun:
@@ -304,7 +304,9 @@ class Operation:
         if not self.cluster.journal_key:
             source = f"the history of the VNF instance in namespace {self.namespace}"
             owned = self._owned(described, recorded_in, all_of_it=True)
-            self._believed(object_steps(plan), owned, Action.DELETE, source)
+            steps = object_steps(plan)
+            seen = {step.key: step.before for step in steps}
+            self._believed(steps, seen, owned, Action.DELETE, source)
 
     def _owned(
         self, described: Iterable[ObjectKey] | None, namespaces: Iterable[str], *, all_of_it: bool
@@ -316,19 +318,22 @@ class Operation:
     def _believed(
         self,
         steps: Sequence[ObjectStep],
+        seen: Mapping[ObjectKey, Json | None],
         owned: Owned,
         deletes: Action,
         source: str,
     ) -> tuple[ObjectStep, ...]:
         """Return the steps that are believed; see :class:`Owned`.
 
+        :param seen: what is live of these objects, as far as that is known; None: there is none.
         :param source: what they are read from, for people.
         :raises PlanError: one is about an object that is not known to be the VNF's.
         """
-        keys = owned.undescribed(steps)
+        keys = [key for key in owned.undescribed(steps) if key not in seen]
         with Informer(self.cluster, Scope(keys)) as informer:
             listed = collections(keys).intersection(map(Collection.of, keys))
-            live = informer.read(keys, listed)
+            read = informer.read(keys, listed)
+        live = {**read, **{key: body for key, body in seen.items() if body is not None}}
         believed, foreign = owned.believed(steps, live, deletes)
         if foreign:
             more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""

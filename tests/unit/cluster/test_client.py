@@ -68,6 +68,9 @@ class Pool:
         self.cleared = True
 
 
+OIDC_LOGIN = {"token_url": "https://oidc/token", "client_id": "c", "username": "u"}
+
+
 def cluster_of(*answers: Answer | Exception, **vim: Any) -> tuple[KubernetesCluster, Pool]:
     vim = vim or {"bearer_token": "t0ken"}
     cluster = connect_vim("https://vim:6443/", options=Options(page_size=2), **vim)
@@ -622,3 +625,21 @@ def test_a_log_that_does_not_exist_is_an_error_with_its_status() -> None:
     with pytest.raises(ClusterError, match="read the log of Pod ns/p, container main") as raised:
         cluster.log(POD, "main", previous=True, lines=5, limit=100)
     assert raised.value.status == 400
+
+
+@pytest.mark.parametrize(
+    ("login", "signs"),
+    [
+        ({"bearer_token": "t"}, True),
+        ({"username": "u", "password": "p"}, True),
+        ({"oidc": {**OIDC_LOGIN, "password": "p"}}, True),
+        ({"oidc": {**OIDC_LOGIN, "client_secret": "s"}}, True),
+        ({"username": "u"}, False),
+        ({"oidc": OIDC_LOGIN}, False),
+    ],
+)
+def test_a_vim_signs_by_what_is_secret_of_its_login_and_by_nothing_else(
+    login: dict[str, Any], signs: bool
+) -> None:
+    with connect_vim("https://vim:6443", **login) as cluster:
+        assert bool(cluster.journal_key) is signs

@@ -126,6 +126,25 @@ def test_it_keeps_the_way_of_the_run_and_what_it_has_passed() -> None:
     assert journal.read() == passed
 
 
+@pytest.mark.parametrize("claims", [False, True])
+def test_what_others_put_into_a_signed_journal_is_never_signed(claims: bool) -> None:
+    cluster = FakeCluster()
+    cluster.journal_key = "a key of this host"
+    journal = written(cluster)
+    if claims:
+        journal = Journal(cluster, "ns", "i", "op-2")
+        assert journal.read() == record()
+    head = cluster.objects[journal.key]
+    forged = {"phase": b"undo", "milestones": b"forged", "sha256": b"forged"}
+    data = {name: base64.b64encode(value).decode() for name, value in forged.items()}
+    cluster.replace({**head, "data": {**head["data"], **data}})
+    if claims:
+        assert journal.claim(record()) == record()
+    passed = journal.pass_milestone(record(), "one")
+    assert journal.read() == passed
+    assert passed.milestones == {"one"}
+
+
 def test_a_second_journal_of_one_instance_is_refused() -> None:
     cluster = FakeCluster()
     written(cluster)
