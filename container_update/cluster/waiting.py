@@ -12,6 +12,9 @@ from container_update.cluster.informer import Informer
 from container_update.model.objects import Collection, ObjectKey
 from container_update.workloads.readiness import Readiness, State
 
+_SHORT_GRACE = 5.0
+"""Seconds for trouble that no waiting ends; not 0, for an image may be pushed a moment later."""
+
 Clock = Callable[[], float]
 """Seconds that only grow; ``time.monotonic`` outside tests."""
 
@@ -81,7 +84,10 @@ class Waiter:
                 if verdict.state is State.DONE:
                     return
                 failing = verdict.state is State.FAILING
-                give_up = min(give_up, now + self.grace_period) if failing else math.inf
+                grace = self.grace_period
+                if verdict.is_hopeless:
+                    grace = min(grace, _SHORT_GRACE)
+                give_up = min(give_up, now + grace) if failing else math.inf
                 if verdict.state is State.FAILED or now >= give_up:
                     raise NotReadyError(verdict.message)
                 if now >= deadline:

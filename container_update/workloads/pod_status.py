@@ -26,6 +26,10 @@ _PROBLEMS = frozenset(
 )
 """Reasons for which a container waits, and which seldom end by waiting alone."""
 
+_HOPELESS = frozenset({"ErrImageNeverPull", "InvalidImageName"})
+_PULLS = frozenset({"ErrImagePull", "ImagePullBackOff"})
+_NOT_FOUND = "code = NotFound"
+
 
 def container_statuses(pod: Mapping[str, Any]) -> list[Json]:
     """Return the statuses of init containers, then of containers."""
@@ -97,6 +101,21 @@ def problem(pod: Mapping[str, Any], restarts: Mapping[str, int] | None = None) -
         if text := _trouble(status, restarts):
             return f"pod {pod['metadata']['name']}, container {status['name']}: {text}"
     return None
+
+
+def is_hopeless(pod: Mapping[str, Any]) -> bool:
+    """Return whether a container waits for what does not come by waiting: its image is in no
+    registry, or its reference is no reference.
+
+    The kubelet passes on what the container runtime answers, in which only the code of gRPC says
+    whether a registry has no such image or did not answer (CRI, ``rpc PullImage``).
+    """
+    waits = [(status.get("state") or {}).get("waiting") or {} for status in container_statuses(pod)]
+    return any(
+        wait.get("reason") in _HOPELESS
+        or (wait.get("reason") in _PULLS and _NOT_FOUND in str(wait.get("message")))
+        for wait in waits
+    )
 
 
 def is_held_up(pod: Mapping[str, Any]) -> bool:

@@ -33,6 +33,8 @@ class Readiness:
 
     state: State
     message: str = ""
+    is_hopeless: bool = False
+    """It is failing for what does not get better by waiting."""
 
 
 DONE = Readiness(State.DONE)
@@ -125,7 +127,8 @@ def _progressing(
         return Readiness(State.FAILING, f"{refusal} ({count})")
     problems = [pod_status.problem(pod) for pod in new if not pod_status.is_deleting(pod)]
     if problems and all(problems):
-        return Readiness(State.FAILING, f"{problems[0]} ({count})")
+        hopeless = any(map(pod_status.is_hopeless, new))
+        return Readiness(State.FAILING, f"{problems[0]} ({count})", hopeless)
     waiting = pod_status.waiting_for(new) or pod_status.waiting_for(pods)
     return Readiness(State.PROGRESSING, f"{count}: {waiting}" if waiting else count)
 

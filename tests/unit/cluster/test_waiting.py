@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -63,6 +64,14 @@ def test_trouble_that_lasts_for_the_grace_period_is_raised_with_its_cause() -> N
     waiter = Waiter(informer, 5.0, clock=lambda: informer.now)
     with pytest.raises(NotReadyError, match="ImagePullBackOff"):
         waiter.until_done(lambda: FAILING, 60.0, [])
+    assert informer.now == 5.0
+
+
+def test_trouble_that_no_waiting_ends_is_raised_sooner() -> None:
+    informer = ScriptedInformer()
+    waiter = Waiter(informer, 30.0, clock=lambda: informer.now)
+    with pytest.raises(NotReadyError, match="ImagePullBackOff"):
+        waiter.until_done(lambda: replace(FAILING, is_hopeless=True), 60.0, [])
     assert informer.now == 5.0
 
 

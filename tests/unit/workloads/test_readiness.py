@@ -15,7 +15,7 @@ from container_update.workloads import registry
 from container_update.workloads.kind import WorkloadKind
 from container_update.workloads.kinds import pod as pod_kind
 from container_update.workloads.kinds.statefulset import left_by_partition
-from container_update.workloads.pod_status import is_finished, is_ready, problem
+from container_update.workloads.pod_status import is_finished, is_hopeless, is_ready, problem
 from container_update.workloads.readiness import Baseline, Counts, State
 from tests.unit.build import container, pod
 
@@ -1069,3 +1069,26 @@ def test_a_baseline_is_of_pods_and_of_the_containers_to_restart() -> None:
     assert Baseline.of([first, O1]) == Baseline(frozenset({"p", "o1"}), {})
     assert Baseline.of([first], ("b",)) == Baseline(frozenset({"p"}), {"b": 3})
     assert Baseline.of([]) == Baseline()
+
+
+NOT_FOUND = "rpc error: code = NotFound desc = failed to pull and unpack image: not found"
+UNREACHABLE = "rpc error: code = Unavailable desc = connection refused"
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "expected"),
+    [
+        ("InvalidImageName", "", True),
+        ("ErrImageNeverPull", "", True),
+        ("ErrImagePull", NOT_FOUND, True),
+        ("ImagePullBackOff", f'Back-off pulling image "a:1": ErrImagePull: {NOT_FOUND}', True),
+        ("ErrImagePull", UNREACHABLE, False),
+        ("ImagePullBackOff", "", False),
+        ("CrashLoopBackOff", NOT_FOUND, False),
+    ],
+)
+def test_only_an_image_that_is_nowhere_is_hopeless(
+    reason: str, message: str, expected: bool
+) -> None:
+    trouble = container(waiting={"reason": reason, "message": message}, started=False)
+    assert is_hopeless(pod("n1", ready=False, containers=[trouble])) is expected

@@ -195,7 +195,8 @@ class PodWorker:
             self._later(container, self._behaviour.start_seconds, self._start)
             return
         self._failures[container.name] = tries + 1
-        text = f'failed to pull image "{container.image}": not found'
+        why = f'failed to pull and unpack image "{container.image}": not found'
+        text = f"rpc error: code = NotFound desc = {why}"
         self._warn(container, "Failed", f'Failed to pull image "{container.image}": not found')
         container.wait("ErrImagePull", text)
         self._flush_soon()
