@@ -37,13 +37,17 @@ if TYPE_CHECKING:
     )
     from container_update.model.plan import Plan, Step
     from container_update.model.requests import UpdateRequest
+    from container_update.model.scripts import ScriptStep
     from container_update.operations.change_package import change_package, plan_change
     from container_update.operations.change_request import ChangeRequest
+    from container_update.operations.goal import Goal
     from container_update.operations.history import history, plan_undo, undo
     from container_update.operations.install import install
-    from container_update.operations.resume import resume, rollback, status
+    from container_update.operations.resume import abort, promote, resume, rollback, status
     from container_update.operations.uninstall import terminate
     from container_update.operations.update import plan_update, update
+    from container_update.planning.change import Planner
+    from container_update.workloads.kind import WorkloadKind
 
     __version__: str
 
@@ -53,6 +57,7 @@ __all__ = [
     "Cluster",
     "ClusterError",
     "ContainerUpdateError",
+    "Goal",
     "LeaseLostError",
     "NextStep",
     "Options",
@@ -60,8 +65,10 @@ __all__ = [
     "PackageError",
     "Plan",
     "PlanError",
+    "Planner",
     "ResumeStarted",
     "Revision",
+    "ScriptStep",
     "Status",
     "Step",
     "StepResult",
@@ -72,7 +79,9 @@ __all__ = [
     "UpdateInProgressError",
     "UpdateInterruptedError",
     "UpdateRequest",
+    "WorkloadKind",
     "__version__",
+    "abort",
     "change_package",
     "connect",
     "history",
@@ -80,6 +89,7 @@ __all__ = [
     "plan_change",
     "plan_undo",
     "plan_update",
+    "promote",
     "resume",
     "rollback",
     "status",
@@ -92,9 +102,12 @@ _MODULES = {
     "CancelToken": "model.cancellation",
     "ChangeRequest": "operations.change_request",
     "Cluster": "model.cluster",
+    "Goal": "operations.goal",
     "Options": "model.options",
     "Outcome": "model.outcome",
     "Plan": "model.plan",
+    "Planner": "planning.change",
+    "ScriptStep": "model.scripts",
     "Status": "model.operation",
     "Step": "model.plan",
     "ResumeStarted": "model.outcome",
@@ -103,6 +116,7 @@ _MODULES = {
     "StepWait": "model.outcome",
     "UndoStarted": "model.outcome",
     "UpdateRequest": "model.requests",
+    "WorkloadKind": "workloads.kind",
     "change_package": "operations.change_package",
     "connect": "cluster.client",
     "history": "operations.history",
@@ -110,6 +124,8 @@ _MODULES = {
     "plan_change": "operations.change_package",
     "plan_undo": "operations.history",
     "plan_update": "operations.update",
+    "abort": "operations.resume",
+    "promote": "operations.resume",
     "resume": "operations.resume",
     "rollback": "operations.resume",
     "status": "operations.resume",

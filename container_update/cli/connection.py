@@ -25,8 +25,8 @@ a list: half of the processor time for 20,000 pods."""
 
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
-    from container_update.operations.strategies.kubernetes import KubernetesTarget
-    from container_update.operations.strategies.openstack import OpenStackTarget
+    from container_update.operations.change import KubernetesTarget
+    from container_update.operations.stack_change import OpenStackTarget
     from container_update.stacks.client import Heat
     from container_update.stacks.operation import StackInstance
 
@@ -154,7 +154,7 @@ def stack_header(parsed: argparse.Namespace) -> Header:
 
 def kubernetes_target(parsed: argparse.Namespace, cluster: KubernetesCluster) -> KubernetesTarget:
     """Return the namespace of the cluster that the arguments name."""
-    from container_update.operations.strategies.kubernetes import KubernetesTarget  # noqa: PLC0415
+    from container_update.operations.change import KubernetesTarget  # noqa: PLC0415
 
     def_files = tuple(getattr(parsed, "def_file", ()))
     return KubernetesTarget(cluster, parsed.namespace, def_files, cluster.access)
@@ -178,6 +178,6 @@ def stack_instance(parsed: argparse.Namespace, heat: Heat) -> StackInstance:
 
 def openstack_target(parsed: argparse.Namespace, heat: Heat) -> OpenStackTarget:
     """Return the stack that the arguments name."""
-    from container_update.operations.strategies.openstack import OpenStackTarget  # noqa: PLC0415
+    from container_update.operations.stack_change import OpenStackTarget  # noqa: PLC0415
 
     return OpenStackTarget(heat, parsed.stack, getattr(parsed, "flavour_id", None))

@@ -254,6 +254,14 @@ example:
 example:
   container-update rollback -n core
 """,
+    "promote": """\
+example:
+  container-update promote -n core
+""",
+    "abort": """\
+example:
+  container-update abort -n core
+""",
     "doctor": """\
 example:
   container-update doctor v1.csar v2.csar -n core
@@ -304,6 +312,8 @@ def _add_operations(add: Callable[..., argparse.ArgumentParser]) -> None:
     for name, run, text in (
         ("resume", recover.resume, "finish an operation that was interrupted"),
         ("rollback", recover.rollback, "undo an operation that was interrupted"),
+        ("promote", recover.promote, "let a change go on that waits for a person"),
+        ("abort", recover.abort, "undo a change that waits for a person"),
     ):
         command = add(name, run, text)
         recover.add_arguments(command)

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from container_update.cluster.history import schemas
 from container_update.cluster.journal_secret import (
     MAX_PARTS,
     as_owner,
@@ -24,7 +25,7 @@ from container_update.cluster.journal_secret import (
     secret,
     split,
     text,
-    with_value,
+    with_values,
     without_owners,
 )
 from container_update.cluster.lease import LeaseLock
@@ -42,10 +43,13 @@ from container_update.model.errors import (
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.operation import Phase, name_of
 from container_update.model.packing import DAMAGED
+from container_update.model.scripts import ScriptReport
 
 LOG = logging.getLogger(__name__)
 
 _ATTEMPTS = 5
+_MOST_SCRIPTS, _LONGEST_OUTPUT = 64, 4096
+"""Of the reports of scripts: how many are kept, and characters of what each printed."""
 
 _WATCH_SECONDS = 5.0
 """For how long the event about a Secret that was just created is waited for."""
@@ -91,8 +95,7 @@ class Journal:
             }
             if digest(data) != text(head, "sha256"):
                 raise self._damaged
-            milestones = frozenset(text(head, "milestones").split())
-            return decode(data, self.namespace, Phase(text(head, "phase")), milestones)
+            return decode(data, self.namespace, *_progress(head))
         except DAMAGED as error:  # or somebody else's Secret of this name
             raise self._damaged from error
 
@@ -112,13 +115,15 @@ class Journal:
         """The Secret of that name alone."""
         return replace(Collection.of(self.key), fields=f"metadata.name={self.key.name}")
 
-    def phase_of(self, operation: str) -> Phase | None:
-        """Return the phase of an operation; None where its journal is not there any more."""
+    def progress_of(self, operation: str) -> tuple[Phase, int] | None:
+        """Return the phase of an operation, and how many of its groups of steps have ended, where
+        they are counted; None where its journal is not there any more."""
         head = self.cluster.get(self.key)
         if head is None or not is_complete(head) or text(head, "operation") != operation:
             return None
         self._refuse_unsigned(head)
-        return Phase(text(head, "phase"))
+        phase, ended, _ = _progress(head)
+        return phase, ended
 
     def _refuse_unsigned(self, head: Json) -> None:
         if self.cluster.journal_key and not is_signed(head, self.cluster.journal_key):
@@ -257,28 +262,32 @@ class Journal:
         :param record: as it was read.
         :returns: the record as it is now; None where the run before has removed it meanwhile.
         """
-        if not self._update(lambda head: with_value(head, "run", self.run), of_any_run=True):
+        if not self._update(lambda head: with_values(head, {"run": self.run}), of_any_run=True):
             return None
-        head = self._written
-        milestones = frozenset(text(head, "milestones").split())
-        return replace(record, phase=Phase(text(head, "phase")), milestones=milestones)
+        phase, ended, scripts = _progress(self._written)
+        return replace(record, phase=phase, ended=ended, scripts=scripts)
 
     def set_phase(self, record: Record, phase: Phase) -> Record:
         """Write the phase; return the record with it.
 
         :raises LeaseLostError: another run has the journal by now.
         """
-        self._set("phase", phase.value)
+        self._set({"phase": phase.value})
         return replace(record, phase=phase)
 
-    def pass_milestone(self, record: Record, milestone: str) -> Record:
-        """Write that it was passed (a word without spaces); return the record with it.
+    def note(self, record: Record, ended: int, scripts: Sequence[ScriptReport] = ()) -> Record:
+        """Write how many groups of steps have ended, and what their scripts reported; return the
+        record with it.
 
+        :param scripts: of the group that ended last.
         :raises LeaseLostError: another run has the journal by now.
         """
-        milestones = record.milestones | {milestone}
-        self._set("milestones", " ".join(sorted(milestones)))
-        return replace(record, milestones=milestones)
+        record = replace(record, ended=ended, scripts=(*record.scripts, *scripts))
+        reports = [report.as_dict() for report in record.scripts[-_MOST_SCRIPTS:]]
+        for report in reports:
+            report["output"] = report["output"][-_LONGEST_OUTPUT:]
+        self._set({"groups": str(ended), "scripts": json.dumps(reports)})
+        return record
 
     def remove(self) -> None:
         """Delete the journal: the update is finished or undone.
@@ -287,7 +296,7 @@ class Journal:
         """
         here, elsewhere = self._parts_of(self._written)
         if elsewhere:  # which only the head names
-            self._set("ended", "true")
+            self._set({"ended": "true"})
             self._delete_all(elsewhere)
         try:
             self._delete(self._written)
@@ -357,8 +366,8 @@ class Journal:
         assert self._head is not None, "the journal was read or written before"
         return self._head
 
-    def _set(self, name: str, value: str) -> None:
-        if not self._update(lambda head: with_value(head, name, value)):
+    def _set(self, values: Mapping[str, str]) -> None:
+        if not self._update(lambda head: with_values(head, values)):
             raise self._lost
 
     def _update(self, edit: Callable[[Json], Json], *, of_any_run: bool = False) -> bool:
@@ -429,3 +438,17 @@ class Journal:
         if namespace != self.namespace:
             suffix = f".of.{self.namespace}{suffix}"
         return ObjectKey("", "Secret", namespace, name_of(self.instance_id) + suffix)
+
+
+def _progress(head: Json) -> tuple[Phase, int, tuple[ScriptReport, ...]]:
+    """Return how far the operation is that a head says.
+
+    :raises: one of :data:`DAMAGED`: somebody else wrote it.
+    """
+    reports = json.loads(text(head, "scripts") or "[]")
+    schemas.refuse_other(schemas.SCRIPTS, reports)
+    return (
+        Phase(text(head, "phase")),
+        int(text(head, "groups") or "0"),
+        tuple(map(ScriptReport.of, reports)),
+    )

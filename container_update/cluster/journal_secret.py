@@ -50,9 +50,10 @@ def text(body: Mapping[str, Any], name: str) -> str:
     return base64.b64decode((body.get("data") or {}).get(name, "")).decode()
 
 
-def with_value(head: Json, name: str, value: str) -> Json:
-    """Return the head with a value in its data."""
-    return {**head, "data": {**head["data"], name: base64.b64encode(value.encode()).decode()}}
+def with_values(head: Json, values: Mapping[str, str]) -> Json:
+    """Return the head with values in its data."""
+    data = {name: base64.b64encode(value.encode()).decode() for name, value in values.items()}
+    return {**head, "data": {**head["data"], **data}}
 
 
 def split(data: bytes) -> list[bytes]:

@@ -32,7 +32,9 @@ from container_update.model.operation import (
     to_bytes,
 )
 from container_update.model.packing import packed, unpacked
-from container_update.model.plan import Action
+from container_update.model.pauses import HoldStep
+from container_update.model.plan import Action, Step
+from container_update.model.scripts import ScriptReport
 from container_update.planning.steps import ObjectStep
 
 _FORMAT = 4
@@ -42,14 +44,16 @@ _FORMAT = 4
 class Record(OperationRecord):
     """One update that is under way."""
 
-    steps: tuple[ObjectStep, ...]
+    steps: tuple[Step, ...]
     pods_before: Mapping[ObjectKey, frozenset[str]]
     """For each workload the UIDs of the pods it had."""
     def_files: tuple[str, ...] = ()
     context: Mapping[str, Any] = field(default_factory=dict)
     """What a change of the package needs beside its steps, as plain values; empty for others."""
-    milestones: frozenset[str] = frozenset()
-    """What was passed on the way beside the steps."""
+    ended: int = 0
+    """So many groups of steps have ended; counted only where not all of them can be repeated."""
+    scripts: tuple[ScriptReport, ...] = ()
+    """What the scripts in them reported."""
     origin: Origin | None = None
     """For the history; None: an earlier version began the operation."""
     objects: tuple[ObjectKey, ...] = ()
@@ -58,9 +62,21 @@ class Record(OperationRecord):
     """What the VNF instance runs from afterwards, for the history; see Revision."""
 
     @property
-    def planned(self) -> tuple[ObjectStep, ...]:
+    def planned(self) -> tuple[Step, ...]:
         """See :class:`OperationRecord`."""
         return self.steps
+
+    @property
+    def held_at(self) -> HoldStep | None:
+        """See :class:`OperationRecord`."""
+        holds = (step for step in self.steps if isinstance(step, HoldStep) and step.needs_person)
+        here = (step for step in holds if step.group == self.ended)
+        return next(here, None) if self.phase is Phase.UPDATE else None
+
+    @property
+    def object_steps(self) -> tuple[ObjectStep, ...]:
+        """The steps that write objects."""
+        return tuple(step for step in self.steps if isinstance(step, ObjectStep))
 
 
 def digest_of(manifests: Iterable[Manifest]) -> str:
@@ -87,10 +103,10 @@ def ended_revision(record: Record, ended: datetime, cause: str | None = None) ->
         ended=ended.isoformat(timespec="seconds"),
         seconds=(ended - datetime.fromisoformat(record.started)).total_seconds(),
         result=Result.DONE if cause is None else Result.UNDONE,
-        changes=len({step.key for step in record.steps}),
+        changes=len({step.key for step in record.object_steps}),
         cause=cause or "",
         is_kept=cause is None,
-        steps=record.steps,
+        steps=record.object_steps,
         objects=record.objects,
         def_files=record.def_files,
         instance=record.instance if cause is None else b"",
@@ -98,7 +114,7 @@ def ended_revision(record: Record, ended: datetime, cause: str | None = None) ->
 
 
 def encode(record: Record, namespace: str) -> dict[str, bytes]:
-    """Return a record as compressed bytes, without its phase and milestones, by namespace.
+    """Return a record as compressed bytes, without what its head says, by namespace.
 
     What it holds of Secrets is in the bytes of their own namespace: who may read Secrets in one
     namespace is to learn nothing of another one's. All the rest is in those of *namespace*.
@@ -121,7 +137,7 @@ def encode(record: Record, namespace: str) -> dict[str, bytes]:
     return {namespace: to_bytes(record, _FORMAT, payload), **others}
 
 
-def _creates_namespace(step: ObjectStep) -> bool:
+def _creates_namespace(step: Step) -> bool:
     """Tell whether a namespace is the VNF's own: nothing can be kept in it before it is there."""
     return step.action is Action.CREATE and (step.key.group, step.key.kind) == ("", "Namespace")
 
@@ -130,7 +146,8 @@ def decode(
     data: Mapping[str, bytes],
     namespace: str,
     phase: Phase,
-    milestones: frozenset[str] = frozenset(),
+    ended: int = 0,
+    scripts: tuple[ScriptReport, ...] = (),
 ) -> Record:
     """Return the record of :func:`encode`.
 
@@ -149,7 +166,8 @@ def decode(
         phase=phase,
         def_files=texts(payload["defFiles"]),
         context=dict(payload["context"]),
-        milestones=milestones,
+        ended=ended,
+        scripts=scripts,
         origin=Origin.of(payload["origin"]) if payload.get("origin") else None,
         objects=tuple(map(object_key, payload.get("objects", ()))),
         instance=base64.b64decode(payload.get("instance", "")),

@@ -22,6 +22,7 @@ from container_update.model.options import Options
 from container_update.model.outcome import Progress
 from container_update.model.plan import Plan
 from container_update.model.requests import CONFIG_PATHS, DEF_FILES, UPGRADE_TYPE, UpdateRequest
+from container_update.operations.change import KubernetesTarget
 from container_update.operations.change_package import (
     Changed,
     coordination_of,
@@ -29,14 +30,12 @@ from container_update.operations.change_package import (
     run_change,
 )
 from container_update.operations.change_request import ChangeRequest
+from container_update.operations.job import ChangeJob
 from container_update.operations.request_schema import (
     COORDINATE_NEW,
     COORDINATE_OLD,
     refuse_similar,
 )
-from container_update.operations.scripts.report import Listener
-from container_update.operations.strategies.kubernetes import KubernetesTarget
-from container_update.operations.strategies.strategy import ChangeJob
 
 PARAMETERS = frozenset(
     {
@@ -102,7 +101,6 @@ def run(  # noqa: PLR0913
     instance: Mapping[str, Any],
     cancel: CancelToken | None = None,
     progress: Progress = lambda _: None,
-    listen: Listener = lambda _: None,
 ) -> Changed:
     """Change the package of an instance; a failure is undone at once.
 
@@ -110,12 +108,11 @@ def run(  # noqa: PLR0913
     :param request: the packages, the instance's def-files and its namespace.
     :param connection: the VIM, with its credentials, for the coordination scripts.
     :param instance: the VnfInstance, for the scripts.
-    :param listen: called when a script begins, and when it has ended.
     :raises ContainerUpdateError: as :func:`~container_update.operations.change_package.run_change`.
     """
     job, target = _job_of(body, request, cluster, connection, options, instance)
     cancel = CancelToken() if cancel is None else cancel
-    scripts = coordination_of(job, target, cancel, listen)
+    scripts = coordination_of(job, target, cancel)
     return run_change(job, target, cancel, progress, scripts)
 
 

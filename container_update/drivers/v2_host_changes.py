@@ -28,12 +28,12 @@ from container_update.model.objects import Collection, Json, ObjectKey, instance
 from container_update.model.options import Options
 from container_update.model.plan import Plan
 from container_update.model.requests import DEF_FILES, UpdateRequest
+from container_update.operations.change import KubernetesTarget
 from container_update.operations.change_package import preview_change
 from container_update.operations.change_request import ChangeRequest
+from container_update.operations.job import ChangeJob
 from container_update.operations.records.vnf_records import VDU_RESES
 from container_update.operations.resume import status
-from container_update.operations.strategies.kubernetes import KubernetesTarget
-from container_update.operations.strategies.strategy import ChangeJob
 from container_update.operations.uninstall import terminate
 from container_update.package import csar
 from container_update.planning.comparison import renames

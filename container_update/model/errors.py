@@ -37,6 +37,8 @@ class NextStep(enum.Enum):
     """The operation was left as it is: finish it or undo it."""
     RESUME = "resume"
     """It cannot be undone any more: finish it."""
+    PROMOTE_OR_ABORT = "promote or abort"
+    """The operation waits for a person: let it go on, or undo it."""
     NAME_PACKAGES = "name packages"
     """What lies in the cluster is not believed about an object: name packages that describe it."""
     CHECK_STATUS = "check status"
@@ -106,6 +108,10 @@ class PlanError(ContainerUpdateError):
 
     exit_status = 5
     next_step = NextStep.FIX_TARGET
+
+
+class CoordinationError(ContainerUpdateError):
+    """A coordination script failed, or ran for too long."""
 
 
 class ClusterError(ContainerUpdateError):

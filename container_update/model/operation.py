@@ -38,6 +38,8 @@ class Phase(enum.Enum):
 
     UPDATE = "update"
     UNDO = "undo"
+    END = "end"
+    """Everything is done, and what the history had may be gone: there is no way back any more."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,15 @@ class OperationRecord(ABC):
         """The steps of its plan."""
 
     @property
+    def held_at(self) -> Step | None:
+        """The step at which it waits for a person; None: it does not wait."""
+        return None
+
+    @property
     def progress(self) -> str:
         """Its progress, for people."""
+        if self.held_at is not None:
+            return f"waits for a person ({self.held_at.key.name}): promote or abort it"
         return "being undone" if self.phase is Phase.UNDO else "not finished"
 
     def overview(self) -> Iterator[str]:
@@ -119,6 +128,11 @@ class Status:
     leftovers: Sequence[ObjectKey] = ()
     """What a run left that ended before it changed anything: a resume or a rollback removes it."""
 
+    @property
+    def is_held(self) -> bool:
+        """It waits for a person."""
+        return self.record is not None and self.record.held_at is not None
+
     def __str__(self) -> str:
         lines = [self.record.summary() if self.record else "No update is under way."]
         if self.holder is not None:
@@ -134,6 +148,7 @@ class Status:
         return {
             "operation": self.record.operation if self.record else None,
             "phase": self.record.phase.value if self.record else None,
+            "held": self.is_held,
             "started": self.record.started if self.record else None,
             "steps": [str(step.key) for step in self.record.planned] if self.record else [],
             "holder": self.holder,
@@ -157,6 +172,7 @@ def recover(  # noqa: PLR0913
     *,
     goal: Callable[[], str] | None,
     back: bool,
+    promote: Callable[[RecordT], RecordT] = lambda record: record,
     believe: Callable[[RecordT, bool], RecordT] = lambda record, _: record,
 ) -> Outcome | None:
     """Finish or undo the operation that left its journal behind.
@@ -170,6 +186,7 @@ def recover(  # noqa: PLR0913
     :param goal: returns what is asked for now; an operation with another goal is undone. It is
         called before anything is done, where there is an operation.
     :param back: undo in any case.
+    :param promote: returns the record with the hold at which it waits for a person as passed.
     :param believe: returns what may be carried out of a record, or undone (True), by whoever it was
         written; raises the error of one that is not to be believed. Nothing was written then.
     :returns: what became of it; None: there was none.
@@ -184,6 +201,11 @@ def recover(  # noqa: PLR0913
         if record is None:
             return None
         other_goal = asked is not None and asked != record.goal
+        if other_goal and not back and record.held_at is not None:
+            raise UpdateInProgressError(
+                f"operation {record.operation} {record.progress}",
+                next_step=NextStep.PROMOTE_OR_ABORT,
+            )
         goes_back = back or other_goal or record.phase is Phase.UNDO
         record = claim(believe(record, goes_back), held)
         if record is None:
@@ -191,7 +213,7 @@ def recover(  # noqa: PLR0913
         if goes_back or record.phase is Phase.UNDO:
             return undo(record, held)
         LOG.warning("going on with %s", record.operation)
-        return finish(record, held)
+        return finish(promote(record), held)
 
 
 def refuse_incomplete(record: OperationRecord, outcome: Outcome) -> None:

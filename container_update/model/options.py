@@ -119,6 +119,10 @@ class Options:
     coordination_seconds: float = _option(
         300.0, "Maximum time in seconds for one run of a coordination script.", 1
     )
+    prometheus: str = _option(
+        "",
+        "URL of the Prometheus server that the gates of a change ask, as http://prometheus:9090.",
+    )
     url_schemes: tuple[str, ...] = _option(
         ("http", "https"), "Allowed schemes of def-file URLs: http, https, file."
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from container_update.model.objects import ObjectKey
 from container_update.model.plan import Plan, Step
+from container_update.model.scripts import ScriptReport
 
 
 class StepState(enum.Enum):
@@ -15,6 +16,8 @@ class StepState(enum.Enum):
 
     DONE = "done"
     FAILED = "failed"
+    HELD = "waits for a person"
+    """The run has ended before it: whoever promotes the operation lets it go on."""
     STOPPED = "stopped"
     """Its own object had no trouble: another step failed, or the operation was cancelled."""
     NOT_STARTED = "not started"
@@ -68,6 +71,8 @@ class StepResult:
     """Of a step that failed, also when it has been undone; None where no pod has trouble."""
     reverted: Reverted | None = None
     """What its undo found; None where it was not undone."""
+    script: ScriptReport | None = None
+    """Of a step that runs a script: what it reported."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,11 @@ class Outcome:
     def of_state(self, state: StepState) -> tuple[StepResult, ...]:
         """Return the results with this state."""
         return tuple(result for result in self.results if result.state is state)
+
+    @property
+    def held(self) -> Step | None:
+        """The step at which the operation waits for a person; None: it does not wait."""
+        return next((result.step for result in self.of_state(StepState.HELD)), None)
 
     @property
     def left_to_others(self) -> tuple[ObjectKey, ...]:

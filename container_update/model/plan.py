@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import enum
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from abc import ABC
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
+from typing import ClassVar
 
 from container_update.model.objects import Manifest, ObjectKey, Source
 from container_update.model.requests import PackageIdentity
@@ -184,18 +186,16 @@ class Action(enum.Enum):
     SWITCH = "switch to the new pods"
     """A Service, or what else points at pods, once the new ones are ready."""
     DELETE = "delete"
-    COORDINATE = "coordinate"
+    RUN = "run"
     """Run a coordination script of the new or of the old VNF."""
+    WAIT = "wait"
+    """Wait for a person, or for a time."""
+    CHECK = "check"
+    """Ask a metric."""
 
 
-class Stage(enum.IntEnum):
-    """When a step begins: after every step of the stages before is done."""
-
-    OBJECTS = 1
-    """Configuration and everything else that runs no containers."""
-    WORKLOADS = 2
-    SWITCH = 3
-    REMOVE = 4
+Place = tuple[ObjectKey, Action, int]
+"""Identifies a step in its plan: its object, what it does, and its group."""
 
 
 @dataclass(frozen=True)
@@ -211,16 +211,32 @@ class Step(ABC):
     :mod:`container_update.stacks.plan`.
     """
 
+    can_be_repeated: ClassVar[bool] = True
+    """Carrying it out twice ends in the same, whatever was done in between."""
+
     key: ObjectKey
     action: Action
     reasons: tuple[Reason, ...] = field(default=(), kw_only=True)
     images: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     """Container name to new image, init containers too; empty where no image changes."""
+    group: int = field(default=0, kw_only=True)
+    """The number of its group in the plan: the steps of a group are carried out at the same time,
+    when everything in the groups before is done."""
 
     @property
-    @abstractmethod
-    def stage(self) -> Stage:
-        """The stage that it belongs to."""
+    def starts_pods(self) -> bool:
+        """The pods of a workload are started by it, or started anew."""
+        return False
+
+    @property
+    def is_switch(self) -> bool:
+        """It sends traffic to the new pods."""
+        return self.action is Action.SWITCH
+
+    @property
+    def is_removal(self) -> bool:
+        """It deletes what is old."""
+        return self.action is Action.DELETE
 
     @property
     def is_config(self) -> bool:
@@ -228,9 +244,9 @@ class Step(ABC):
         return self.key.is_config
 
     @property
-    def place(self) -> tuple[ObjectKey, Action]:
+    def place(self) -> Place:
         """Identifies it among the steps of its plan: a Service may be held, then switched."""
-        return self.key, self.action
+        return self.key, self.action, self.group
 
 
 @dataclass(frozen=True)
@@ -244,7 +260,7 @@ class Plan:
     namespace: str
     instance_id: str | None
     steps: tuple[Step, ...]
-    """In the order of their stages: configuration first, then workloads."""
+    """In the order of their groups: configuration first, then workloads."""
     unchanged: tuple[ObjectKey, ...] = ()
     """Objects of the CNF that the update has no reason to touch."""
     ignored: tuple[Note, ...] = ()
@@ -269,3 +285,20 @@ class Plan:
     def is_empty(self) -> bool:
         """There is nothing to do."""
         return not self.steps
+
+    @property
+    def groups(self) -> Iterator[tuple[Step, ...]]:
+        """The steps in their order, those together that are carried out at the same time."""
+        for _, group in groupby(self.steps, key=lambda step: step.group):
+            yield tuple(group)
+
+    @property
+    def unrepeatable(self) -> frozenset[Place]:
+        """The steps that are not to be carried out again once their group has ended: scripts, and
+        those whose object a later step changes further."""
+        last = {step.key: step.place for step in self.steps}
+        return frozenset(
+            step.place
+            for step in self.steps
+            if not step.can_be_repeated or step.place != last[step.key]
+        )

@@ -1,30 +1,28 @@
 """A change of the VNF package, from its request to its records. Start here.
 
-request, packages -> strategy -> plan -> prepare -> coordinate the new VNF -> switch over
-    -> coordinate the old VNF -> finish (or undo) -> records
+request, packages -> planner of the strategy -> plan -> run (or undo) -> records
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
-from container_update.model.errors import ClusterError, PackageError
 from container_update.model.objects import ObjectKey, merge_patch
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
-from container_update.model.plan import Note, Plan
+from container_update.model.plan import Plan
+from container_update.model.reporter import reporter
+from container_update.model.scripts import ScriptReport
+from container_update.operations import upgrade_types
+from container_update.operations.change import KubernetesTarget
 from container_update.operations.change_request import ChangeRequest
+from container_update.operations.job import ChangeJob
 from container_update.operations.records.vnf_records import Records
-from container_update.operations.scripts import coordination, located
-from container_update.operations.scripts.coordination import Coordination, CoordinationError
-from container_update.operations.scripts.report import Listener, ScriptReport
-from container_update.operations.strategies import strategy
-from container_update.operations.strategies.kubernetes import KubernetesTarget
-from container_update.operations.strategies.strategy import ChangeJob, Strategy, Target
+from container_update.operations.scripts.coordination import Coordination
 
 
 def change_package(  # noqa: PLR0913
@@ -101,14 +99,62 @@ def _read(request: ChangeRequest | Mapping[str, Any], target: Target) -> ChangeR
 # --- wherever the VNF runs ----------------------------------------------------------------------
 
 
+class AnyChange(Protocol):
+    """A change of the package, wherever the VNF runs."""
+
+    def run(self, cancel: CancelToken, progress: Progress) -> Outcome:
+        """Recover what an earlier run left, plan, and carry the plan out."""
+
+    def preview(self) -> Plan:
+        """Return the plan; write nothing.
+
+        :raises PackageError: a package or the request is wrong.
+        :raises PlanError: what runs is in no state to be changed this way.
+        """
+
+    def resume(
+        self,
+        cancel: CancelToken,
+        progress: Progress,
+        described: Callable[[], Iterable[ObjectKey] | None],
+        *,
+        promote: bool,
+    ) -> Outcome | None:
+        """Finish what an earlier run left, whatever its goal; None where there was nothing.
+
+        :param promote: let it go on where it waits for a person.
+        """
+
+    def records(self) -> Records:
+        """Return what the VNFM has to record."""
+
+
+class Target(Protocol):
+    """Where the VNF runs."""
+
+    @property
+    def vim_type(self) -> str:
+        """Its VIM's type, in Tacker's or SOL003's words."""
+
+    def change(self, job: ChangeJob, planner: Any, scripts: Coordination) -> AnyChange:
+        """Return the change of a job, as a strategy for this VIM plans it."""
+
+
 @dataclass(frozen=True)
 class Changed:
     """What became of a change."""
 
     outcome: Outcome
-    records: Records
+    recorded: Records | None
+    """What the VNFM has to record; None: the change waits for a person."""
     scripts: tuple[ScriptReport, ...] = ()
     """Every run of a coordination script, in order."""
+
+    @property
+    def records(self) -> Records:
+        """What the VNFM has to record of a change that has ended."""
+        assert self.recorded is not None, "it does not wait for a person"
+        return self.recorded
 
 
 def run_change(
@@ -132,16 +178,15 @@ def run_change(
     """
     cancel = CancelToken() if cancel is None else cancel
     scripts = scripts or coordination_of(job, target, cancel)
-    chosen = _strategy(job, target, cancel, progress, scripts)
-    outcome = chosen.run(lambda strategy: _carry_out(strategy, scripts))
-    return Changed(outcome, chosen.records(), tuple(scripts.reports))
+    change = _change(job, target, scripts)
+    outcome = change.run(cancel, reporter(progress))
+    records = None if outcome.held else change.records()
+    return Changed(outcome, records, tuple(scripts.reports))
 
 
 def preview_change(job: ChangeJob, target: Target) -> Plan:
     """Return what :func:`run_change` would do; write nothing, raise the same errors."""
-    cancel = CancelToken()
-    scripts = coordination_of(job, target, cancel)
-    return _strategy(job, target, cancel, lambda _: None, scripts).preview()
+    return _change(job, target, coordination_of(job, target, CancelToken())).preview()
 
 
 def resume_change(  # noqa: PLR0913, PLR0917
@@ -151,56 +196,30 @@ def resume_change(  # noqa: PLR0913, PLR0917
     progress: Progress,
     scripts: Coordination,
     described: Callable[[], Iterable[ObjectKey] | None] = lambda: None,
+    *,
+    promote: bool = False,
 ) -> Outcome | None:
     """Finish the change that was interrupted.
 
     :param job: the one that the change's journal holds.
     :param described: returns the objects that the packages describe which somebody has named.
+    :param promote: let it go on where it waits for a person.
     :returns: what became of it; None where there was nothing.
     :raises UpdateFailedError: see :func:`run_change`.
     """
-    chosen = _strategy(job, target, cancel, progress, scripts)
-    chosen.described = described
-    return chosen.resume(lambda strategy: _carry_out(strategy, scripts))
+    return _change(job, target, scripts).resume(
+        cancel, reporter(progress), described, promote=promote
+    )
 
 
-def coordination_of(
-    job: ChangeJob, target: Target, cancel: CancelToken, listen: Listener = lambda _: None
-) -> Coordination:
-    """Return the scripts of a job, with what they need to reach the VIM.
-
-    :param listen: called when a script begins, and when it has ended.
-    """
+def coordination_of(job: ChangeJob, target: Target, cancel: CancelToken) -> Coordination:
+    """Return the scripts of a job, with what they need to reach the VIM."""
     recorded = job.instance.get("vimConnectionInfo")
     access = {"vim_connection_info": merge_patch(recorded, job.request.vim_connection_info)}
-    return Coordination(job, access | dict(getattr(target, "access", {})), cancel, listen)
+    return Coordination(job, access | dict(getattr(target, "access", {})), cancel)
 
 
-def _strategy(
-    job: ChangeJob, target: Target, cancel: CancelToken, progress: Progress, scripts: Coordination
-) -> Strategy:
+def _change(job: ChangeJob, target: Target, scripts: Coordination) -> AnyChange:
     job.request.check_vim(target.vim_type)
-    chosen = strategy.find(target.vim_type, job.request.upgrade_type)(job, target, cancel, progress)
-    chosen.run_script, chosen.script_roles = scripts.run_for, scripts.roles
-    chosen.noted = lambda plan: _with_notes(plan, chosen)
-    return chosen
-
-
-def _carry_out(chosen: Strategy, scripts: Coordination) -> None:
-    """Run all phases; each one finds by itself what an interrupted run has done already."""
-    try:
-        chosen.prepare()
-        scripts.run(located.NEW, chosen)
-        chosen.switch_over()
-        scripts.run(located.OLD, chosen)
-        chosen.finish()
-    except (ClusterError, CoordinationError, PackageError) as error:
-        chosen.undo(str(error))  # a ClusterError: a milestone could not be kept
-
-
-def _with_notes(plan: Plan, chosen: Strategy) -> Plan:
-    if plan.is_empty:
-        return plan
-    texts = coordination.notes(chosen.job, chosen.scripts_used)
-    key = ObjectKey("", "Coordination", "", "scripts")
-    return replace(plan, notes=(*plan.notes, *(Note(key, text) for text in texts)))
+    planner = upgrade_types.find(target.vim_type, job.request.upgrade_type)
+    return target.change(job, planner, scripts)

@@ -14,6 +14,8 @@ from typing import Any
 
 from container_update.model.errors import PackageError
 from container_update.model.requests import DEF_FILES
+from container_update.model.scripts import NEW, OLD
+from container_update.operations import upgrade_types
 from container_update.operations.request_schema import (
     CHANGE_REQUEST,
     COORDINATE_NEW,
@@ -21,7 +23,6 @@ from container_update.operations.request_schema import (
     EXTERNAL_LB,
     check,
 )
-from container_update.operations.strategies import upgrade_types
 from container_update.package import archive, fetch
 
 Values = Mapping[str, Any]
@@ -124,6 +125,12 @@ class ChangeRequest:
     def script(self, which: str) -> ScriptName | None:
         """Return the script of the 'new' or 'old' VNF."""
         return self.coordinate_new if which == "new" else self.coordinate_old
+
+    @property
+    def script_paths(self) -> Mapping[str, str]:
+        """'new' and 'old' to the path of the script of that VNF, where it has one."""
+        scripts = {which: self.script(which) for which in (NEW, OLD)}
+        return {which: script.path for which, script in scripts.items() if script}
 
     def vnfc_param(self, vdu_id: str, which: str) -> Values:
         """Return how a script reaches the 'new' or 'old' VNFCs of a VDU; may be empty."""

@@ -62,10 +62,14 @@ class Observed:
 class Goal(ABC):
     """Where an operation on a VNF instance leads.
 
-    >>> from container_update.operations.update import Update
-    >>> request = UpdateRequest(old="packages/v1", new="packages/v2", namespace="cnf")
-    >>> Update(request, Options()).kind
-    'update'
+    >>> class Nothing(Goal):
+    ...     namespace, instance_id = "cnf", None
+    ...     def digest(self):
+    ...         return "nothing"
+    ...     def plan(self, observed):
+    ...         return Plan(self.namespace, self.instance_id, steps=())
+    >>> Nothing().digest()
+    'nothing'
     """
 
     kind: str = ""

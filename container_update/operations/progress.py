@@ -7,7 +7,6 @@ import logging
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Event, StepResult, StepState
 from container_update.model.plan import Plan, Step
-from container_update.operations.scripts.report import ScriptReport, ScriptRun
 from container_update.planning.summary import change_lines
 
 LOG = logging.getLogger(__name__)
@@ -39,19 +38,6 @@ def step_events(event: Event) -> list[Json]:
     state = PLANNED if event.state is StepState.NOT_STARTED else event.state.value
     return [_values(event.step, state, event.message, event.seconds)]
 
-
-def script_event(run: ScriptRun) -> Json:
-    """Return the run of a coordination script in the form of a step; when it has ended with the
-    last line that it printed."""
-    state, last, seconds = RUNNING, "", 0.0
-    if isinstance(run, ScriptReport):
-        state = (StepState.DONE if run.status == 0 else StepState.FAILED).value
-        last, seconds = run.output.strip().rpartition("\n")[2], run.seconds
-    return _entry(run.title, RUN_SCRIPT, state, last, seconds)
-
-
-RUN_SCRIPT = "run"
-"""What is done to a script."""
 
 NO_ACTION = "no action"
 """The state of what a plan leaves alone."""

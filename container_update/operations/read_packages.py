@@ -13,9 +13,10 @@ from container_update.model.errors import ClusterError, PackageError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.options import Options
 from container_update.model.requests import DEF_FILES, UpdateRequest
+from container_update.model.scripts import NEW, OLD
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.scripts.located import NEW, OLD, package_with_script
-from container_update.operations.strategies.strategy import ChangeJob
+from container_update.operations.job import ChangeJob
+from container_update.operations.scripts.located import package_with_script
 from container_update.package import csar, fetch
 from container_update.package.identity import identities_of
 from container_update.package.lint import no_manifests

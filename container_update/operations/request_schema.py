@@ -157,6 +157,61 @@ INSTANTIATE_PARAMS: Json = {
 }
 """additionalParams of an instantiation: what Tacker reads of them; others are kept."""
 
+_PERCENT: Json = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": 100,
+    "description": "a whole number from 1 to 100",
+}
+
+_HOLD: Json = {
+    "description": "true, to wait until somebody promotes the change, or a number of seconds",
+    "anyOf": [
+        {"type": "boolean"},
+        {"type": "number", "minimum": 0, "maximum": 86400},
+        {"type": "null"},
+    ],
+}
+
+
+def _bound(description: str) -> Json:
+    return {"type": ["number", "null"], "description": description}
+
+
+_GATE: Json = {
+    "type": ["object", "null"],
+    "title": "Gate",
+    "description": "a JSON object with a query to the operator's Prometheus server, and its bounds",
+    "properties": {
+        "query": _text("text: a query in PromQL", maxLength=2048),
+        "at_least": _bound("a number: the least value that is good"),
+        "at_most": _bound("a number: the greatest value that is good"),
+        "every": {
+            "type": "number",
+            "minimum": 1,
+            "maximum": 3600,
+            "description": "a number: seconds from one question to the next; 10 without it",
+        },
+        "seconds": {
+            "type": "number",
+            "minimum": 0,
+            "maximum": 86400,
+            "description": "a number: for how long the values have to be good; 60 without it",
+        },
+    },
+    "required": ["query"],
+    "additionalProperties": False,
+}
+
+_CANARY_STEP: Json = {
+    "type": "object",
+    "title": "canary step",
+    "description": "a JSON object with percent, and what is waited for after this step",
+    "properties": {"percent": _PERCENT, "hold": _HOLD, "gate": _GATE},
+    "required": ["percent"],
+    "additionalProperties": False,
+}
+
 _PARAMS: Json = {
     "type": "object",
     "properties": {
@@ -180,6 +235,18 @@ _PARAMS: Json = {
             "ip_address",
             "text: the load balancer's address",
         ),
+        "canary_steps": {
+            "type": ["array", "null"],
+            "minItems": 1,
+            "description": "a list of percentages, the last of them 100, each a number or a JSON "
+            "object with percent, and hold or gate; without it 10, 50, 100",
+            "items": {
+                "description": "a percentage, or a JSON object with percent",
+                "anyOf": [_PERCENT, _CANARY_STEP],
+            },
+        },
+        "hold": _HOLD,
+        "gate": _GATE,
         DEF_FILES: _or_null(
             {
                 **_DEF_FILES,
@@ -214,12 +281,16 @@ CHANGE_REQUEST: Json = {
 
 # --- checking -----------------------------------------------------------------------------------
 
-_TYPES: Mapping[str, type] = {
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
     "object": Mapping,
     "array": list,
     "string": str,
     "null": type(None),
+    "boolean": bool,
+    "integer": int,
+    "number": (int, float),
 }
+_NUMBERS = frozenset({"integer", "number"})
 
 
 def check(value: object, schema: Json, path: str = "") -> None:
@@ -250,13 +321,18 @@ def _has_type(value: object, schema: Json) -> bool:
         return False
     if value == "" and schema.get("minLength") != 0:
         return False
-    return any(isinstance(value, _TYPES[name]) for name in names)
+    return any(
+        isinstance(value, _TYPES[name]) and not (isinstance(value, bool) and name in _NUMBERS)
+        for name in names
+    )
 
 
 def _has_form(value: object, schema: Json) -> bool:
     if isinstance(value, str):
         in_form = re.fullmatch(schema["pattern"], value) is not None
         return in_form and len(value) <= schema["maxLength"]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return bool(schema.get("minimum", value) <= value <= schema.get("maximum", value))
     return not isinstance(value, list) or len(value) >= schema.get("minItems", 0)
 
 

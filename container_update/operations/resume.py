@@ -14,19 +14,19 @@ from container_update.cluster.record import Record
 from container_update.cluster.retry import RetryingCluster
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
-from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
+from container_update.model.errors import ContainerUpdateError, NextStep, PackageError, PlanError
 from container_update.model.objects import ObjectKey
 from container_update.model.operation import Status
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import names
+from container_update.model.scripts import NEW, OLD
+from container_update.operations.change import KubernetesTarget
 from container_update.operations.change_package import coordination_of, resume_change
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.checks.namespaces import refuse_if_known_missing
+from container_update.operations.job import ChangeJob
 from container_update.operations.read_packages import described_in
-from container_update.operations.scripts.located import NEW, OLD
-from container_update.operations.strategies.kubernetes import KubernetesTarget
-from container_update.operations.strategies.strategy import ChangeJob
 from container_update.package import csar
 from container_update.planning.comparison.package_pair import Placing
 
@@ -62,12 +62,84 @@ def resume(  # noqa: PLR0913
     :raises UpdateInProgressError: the operation is still running.
     :raises UpdateFailedError: it could not be finished and was undone.
     """
-    cancel = CancelToken() if cancel is None else cancel
     instance = _instance(cluster, options, progress, namespace, instance_id)
+    return _go_on(instance, cancel, packages)
+
+
+def promote(  # noqa: PLR0913
+    cluster: Cluster,
+    options: Options = Options(),  # noqa: B008
+    cancel: CancelToken | None = None,
+    progress: Progress = lambda _: None,
+    *,
+    namespace: str = "default",
+    instance_id: str | None = None,
+    packages: Sequence[str] = (),
+) -> Outcome | None:
+    """Let the operation go on that waits for a person.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     outcome = promote(cluster, namespace="cnf", instance_id="vnf-1")
+
+    :returns: what became of it; it may wait again. The parameters are those of :func:`resume`.
+    :raises PlanError: no operation waits for a person.
+    :raises UpdateInProgressError: somebody else promotes or aborts it at this time.
+    :raises UpdateFailedError: it could not be finished and was undone.
+    """
+    instance = _instance(cluster, options, progress, namespace, instance_id)
+    _refuse_unless_held(instance)
+    return _go_on(instance, cancel, packages, promote=True)
+
+
+def abort(  # noqa: PLR0913
+    cluster: Cluster,
+    options: Options = Options(),  # noqa: B008
+    cancel: CancelToken | None = None,
+    progress: Progress = lambda _: None,
+    *,
+    namespace: str = "default",
+    instance_id: str | None = None,
+    packages: Sequence[str] = (),
+) -> Outcome | None:
+    """Undo the operation that waits for a person.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     outcome = abort(cluster, namespace="cnf", instance_id="vnf-1")
+
+    :returns: what became of it. The parameters are those of :func:`resume`.
+    :raises PlanError: no operation waits for a person.
+    :raises UndoIncompleteError: something could not be put back.
+    """
+    instance = _instance(cluster, options, progress, namespace, instance_id)
+    _refuse_unless_held(instance)
+    described = _Named.read(packages, instance).described
+    return instance.recover(back=True, cancel=cancel, described=described)
+
+
+def _refuse_unless_held(instance: Operation) -> None:
+    record = instance.journal.read()
+    if record is None or record.held_at is None:
+        found = "none under way" if record is None else f"one that is {record.progress}"
+        raise PlanError(
+            f"VNF instance {instance.instance_id or 'without an id'} in {instance.namespace}: "
+            f"expected an operation that waits for a person, found {found}"
+        )
+
+
+def _go_on(
+    instance: Operation,
+    cancel: CancelToken | None,
+    packages: Sequence[str],
+    *,
+    promote: bool = False,
+) -> Outcome | None:
+    cancel = CancelToken() if cancel is None else cancel
+    cluster, namespace, options = instance.cluster, instance.namespace, instance.options
     record = instance.journal.read()
     if record is None or not record.context:
         described = _Named.read(packages, instance).described
-        return _of_something(instance, instance.recover(cancel=cancel, described=described))
+        outcome = instance.recover(cancel=cancel, described=described, promote=promote)
+        return _of_something(instance, outcome)
     context = dict(record.context)
     if (wrong := CONTEXT.first_violation(context)) is not None:
         raise ContainerUpdateError(
@@ -84,7 +156,9 @@ def resume(  # noqa: PLR0913
     old, new = _of_operation(named, record, request)
     job = ChangeJob(request, old, new, record.instance_id, options, instance=context["instance"])
     scripts = coordination_of(job, target, cancel)
-    return resume_change(job, target, cancel, progress, scripts, named.described)
+    return resume_change(
+        job, target, cancel, instance.progress, scripts, named.described, promote=promote
+    )
 
 
 def rollback(  # noqa: PLR0913

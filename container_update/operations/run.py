@@ -23,12 +23,13 @@ from container_update.model.errors import ClusterError
 from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
-from container_update.model.plan import Plan, Stage
+from container_update.model.plan import Plan
 from container_update.model.reporter import reporter
 from container_update.operations.checks.server_check import asked
 from container_update.operations.goal import Goal, Observed
 from container_update.operations.progress import log_remarks
 from container_update.planning.change_cause import with_change_causes
+from container_update.planning.order import arranged
 from container_update.workloads import ownership
 from container_update.workloads.registry import known_kind
 
@@ -73,7 +74,7 @@ def run(  # noqa: PLR0913
         resumed = instance.recover(
             goal=goal.digest, cancel=cancel, go_on=goal.carry_out, described=goal.described
         )
-    if resumed is not None and goal.happens_once and _is_done(resumed):
+    if resumed is not None and (resumed.held or (goal.happens_once and _is_done(resumed))):
         return resumed
     with _observed(goal, retrying, options) as observed:
         plan = _planned(goal, observed, instance)
@@ -132,7 +133,7 @@ def _observed(goal: Goal, cluster: RetryingCluster, options: Options) -> Iterato
 
 def _planned(goal: Goal, observed: Observed, instance: Operation) -> Plan:
     with _wrong_requests_first(goal):
-        plan = goal.plan(observed)
+        plan = arranged(goal.plan(observed))
     if goal.recorded_in is not None:
         instance.refuse_foreign(plan, goal.described(), goal.recorded_in)
     if goal.asks_server:
@@ -152,7 +153,7 @@ def _restarted_pods(
     for result in results:
         key = result.step.key
         live = informer.get(key)
-        if live is not None and result.step.stage is Stage.WORKLOADS:
+        if live is not None and result.step.starts_pods:
             pods = (live,) if known_kind(key).is_pod else informer.pods_of(live)
             restarted[key] = tuple(pod["metadata"]["name"] for pod in pods)
     return restarted

@@ -33,17 +33,15 @@ from container_update.model.outcome import (
     StepWait,
     UndoStarted,
 )
-from container_update.model.plan import Action, Plan
+from container_update.model.plan import Place, Plan, Step
 from container_update.operations.checks.namespaces import refuse_if_known_missing
 from container_update.planning.steps import ObjectStep
 from container_update.planning.steps.judgement import applied, restored
 from container_update.planning.update import collections, traffic
-from container_update.workloads.readiness import Readiness, State
+from container_update.workloads.readiness import DONE, Readiness, State
 
 _PACE = 1.0
 """Seconds between two looks."""
-
-Place = tuple[ObjectKey, Action]
 
 
 def attach(
@@ -76,6 +74,8 @@ class Watch:
     pace: float = _PACE
     _progress: Progress = field(default=lambda _: None, init=False)
     _phase: Phase = field(default=Phase.UPDATE, init=False)
+    _ended: int = field(default=0, init=False)
+    """So many groups of steps have ended, where they are counted."""
     _begun: dict[Place, float] = field(default_factory=dict, init=False)
     _waits: dict[Place, Readiness] = field(default_factory=dict, init=False)
     _results: dict[Place, StepResult] = field(default_factory=dict, init=False)
@@ -97,9 +97,9 @@ class Watch:
         :raises ClusterError: the account may not read what is needed.
         """
         self._progress = progress
-        keys = [step.key for step in self.record.steps]
+        keys = [step.key for step in self.record.object_steps]
         cluster, options = self.operation.cluster, self.operation.options
-        scope, seconds = scope_of(self.record.steps), options.watch_seconds
+        scope, seconds = scope_of(self.record.object_steps), options.watch_seconds
         with Informer(cluster, scope, watch_seconds=seconds) as self._informer:
             self._listed = collections(keys) | traffic(keys)
             self._informer.list(self._listed)
@@ -119,9 +119,16 @@ class Watch:
         :raises UpdateInterruptedError: nobody holds its lease.
         """
         journal = self.operation.journal
-        holder, phase = self.operation.holder(), journal.phase_of(self.record.operation)
+        holder, progress = self.operation.holder(), journal.progress_of(self.record.operation)
+        phase, self._ended = progress or (None, self._ended)
         if phase is None or (holder is not None and holder.seems_alive(utc_now())):
             return phase
+        if self.operation.status().is_held:
+            raise UpdateInterruptedError(
+                self._outcome(StepState.STOPPED),
+                f"operation {self.record.operation} waits for a person",
+                next_step=NextStep.PROMOTE_OR_ABORT,
+            )
         raise UpdateInterruptedError(
             self._outcome(StepState.STOPPED),
             f"operation {self.record.operation} of {self.record.host}, "
@@ -138,13 +145,25 @@ class Watch:
                 if readiness is not None:
                     self._take(step, readiness)
 
-    def _judge(self, step: ObjectStep, phase: Phase) -> Readiness | None:
+    def _judge(self, step: Step, phase: Phase) -> Readiness | None:
         """Return how far a step is, or its undo; None where it has not begun."""
+        if not isinstance(step, ObjectStep):
+            return self._judge_by_journal(step, phase)
+        if self._ended > step.group and phase is Phase.UPDATE:
+            return DONE
         live, pods = self._live(step.key)
         if phase is Phase.UNDO:
             return restored(step, live, pods)
         before = self.record.pods_before.get(step.key, frozenset())
         return applied(step, live, pods, before)
+
+    def _judge_by_journal(self, step: Step, phase: Phase) -> Readiness | None:
+        """Return how far a step is that leaves nothing in the cluster."""
+        if phase is Phase.UNDO or self._ended > step.group:
+            return DONE
+        before = (each for each in self.record.steps if each.group < step.group)
+        runs = all(each.place in self._results for each in before)
+        return Readiness(State.PROGRESSING, f"{step.key} runs") if runs else None
 
     def _live(self, key: ObjectKey) -> tuple[Json | None, Sequence[Json]]:
         if Collection.of(key) not in followed([key]):
@@ -152,7 +171,7 @@ class Watch:
         live = self._informer.get(key)
         return live, self._informer.pods_of(live) if live is not None else ()
 
-    def _take(self, step: ObjectStep, readiness: Readiness) -> None:
+    def _take(self, step: Step, readiness: Readiness) -> None:
         """Report a step that has begun, waits for something else than before, or has ended."""
         if step.place not in self._begun:
             self._begun[step.place] = self.clock()
@@ -168,7 +187,7 @@ class Watch:
             counts = ready_pods(self._informer, step.key)
             self._progress(StepWait(step.key, readiness.message, *counts))
 
-    def _report(self, step: ObjectStep, state: StepState) -> None:
+    def _report(self, step: Step, state: StepState) -> None:
         since = self._begun.get(step.place)
         seconds = self.clock() - since if since is not None else 0.0
         result = StepResult(step, state, seconds=seconds)

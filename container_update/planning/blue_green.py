@@ -9,7 +9,7 @@ ready is held to the old ones until it is switched.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,10 +17,12 @@ from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Reason, Step
 from container_update.planning import release_labels as labels
-from container_update.planning.change import ChangePlanner, refuse_headless, what_differs
+from container_update.planning.change import Planner, refuse_headless, what_differs
 from container_update.planning.comparison import renames
+from container_update.planning.comparison.package_pair import Objects
 from container_update.planning.configuration import ChangedUse, reasons_of
 from container_update.planning.followers import Move
+from container_update.planning.pauses import HOLD, pauses
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.manifest import (
     manifest_digest,
@@ -38,6 +40,7 @@ from container_update.workloads.registry import is_workload
 from container_update.workloads.traffic import selects
 
 _NAME_LENGTH, _RELEASE_LENGTH = 63, 5
+_PREVIEW_LENGTH = _NAME_LENGTH - len("-preview")
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,14 @@ class Pair:
         return labels.pod_labels(self.new.body)
 
 
-class BlueGreenPlanner(ChangePlanner):
-    """Decides a Blue-Green change."""
+class BlueGreenPlanner(Planner):
+    """Decides a Blue-Green change.
+
+    Source: the specification's "Blue-Green deployment process for Kubernetes VIM": the Deployment's
+    name changes, VNFCs keep their ids.
+    """
+
+    new_vnfc_ids = False
 
     @cached_property
     def pairs(self) -> dict[ObjectKey, Pair]:
@@ -124,6 +133,27 @@ class BlueGreenPlanner(ChangePlanner):
             selects(now, pair.new_pods) or selects(labels.selector_of(service.body), pair.old_pods)
         )
 
+    def first_replicas(self, pair: Pair) -> int:
+        """Return with how many pods the new Deployment is created."""
+        return replicas(pair.live)
+
+    def waits(self) -> Iterator[Iterable[Step]]:
+        """Yield what the request wants to wait for: the new pods are Ready, the old ones serve."""
+        return pauses(self.params, "before the switch") if self.pairs else iter(())
+
+    def successors(self) -> dict[str, str]:
+        """See Planner."""
+        return {pair.blue.name: self.renamed[key.name] for key, pair in self.pairs.items()}
+
+    def connection_points(self) -> dict[str, str]:
+        """Return old to new name of a Service that another one has replaced."""
+        replaced: dict[str, str] = {}
+        for pair in self.pairs.values():
+            old = _serving(self.packages.old, pair.old, but_in=self.packages.new)
+            new = _serving(self.packages.new, pair.new, but_in=self.packages.old)
+            replaced.update(zip(old, new, strict=False))
+        return replaced
+
     def moves(self) -> Iterator[Move]:
         """Yield the pairs; and what changes in place."""
         for key, pair in self.pairs.items():
@@ -172,7 +202,7 @@ class BlueGreenPlanner(ChangePlanner):
         if self.needs_release:
             body = labels.with_release(body, self.release)
         body = with_recorded_digest(body, manifest_digest(pair.new.body))
-        body["spec"]["replicas"] = replicas(pair.live)
+        body["spec"]["replicas"] = self.first_replicas(pair)
         renames.rename(body, self.renamed[pair.new.key.name])
         return body
 
@@ -184,7 +214,7 @@ class BlueGreenPlanner(ChangePlanner):
                 "traffic is switched starts with the new content",
             )
         reasons = [
-            Reason(f"takes the place of {pair.blue}, with {replicas(pair.live)} replicas"),
+            Reason(f"takes the place of {pair.blue}, with {self.first_replicas(pair)} replicas"),
             *what_differs(pair.old, pair.new),
             *reasons_of(pair.uses),
         ]
@@ -211,6 +241,8 @@ class BlueGreenPlanner(ChangePlanner):
             self.config.refuse_unfit(key, live)
             refuse_headless(new, live)
             yield from self._switch(new, live, pairs)
+            if self.params.get(HOLD) is True:
+                yield from self._preview(new, pairs)
 
     def _serves(self, new: Manifest, live: Json, pair: Pair) -> bool:
         """Tell whether a Service sends traffic to the pair's old pods, or would to its new ones."""
@@ -237,6 +269,24 @@ class BlueGreenPlanner(ChangePlanner):
             assert held.content is not None, "a hold has its selector"
             step = replace(step, before={**live, "spec": held.content["spec"]})
         yield step
+
+    def _preview(self, new: Manifest, pairs: list[Pair]) -> Iterator[Step]:
+        """Yield the steps that put a Service in front of the new pods alone, while somebody looks,
+        and take it away after the switch."""
+        green = labels.pod_labels(self.green_body(pairs[0]))["metadata"].get("labels") or {}
+        names = {*labels.selector_of(new.body), labels.RELEASE_LABEL}
+        selector = {name: value for name, value in green.items() if name in names}
+        key = replace(new.key, name=f"{new.key.name[:_PREVIEW_LENGTH]}-preview")
+        body = {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": key.name, "namespace": key.namespace},
+            "spec": {"selector": selector, "ports": _without_node_ports(new.body)},
+        }
+        body = with_recorded_digest(body, manifest_digest(body))
+        why = Reason("shows the new pods alone, until the change is promoted or aborted")
+        yield ManifestStep(key, Action.CREATE, None, body, reasons=(why,))
+        yield ManifestStep(key, Action.DELETE, body, reasons=(Reason("everybody sees them now"),))
 
     def _switched(self, new: Manifest, live: Json | None, pairs: list[Pair]) -> Json:
         """Return the Service as it is after the switch: it does not select the old pods."""
@@ -300,6 +350,23 @@ class BlueGreenPlanner(ChangePlanner):
         names = ", ".join(str(pair.blue) for pair in pairs)
         why = f"its selector would take in the new pods before they are to serve; stays at {names}"
         return ManifestStep(key, Action.HOLD, live, content, reasons=(Reason(why),))
+
+
+def _without_node_ports(service: Json) -> list[Json]:
+    """Return the ports of a Service as a second one can have them too."""
+    ports = (service.get("spec") or {}).get("ports") or ()
+    return [{name: value for name, value in port.items() if name != "nodePort"} for port in ports]
+
+
+def _serving(objects: Objects, served: Manifest | None, *, but_in: Objects) -> list[str]:
+    return [
+        key.name
+        for key, manifest in objects.items()
+        if key.kind == "Service"
+        and key not in but_in
+        and served is not None
+        and selects(labels.selector_of(manifest.body), labels.pod_labels(served.body))
+    ]
 
 
 def _is_service(key: ObjectKey) -> bool:

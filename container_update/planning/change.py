@@ -1,24 +1,30 @@
 """From two packages and the live cluster to a plan in which all of the new package takes effect.
 
 Pure, like the plan of an update, and with its rules for configuration. What differs: objects are
-added, changed as a whole and removed, removal last. Here is what both strategies share; each says
-by a subclass how Deployments get from old to new.
+added, changed as a whole and removed, removal last. Here is what all strategies share; each is a
+subclass that says how workloads get from old to new.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey, instance_of
 from container_update.model.plan import CHANGED_KEYS, Action, ImageChange, Note, Plan, Reason, Step
+from container_update.model.scripts import NEW, OLD, ScriptStep, VduChange
 from container_update.planning import followers, release_labels
 from container_update.planning.comparison import coverage, diff, renames
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.configuration import Live, reasons_of
-from container_update.planning.steps import ManifestStep
+from container_update.planning.order import in_groups
+from container_update.planning.pauses import GATE, HOLD
+from container_update.planning.release_labels import selector_of
+from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.planning.steps.manifest import (
     manifest_digest,
     recorded_digest,
@@ -40,8 +46,24 @@ FOLLOWS_PODS = {("", "Service"), ("autoscaling", "HorizontalPodAutoscaler")}
 """(group, kind) of what sends traffic to pods or scales them: switched after the workloads."""
 
 
-class ChangePlanner:
-    """Decides one change; collects the notes on the way."""
+class Planner:
+    """Decides one change of the package: a strategy. Collects the notes on the way.
+
+    A subclass says by ``workload_step`` and ``other_step`` what becomes of an object, and by
+    ``phases`` in which order. It is found by its entry point in ``container_update.strategies``.
+
+    >>> class OneByOne(Planner):
+    ...     def phases(self, steps):
+    ...         yield from ([step] for step in steps)
+
+    :param params: the request's ``additionalParams``.
+    :param scripts: 'new' and 'old' to the path of that VNF's coordination script.
+    """
+
+    new_vnfc_ids: ClassVar[bool] = True
+    """VNFCs whose pods are new get new ids in the VNFM's record."""
+    script_roles: ClassVar[frozenset[str]] = frozenset({NEW, OLD})
+    """The VNFs whose script is run."""
 
     def __init__(  # noqa: PLR0913
         self,
@@ -52,8 +74,12 @@ class ChangePlanner:
         stored: StoredImages = NOTHING_STORED,
         *,
         restart_for: str = CHANGED_KEYS,
+        params: Mapping[str, Any] = MappingProxyType({}),
+        scripts: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.packages = packages
+        self.params = params
+        self.scripts = scripts
         self.stored = stored
         self.live = live
         self.namespace = namespace
@@ -85,12 +111,98 @@ class ChangePlanner:
         return Plan(
             namespace=self.namespace,
             instance_id=self.instance_id,
-            steps=tuple(sorted(steps, key=lambda step: step.stage)),
+            steps=in_groups(*self.phases(steps)),
             unchanged=tuple(key for key in live_keys if key in untouched),
             notes=(*self.notes, *self.config.notes),
             def_files=self.packages.def_files,
             manifests=tuple(self._in_force()),
         )
+
+    def phases(self, steps: Sequence[Step]) -> Iterator[Iterable[Step]]:
+        """Yield the steps in their order, with the scripts: one phase is done before the next.
+
+        Within a phase the kinds of the objects and their waves decide.
+
+        :param steps: that change, create or delete objects.
+        """
+        yield [step for step in steps if not (step.is_switch or step.is_removal)]
+        yield from self.script_phases(NEW, steps)
+        yield from self.waits()
+        yield [step for step in steps if step.is_switch]
+        yield from self.script_phases(OLD, steps)
+        yield [step for step in steps if step.is_removal]
+
+    def waits(self) -> Iterator[Iterable[Step]]:
+        """Yield the phases that wait before the traffic is switched.
+
+        :raises PlanError: the request wants to, and this strategy has no such place.
+        """
+        if wanted := {HOLD, GATE}.intersection(self.params):
+            raise PlanError(
+                f"{min(wanted)}: expected a strategy that has new pods beside the old ones to wait "
+                "with: use Blue-Green or Canary, or leave it out"
+            )
+        return iter(())
+
+    # --- scripts, and what is recorded ----------------------------------------------------------
+
+    def script_phases(self, role: str, steps: Sequence[Step]) -> Iterator[Iterable[Step]]:
+        """Yield a phase for each VDU that changes, with its script; none where there is none."""
+        path = self.scripts.get(role)
+        if path and role in self.script_roles:
+            for vdu in self._changes(steps):
+                yield [ScriptStep.of(role, path, vdu)]
+
+    def _changes(self, steps: Sequence[Step]) -> Iterator[VduChange]:
+        """Yield the VDUs whose workloads change."""
+        old_names = {new: old for old, new in self.successors().items()}
+        manifest_names = {live: named for named, live in self.renamed.items()}
+        services = [
+            {
+                "name": s.key.name,
+                "namespace": s.key.namespace,
+                "selector": selector_of(s.content or {}),
+            }
+            for s in steps
+            if isinstance(s, ManifestStep) and s.is_switch and s.key.kind == "Service"
+        ]
+        for step in steps:
+            if not (isinstance(step, ObjectStep) and step.starts_pods):
+                continue
+            key = replace(step.key, name=manifest_names.get(step.key.name, step.key.name))
+            yield VduChange(
+                vdu_id=self.packages.vdu_of(key),
+                old_resource=old_names.get(step.key.name, step.key.name if step.before else ""),
+                new_resource=step.key.name,
+                details={
+                    "kind": step.key.kind,
+                    "namespace": step.key.namespace,
+                    "services": services,
+                },
+            )
+
+    def successors(self) -> dict[str, str]:
+        """Return old to new name of a VDU's workload, where another one replaces it."""
+        return {}
+
+    def connection_points(self) -> dict[str, str]:
+        """Return old to new name of the VNF's Services, where another one replaces it."""
+        return {}
+
+    def claims(self, plan: Plan) -> dict[str, str]:
+        """Return old to new PersistentVolumeClaim of the workloads that others replace."""
+        steps = {
+            (step.action, step.key.name): step
+            for step in plan.steps
+            if isinstance(step, ManifestStep) and is_workload(step.key)
+        }
+        claims = {}
+        for old_name, new_name in self.successors().items():
+            old, new = steps.get((Action.DELETE, old_name)), steps.get((Action.CREATE, new_name))
+            before = pod_template.claims(old.before or {}) if old else {}
+            after = pod_template.claims(new.content or {}) if new else {}
+            claims.update({before[volume]: after[volume] for volume in before if volume in after})
+        return {old: new for old, new in claims.items() if old != new}
 
     def _in_force(self) -> Iterator[Manifest]:
         packages = self.packages
@@ -236,7 +348,7 @@ class ChangePlanner:
     def _in_place(self, new: Manifest, live: Json) -> Iterator[Step]:
         step, old = self._replacement(new, live), self.packages.old.get(new.key)
         uses = self.config.config_uses(step.key, live)
-        if not self._is_changed(step, new) and not uses:
+        if not self.is_changed(step, new) and not uses:
             return
         kind = known_kind(new.key)
         if not kind.can_change:
@@ -260,7 +372,7 @@ class ChangePlanner:
             },
         )
 
-    def _is_changed(self, step: ManifestStep, new: Manifest) -> bool:
+    def is_changed(self, step: ManifestStep, new: Manifest) -> bool:
         """Tell whether the manifest says something that the live object was not made from."""
         old = self.packages.old.get(new.key)
         stored = self.stored.get(step.key)
@@ -321,7 +433,7 @@ class ChangePlanner:
             yield self.creation(new)
             return
         step = self._replacement(new, live)
-        if self._is_changed(step, new):
+        if self.is_changed(step, new):
             self.config.refuse_unfit(key, live)
             self.refuse_foreign(key, old, live)
             refuse_headless(new, live)

@@ -18,7 +18,7 @@ from container_update.model.plan import Action, Plan, Reason, Step
 from container_update.planning.change import (
     FOLLOWS_PODS,
     HOLDS_DATA,
-    ChangePlanner,
+    Planner,
     refuse_other_selector,
 )
 from container_update.planning.comparison import coverage
@@ -33,7 +33,7 @@ from container_update.workloads.registry import is_workload, known_kind
 _WHOLE = Reason("heal of the whole VNF")
 
 
-class HealPlanner(ChangePlanner):
+class HealPlanner(Planner):
     """Decides one heal.
 
     :param packages: the VNF's package, as the old and as the new one.

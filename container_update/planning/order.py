@@ -9,13 +9,17 @@ remove, it is the other way round, but that what cannot be created again as it w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from dataclasses import replace
+from itertools import chain, groupby
+from typing import TypeVar
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest, ObjectKey
-from container_update.model.plan import Stage
+from container_update.model.plan import Plan, Step
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep
 from container_update.workloads.registry import is_workload
+
+StepT = TypeVar("StepT", bound=Step)
 
 ORDER_ANNOTATION = "container-update/order"
 """On an object: the number of its wave. Each wave is Ready before the next one begins; without it:
@@ -68,7 +72,7 @@ def hinders(key: ObjectKey) -> bool:
     return rank(key) in (_LIMITS, _JUDGES)
 
 
-def groups(steps: Iterable[ObjectStep]) -> Iterator[tuple[ObjectStep, ...]]:
+def groups(steps: Iterable[StepT]) -> Iterator[tuple[StepT, ...]]:
     """Yield the steps of a plan in their order; those of a group are carried out at the same time.
 
     Traffic moves when every wave is Ready, and what is old is removed at the very end, in it last
@@ -79,22 +83,42 @@ def groups(steps: Iterable[ObjectStep]) -> Iterator[tuple[ObjectStep, ...]]:
         yield tuple(group)
 
 
+def in_groups(*phases: Iterable[StepT]) -> tuple[StepT, ...]:
+    """Return the steps of a plan with the numbers of their groups, phase after phase.
+
+    >>> in_groups((), ())
+    ()
+    """
+    in_order = chain.from_iterable(map(groups, phases))
+    return tuple(
+        replace(step, group=number) for number, group in enumerate(in_order) for step in group
+    )
+
+
+def arranged(plan: Plan) -> Plan:
+    """Return a plan in the order of :func:`groups`, unless its planner has chosen another one."""
+    if any(step.group for step in plan.steps):
+        return plan
+    return replace(plan, steps=in_groups(plan.steps))
+
+
 def in_order(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
     """Return manifests in the order of their creation; those of one kind in the order given."""
     return tuple(sorted(manifests, key=lambda each: (wave(each.body), rank(each.key))))
 
 
-def _place(step: ObjectStep) -> tuple[int, int, int]:
+def _place(step: Step) -> tuple[int, int, int]:
     by_wave, by_kind = wave_of(step), rank(step.key)
-    if step.stage is Stage.REMOVE:
+    if step.is_removal:
         return (3 if by_kind in _LOST else 2), -by_wave, -by_kind
-    return int(step.stage is Stage.SWITCH), by_wave, by_kind
+    return int(step.is_switch), by_wave, by_kind
 
 
-def wave_of(step: ObjectStep) -> int:
+def wave_of(step: Step) -> int:
     """Return the wave of a step, which its object says."""
     content = step.content if isinstance(step, ConfigStep | ManifestStep) else None
-    return wave(content or step.before or {})
+    before = step.before if isinstance(step, ObjectStep) else None
+    return wave(content or before or {})
 
 
 def wave(body: Json) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from container_update.model.cluster import Right
 from container_update.model.objects import Json
 from container_update.model.plan import Action, Plan, Step
-from container_update.planning.steps import WorkloadStep
+from container_update.planning.steps import WorkloadStep, object_steps
 from container_update.workloads.kind import pods_in
 from container_update.workloads.registry import kind_of
 
@@ -37,7 +37,7 @@ def needed(plan: Plan) -> tuple[Right, ...]:
     secrets = {plan.namespace, *(s.key.namespace for s in plan.steps if s.key.kind == "Secret")}
     journal = {Right(namespace, "", "Secret", verb) for namespace in secrets for verb in verbs}
     lease = {Right(plan.namespace, "coordination.k8s.io", "Lease", verb) for verb in verbs[:-1]}
-    of_steps = {right for step in plan.steps for right in of_step(step)}
+    of_steps = {right for step in object_steps(plan) for right in of_step(step)}
     return tuple(sorted(journal | lease | of_steps))
 
 

@@ -45,6 +45,14 @@ def release_of(body: Json) -> str:
     return str(labels.get(RELEASE_LABEL, ""))
 
 
+def without_release(service: Json) -> Json:
+    """Return a Service whose selector has no release label; *service* itself where it has none."""
+    if not release_of(service):
+        return service
+    kept = {name: value for name, value in selector_of(service).items() if name != RELEASE_LABEL}
+    return {**service, "spec": {**service["spec"], "selector": kept}}
+
+
 def with_release(body: Json, release: str) -> Json:
     """Return a copy whose selector, and pod template, has the release label."""
     changed = copy.deepcopy(body)

@@ -6,13 +6,20 @@ from collections.abc import Iterator
 
 from container_update.model.objects import Manifest, ObjectKey
 from container_update.model.plan import Step
-from container_update.planning.change import ChangePlanner
+from container_update.model.scripts import NEW
+from container_update.planning.change import Planner
 from container_update.planning.release_labels import pod_labels, selector_of
 from container_update.workloads.traffic import selects
 
 
-class RollingPlanner(ChangePlanner):
-    """Decides a rolling update; what is special about it is what it cannot do."""
+class RollingPlanner(Planner):
+    """Decides a rolling update; what is special about it is what it cannot do.
+
+    Source: the specification's "Rolling update process for Kubernetes VIM": Deployment and
+    connection points stay, VNFCs get new ids.
+    """
+
+    script_roles = frozenset({NEW})  # run after the update: no old VNF is left
 
     def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
         """Yield the step that switches a Service once the new pods are there; note a gap."""

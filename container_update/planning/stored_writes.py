@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
-from container_update.model.plan import Action, FieldChange, Note, Plan, Step
+from container_update.model.plan import Action, FieldChange, Note, Place, Plan, Step
 from container_update.planning.comparison import diff
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.metadata import DIGEST_ANNOTATION
 from container_update.workloads import pod_template
 
-Stored = Mapping[tuple[ObjectKey, Action], tuple[Json | None, Json]]
+Stored = Mapping[Place, tuple[Json | None, Json]]
 """For a step, by its place: the object as it is, None where there is none, and as it would be."""
 
 _ZERO_VALUES = frozenset({"0", '""', "false", "null"})

@@ -39,7 +39,7 @@ _VERBS = {
     Action.TEMPLATE: "to give another template",
     Action.SWITCH: "to switch to the new pods",
     Action.DELETE: "to delete",
-    Action.COORDINATE: "to coordinate",
+    Action.RUN: "to coordinate",
 }
 """What is said of actions; of all others it is :data:`_RESTARTS`."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from container_update.model.objects import Json, ObjectKey, instance_of
 from container_update.model.plan import Action, Note, Plan, Reason
 from container_update.planning.configuration import Live
-from container_update.planning.order import groups
+from container_update.planning.order import in_groups
 from container_update.planning.steps import ManifestStep
 
 KEEP_ANNOTATION = "helm.sh/resource-policy"
@@ -53,7 +53,7 @@ def uninstall_plan(  # noqa: PLR0913, PLR0917
     return Plan(
         namespace=namespace,
         instance_id=instance_id,
-        steps=tuple(step for group in groups(steps) for step in group),
+        steps=in_groups(steps),
         unchanged=tuple(staying),
         notes=tuple(Note(key, f"stays: {why}") for key, why in staying.items()),
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import ObjectKey
-from container_update.model.plan import Action, Plan, Reason, Stage, Step
+from container_update.model.plan import Action, Plan, Reason, Step
 from container_update.package import hot
 from container_update.package.hot import Body, Place
 from container_update.stacks.templates import groups
@@ -58,18 +58,13 @@ class StackStep(Step):
         key = _key(stack, member)
         return cls(key, action, stack, before, after, member, updated, reasons=why)
 
-    @property
-    def stage(self) -> Stage:
-        """By what is done."""
-        return Stage.REMOVE if self.action is Action.DELETE else Stage.OBJECTS
-
     def __str__(self) -> str:
         because = f": {'; '.join(map(str, self.reasons))}" if self.reasons else ""
         return f"{self.key}: {self.action.value}{because}"
 
 
 @dataclass(frozen=True)
-class ScriptStep(Step):
+class StackScript(Step):
     """Run a coordination script of the request, where it has one."""
 
     stack: str
@@ -84,22 +79,17 @@ class ScriptStep(Step):
     @classmethod
     def of(
         cls, role: str, stack: str, member: VnfcServer | None = None, *, back: bool = False
-    ) -> ScriptStep:
+    ) -> StackScript:
         """Return the step; its key is the VNFC's, or else the stack's."""
-        return cls(_key(stack, member), Action.COORDINATE, stack, role, member, back)
-
-    @property
-    def stage(self) -> Stage:
-        """Among the steps for the stacks."""
-        return Stage.OBJECTS
+        return cls(_key(stack, member), Action.RUN, stack, role, member, back)
 
     def __str__(self) -> str:
         return f"{self.key}: {self.action.value} the {self.role} VNF"
 
 
-AnyStep = StackStep | ScriptStep
+AnyStep = StackStep | StackScript
 
-Coordinator = Callable[[ScriptStep], object]
+Coordinator = Callable[[StackScript], object]
 """Runs a coordination script of the request, where it has one; ContainerUpdateError: it failed."""
 
 
@@ -210,10 +200,6 @@ class StackPlan(Plan):
             return list(numbers)  # Blue-Green: nothing contains anything
         return sorted(numbers, key=lambda number: level(self.steps[number]))
 
-    def without_scripts(self) -> Plan:
-        """Return the plan for reports, which list the runs of scripts separately."""
-        return replace(self, steps=tuple(s for s in self.steps if isinstance(s, StackStep)))
-
     def __str__(self) -> str:
         lines = [f"{self.upgrade_type} of stack {self.stack.partition('/')[0]}:"]
         lines += [f"  {number}. {step}" for number, step in enumerate(self.steps, 1)]
@@ -267,8 +253,8 @@ def blue_green(live: Live, new: Body, places: Mapping[str, Place], new_name: str
     reason = f"takes the place of {old_name}"
     steps = (
         StackStep.of(Action.CREATE, new_name, after=new, reasons=[reason]),
-        ScriptStep.of("new", new_name),
-        ScriptStep.of("old", live.reference),
+        StackScript.of("new", new_name),
+        StackScript.of("old", live.reference),
         StackStep.of(
             Action.DELETE, live.reference, before=live.body, reasons=["from here on no way back"]
         ),
@@ -305,7 +291,7 @@ def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> 
         bodies[member.stack] = after
         updated = live.updated.get(member.stack)
         steps.append(_member_step(member, before, after, place, updated))
-        steps.append(ScriptStep.of("new", member.stack, member))
+        steps.append(StackScript.of("new", member.stack, member))
     for stack, after in settled.items():
         if not groups.is_settled(bodies[stack], after):
             steps.append(_containing(live, stack, bodies[stack], after, SETTLES_GROUP))

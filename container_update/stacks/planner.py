@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from container_update.package.hot import Body, Place
 from container_update.package.vnfd import Flavour
 from container_update.stacks import live
 from container_update.stacks.client import Heat, reference
-from container_update.stacks.plan import AnyStep, StackPlan, StackStep, blue_green, rolling
+from container_update.stacks.plan import AnyStep, Live, StackPlan, StackStep, blue_green, rolling
 from container_update.stacks.servers import defined
 from container_update.stacks.templates.desired import Software, desired_stack, is_same
 from container_update.stacks.templates.links import Links
@@ -130,36 +130,53 @@ def _places(body: Body, vdus: Mapping[str, str], source: str) -> dict[str, Place
     return {vdu_id: hot.place_of(body, vdu_id, name, source) for vdu_id, name in vdus.items()}
 
 
-def make_plan(packages: Packages, service: Heat) -> StackPlan:
-    """Compare the packages with the live stack.
+def rolling_plan(packages: Packages, service: Heat) -> StackPlan:
+    """Plan a rolling update: the servers of the VDUs of the request, one after the other.
 
     :raises PlanError: the stack is in no state for a change.
     """
+    state, _, new = _states(packages, service, live.read_for_update)
+    plan = rolling(state, new, packages.places, packages.request.new)
+    return replace(plan, steps=tuple(_with_way_back(step, service) for step in plan.steps))
+
+
+def blue_green_plan(packages: Packages, service: Heat) -> StackPlan:
+    """Plan a Blue-Green change: a new stack beside the old one.
+
+    :raises PlanError: the stack is in no state for a change.
+    """
+    state, body, new = _states(packages, service, live.read)
+    name = state.reference.partition("/")[0]
+    if is_same(body, new):
+        return state.plan(BLUE_GREEN, packages.places, unchanged=state.members)
+    _check_nothing_hidden(body, new, name)
+    base = _SUFFIX.sub("", name)
+    return blue_green(state, new, packages.places, f"{base}.{uuid.uuid4().hex[:8]}")
+
+
+Planner = Callable[[Packages, Heat], StackPlan]
+"""Compares the packages of a change with the live stack: a strategy on OpenStack."""
+
+
+def _states(
+    packages: Packages, service: Heat, read: Callable[..., Live]
+) -> tuple[Live, Body, Body]:
+    """Return the live stack, its body, and the body that the new package leads to."""
     request = packages.request
     stack = live.find(service, request.stack)
     body = live.body_of(service, reference(stack))
     places = _places(body, packages.old_vdus, "the live stack")
-    is_part = request.upgrade_type == ROLLING
-    read = live.read_for_update if is_part else live.read
     state = replace(read(service, stack, body, places), instance_id=request.instance_id)
-    sizes = live.sizes(service.resources(state.reference, 1), body)
     new = desired_stack(
         packages.body,
         body,
         packages.places,
         packages.software,
-        sizes,
+        live.sizes(service.resources(state.reference, 1), body),
         points=request.links.points(),
         nfv=request.nfv,
     )
-    if is_part:
-        plan = rolling(state, new, packages.places, request.new)
-        return replace(plan, steps=tuple(_with_way_back(step, service) for step in plan.steps))
-    if is_same(body, new):
-        return state.plan(BLUE_GREEN, packages.places, unchanged=state.members)
-    _check_nothing_hidden(body, new, stack["stack_name"])
-    base = _SUFFIX.sub("", stack["stack_name"])
-    return blue_green(state, new, packages.places, f"{base}.{uuid.uuid4().hex[:8]}")
+    return state, body, new
 
 
 def _check_nothing_hidden(old: Body, new: Body, stack: str) -> None:

@@ -13,7 +13,7 @@ from container_update.model.objects import Json
 from container_update.model.operation import OperationRecord, Phase, from_bytes, to_bytes
 from container_update.model.plan import Action
 from container_update.package.hot import Body, Place
-from container_update.stacks.plan import AnyStep, ScriptStep, StackPlan, StackStep
+from container_update.stacks.plan import AnyStep, StackPlan, StackScript, StackStep
 from container_update.stacks.servers import Software
 from container_update.stacks.vnfcs import VnfcServer
 
@@ -131,7 +131,7 @@ def decode(text: str) -> Record:
 
 def _step_to_dict(step: AnyStep, store: Callable[[Body | None], str | None]) -> Json:
     values: Json = {"stack": step.stack, "member": step.member and asdict(step.member)}
-    if isinstance(step, ScriptStep):
+    if isinstance(step, StackScript):
         return {**values, "role": step.role}
     return {
         **values,
@@ -146,7 +146,7 @@ def _step_to_dict(step: AnyStep, store: Callable[[Body | None], str | None]) -> 
 def _step_from_dict(values: Mapping[str, Any], bodies: Mapping[str, Body]) -> AnyStep:
     member = _member_from_dict(values["member"]) if values["member"] else None
     if "role" in values:
-        return ScriptStep.of(values["role"], values["stack"], member)
+        return StackScript.of(values["role"], values["stack"], member)
     before, after = (bodies.get(values[side]) for side in ("before", "after"))
     return StackStep.of(
         Action[values["action"]],

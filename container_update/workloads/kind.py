@@ -32,6 +32,11 @@ class WorkloadKind:
 
     The defaults are those of a kind with ``spec.template``, ``spec.replicas``, the status fields of
     a Deployment, and a controller that replaces the pods when the template changes.
+
+    >>> class Rollout(WorkloadKind):
+    ...     group, kind = "argoproj.io", "Rollout"
+    >>> Rollout().can_change
+    True
     """
 
     group: ClassVar[str]

@@ -25,10 +25,10 @@ from container_update.model.errors import (
 from container_update.model.objects import Json
 from container_update.model.outcome import StepResult, StepState
 from container_update.model.plan import Plan, Step
+from container_update.operations.change import KubernetesTarget
 from container_update.operations.change_package import preview_change, run_change
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.strategies.kubernetes import KubernetesTarget
-from container_update.operations.strategies.strategy import ChangeJob
+from container_update.operations.job import ChangeJob
 from container_update.operations.update import plan_update, update
 from container_update.workloads.pod_template import containers, images, pod_spec, with_images
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE

@@ -1,4 +1,5 @@
 """The upgrade types that this project provides."""
 
-BLUE_GREEN, ROLLING = "Blue-Green", "RollingUpdate"
+BLUE_GREEN, CANARY, ROLLING = "Blue-Green", "Canary", "RollingUpdate"
 UPGRADE_TYPES = (BLUE_GREEN, ROLLING)
+"""On every VIM."""

@@ -15,12 +15,12 @@ import container_update
 
 NAMES = {
     *("connect", "install", "plan_update", "update", "plan_change", "change_package", "terminate"),
-    *("resume", "rollback", "status", "history", "undo", "plan_undo"),
+    *("resume", "rollback", "promote", "abort", "status", "history", "undo", "plan_undo"),
     *("Options", "UpdateRequest", "ChangeRequest", "Plan", "Step", "Outcome", "Cluster"),
     *("CancelToken", "StepResult", "StepWait", "UndoStarted", "ResumeStarted", "Status"),
     *("ContainerUpdateError", "PackageError", "PlanError", "ClusterError", "UpdateFailedError"),
     *("UndoIncompleteError", "UpdateInProgressError", "UpdateInterruptedError", "LeaseLostError"),
-    *("NextStep", "Revision", "__version__"),
+    *("NextStep", "Revision", "__version__", "Goal", "Planner", "ScriptStep", "WorkloadKind"),
 }
 
 

@@ -15,7 +15,7 @@ from container_update.model.options import Options
 from container_update.operations.request_schema import CHANGE_REQUEST
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
-from tests import canary
+from tests import one_by_one
 from tests.unit.operations.test_change_request import WRONG
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
@@ -51,13 +51,13 @@ def change(vnfd_id: str, upgrade_type: Any, **more: Any) -> dict[str, Any]:
 def test_an_installed_strategy_is_used(
     client: Client, vnf: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prepared = canary.install(tmp_path / "canary", monkeypatch)
+    planned = one_by_one.install(tmp_path / "plugin", monkeypatch)
     path, new = vnf
     refused = client.call("POST", f"{path}/change_vnfpkg", change(new, "Big-Bang"), 422)
     assert 'kubernetes: Blue-Green, Canary, RollingUpdate), found "Big-Bang"' in refused["detail"]
-    client.do("POST", f"{path}/change_vnfpkg", change(new, "canary"))
+    client.do("POST", f"{path}/change_vnfpkg", change(new, "one by one"))
     assert client.call("GET", path)["vnfdId"] == new
-    assert prepared == ["Canary"]
+    assert planned == ["One-By-One"]
 
 
 def test_a_refusal_by_the_schema_has_the_same_message_as_elsewhere(

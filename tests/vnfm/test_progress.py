@@ -17,7 +17,7 @@ from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import StepResult, StepState
 from container_update.model.plan import Action, Plan
-from container_update.operations.scripts.report import ScriptRun
+from container_update.model.scripts import ScriptRun
 from container_update.package import build
 from container_update.planning.steps import RestartStep
 from container_update.vnfm.lcm.steps import Steps

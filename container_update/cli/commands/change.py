@@ -23,12 +23,12 @@ from container_update.model.outcome import Progress
 from container_update.model.requests import DEF_FILES
 
 if TYPE_CHECKING:
+    from container_update.model.scripts import ScriptReport
+    from container_update.operations.change import KubernetesTarget
     from container_update.operations.change_package import Changed
+    from container_update.operations.job import ChangeJob
     from container_update.operations.scripts.coordination import Coordination
-    from container_update.operations.scripts.report import ScriptReport
-    from container_update.operations.strategies.kubernetes import KubernetesTarget
-    from container_update.operations.strategies.openstack import OpenStackTarget
-    from container_update.operations.strategies.strategy import ChangeJob
+    from container_update.operations.stack_change import OpenStackTarget
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -48,6 +48,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="the coordination script in NEW for the new VNF")  # fmt: skip
     add("--coordinate-old", metavar="PATH[:CLASS]",
         help="the coordination script in NEW for the old VNF")  # fmt: skip
+    add("--canary-steps", metavar="PERCENT,...",
+        help="of a canary: how many percent of the pods are new after each step (default: "
+        "10,50,100)")  # fmt: skip
+    add("--hold", action="store_true",
+        help="wait for promote or abort: before the switch of Blue-Green, after each step of a "
+        "canary but the last")  # fmt: skip
     add("--new-def-file", action="append", default=[], metavar="PATH",
         help=f"a def-file of NEW, as in {DEF_FILES} (repeatable)")  # fmt: skip
     add("--instance", metavar="FILE", type=Path,
@@ -161,6 +167,9 @@ def _carry_out(  # noqa: PLR0913
             changed = change_package.run_change(job, target, cancel, check(progress), scripts)
     finally:
         show_scripts(scripts.reports, parsed, out)
+    if changed.outcome.held:
+        output.show_outcome(changed.outcome, parsed, out)
+        return DONE
     before = parsed.old or next((each.source for each in changed.outcome.plan.packages), "OLD")
     way_back = advice.change_back_command(job.request, before, parsed)
     _show(changed, way_back, parsed, out)
@@ -177,14 +186,14 @@ def _roll_back(
     out: TextIO,
 ) -> int:
     """Undo an interrupted change of a stack; its scripts need the request of this run."""
-    from container_update.operations.strategies import openstack  # noqa: PLC0415, an extra
+    from container_update.operations import stack_change  # noqa: PLC0415, an extra
 
-    if not isinstance(target, openstack.OpenStackTarget):
+    if not isinstance(target, stack_change.OpenStackTarget):
         raise PackageError(
             "--rollback works only with --stack: use container-update rollback instead"
         )
     with output.progress(NONE, parsed, out) as progress:
-        outcome = openstack.roll_back(job, target, scripts, progress)
+        outcome = stack_change.roll_back(job, target, scripts, progress)
     if outcome is None:
         return output.write_nothing(output.NOTHING_INTERRUPTED, parsed, out)
     show_scripts(scripts.reports, parsed, out)
@@ -199,7 +208,7 @@ def _roll_back(
 def _job(parsed: argparse.Namespace, body: Mapping[str, Any], vim_type: str) -> Iterator[ChangeJob]:
     """Yield the job of a request; a new package that is opened for its id stays open meanwhile."""
     from container_update.operations.change_request import ChangeRequest  # noqa: PLC0415
-    from container_update.operations.strategies.strategy import ChangeJob  # noqa: PLC0415
+    from container_update.operations.job import ChangeJob  # noqa: PLC0415
     from container_update.package import csar  # noqa: PLC0415
 
     options = option_arguments.read(parsed)
@@ -251,8 +260,7 @@ def _body(parsed: argparse.Namespace) -> dict[str, Any]:
 
     :raises UsageError: neither has an upgrade type, or no strategy is installed for the option's.
     """
-    from container_update.operations import request_schema  # noqa: PLC0415
-    from container_update.operations.strategies import upgrade_types  # noqa: PLC0415
+    from container_update.operations import request_schema, upgrade_types  # noqa: PLC0415
 
     body = dict(json_file(parsed.request)) if parsed.request else {}
     params = body.get("additionalParams") or {}
@@ -262,6 +270,7 @@ def _body(parsed: argparse.Namespace) -> dict[str, Any]:
         "upgrade_type": parsed.upgrade_type,
         "vdu_params": [{"vdu_id": vdu} for vdu in parsed.vdu],
         DEF_FILES: parsed.new_def_file,
+        **_pauses(parsed),
     }
     params = {**params, **{name: value for name, value in options.items() if value}}
     if not params.get("upgrade_type"):
@@ -283,6 +292,25 @@ def _body(parsed: argparse.Namespace) -> dict[str, Any]:
         if path:
             params |= {name: path, f"{name}-class": class_name or None}
     return {**body, "additionalParams": params}
+
+
+def _pauses(parsed: argparse.Namespace) -> dict[str, Any]:
+    """Return the steps of a canary, and what waits for a person.
+
+    :raises UsageError: a step is no whole number.
+    """
+    if not parsed.canary_steps:
+        return {"hold": parsed.hold}
+    try:
+        percents = [int(percent) for percent in parsed.canary_steps.split(",")]
+    except ValueError:
+        raise UsageError(
+            f"--canary-steps: expected whole numbers like 10,50,100, found {parsed.canary_steps}"
+        ) from None
+    if not parsed.hold:
+        return {"canary_steps": percents}
+    held = [{"percent": percent, "hold": True} for percent in percents[:-1]]
+    return {"canary_steps": [*held, *percents[-1:]]}
 
 
 def json_file(path: Path) -> Mapping[str, Any]:

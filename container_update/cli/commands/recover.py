@@ -80,24 +80,34 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def resume(parsed: argparse.Namespace, out: TextIO) -> int:
     """Finish the operation that was interrupted; return the exit status."""
-    return _recover(parsed, out, back=False)
+    return _recover(parsed, out, "resume")
 
 
 def rollback(parsed: argparse.Namespace, out: TextIO) -> int:
     """Undo the operation that was interrupted; return the exit status."""
-    return _recover(parsed, out, back=True)
+    return _recover(parsed, out, "rollback")
 
 
-def _recover(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> int:
+def promote(parsed: argparse.Namespace, out: TextIO) -> int:
+    """Let the operation go on that waits for a person; return the exit status."""
+    return _recover(parsed, out, "promote")
+
+
+def abort(parsed: argparse.Namespace, out: TextIO) -> int:
+    """Undo the operation that waits for a person; return the exit status."""
+    return _recover(parsed, out, "abort")
+
+
+def _recover(parsed: argparse.Namespace, out: TextIO, verb: str) -> int:
     began = time.monotonic()
     with (
         output.progress(NONE, parsed, out) as progress,
         signals.stopped_by_signals(leave=True) as cancel,
     ):
         if parsed.stack:
-            outcome = _recover_stack(parsed, out, cancel, progress, back=back)
+            outcome = _recover_stack(parsed, out, cancel, progress, back=verb == "rollback")
         else:
-            outcome = _recover_cluster(parsed, out, cancel, progress, back=back)
+            outcome = _recover_cluster(parsed, out, cancel, progress, verb)
     if outcome is None:
         return output.write_nothing(output.NOTHING_INTERRUPTED, parsed, out)
     outcome = replace(outcome, seconds=time.monotonic() - began)
@@ -106,21 +116,21 @@ def _recover(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> int:
 
 
 def _recover_cluster(
-    parsed: argparse.Namespace,
-    out: TextIO,
-    cancel: CancelToken,
-    progress: Progress,
-    *,
-    back: bool,
+    parsed: argparse.Namespace, out: TextIO, cancel: CancelToken, progress: Progress, verb: str
 ) -> Outcome | None:
     from container_update.operations import resume as recovery  # noqa: PLC0415, slow to load
 
-    recover = recovery.rollback if back else recovery.resume
+    verbs = {
+        "resume": recovery.resume,
+        "rollback": recovery.rollback,
+        "promote": recovery.promote,
+        "abort": recovery.abort,
+    }
     options = option_arguments.read(parsed)
     with connection.connected_cluster(parsed) as cluster:
         parsed.instance_id = connection.find_instance(parsed, cluster)
         operate.ask_about_others(parsed, out, cluster, parsed.instance_id)
-        return recover(
+        return verbs[verb](
             cluster,
             options,
             cancel,
@@ -141,11 +151,11 @@ def _recover_stack(
 ) -> Outcome | None:
     request = change.json_file(parsed.request) if parsed.request else None
     with connection.connected_heat(parsed) as heat:
-        from container_update.operations.strategies import openstack_recovery  # noqa: PLC0415
+        from container_update.operations import stack_recovery  # noqa: PLC0415
 
         instance = replace(connection.stack_instance(parsed, heat), progress=progress)
         target = connection.openstack_target(parsed, heat)
-        outcome, scripts = openstack_recovery.recover_stack(
+        outcome, scripts = stack_recovery.recover_stack(
             instance, target, cancel, request, back=back
         )
     change.show_scripts(scripts, parsed, out)

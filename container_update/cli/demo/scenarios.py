@@ -26,12 +26,12 @@ from container_update.model.errors import (
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import DEF_FILES, UpdateRequest
-from container_update.operations.change_package import run_change
+from container_update.model.scripts import ScriptReport
+from container_update.operations.change import KubernetesTarget
+from container_update.operations.change_package import Target, run_change
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.install import install
-from container_update.operations.scripts.report import ScriptReport
-from container_update.operations.strategies.kubernetes import KubernetesTarget
-from container_update.operations.strategies.strategy import ChangeJob, Target
+from container_update.operations.job import ChangeJob
 from container_update.operations.update import update
 from container_update.package import samples
 from container_update.workloads.registry import is_workload
@@ -196,7 +196,7 @@ def _on_cluster(sample: str, instance_id: str) -> Iterator[Vnf]:
 @contextmanager
 def _on_cloud(sample: str) -> Iterator[Vnf]:
     with embedded_cloud() as (cloud, balancer), TemporaryDirectory() as folder:
-        from container_update.operations.strategies.openstack import OpenStackTarget  # noqa: PLC0415
+        from container_update.operations.stack_change import OpenStackTarget  # noqa: PLC0415
         from container_update.stacks.client import connect  # noqa: PLC0415
         from container_update.stacks.instantiate import Builder, described_by  # noqa: PLC0415
 

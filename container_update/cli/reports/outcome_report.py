@@ -80,8 +80,14 @@ def summary_text(outcome: Outcome) -> str:
     if StepState.UNDONE in states and states <= {StepState.UNDONE, StepState.NOT_STARTED}:
         undone = sum(result.state is StepState.UNDONE for result in results)
         return f"Undone {_cost(outcome)}: everything is as before ({counted(undone, 'step')})."
-    if states != {StepState.DONE}:
-        return ""
+    if outcome.held:
+        done = len(outcome.of_state(StepState.DONE))
+        what = f"{done} of {counted(len(outcome.plan.steps), 'step')} done {_cost(outcome)}"
+        return f"{outcome.held.key.name}: waits for a person ({what})."
+    return _ended_text(outcome, results) if states == {StepState.DONE} else ""
+
+
+def _ended_text(outcome: Outcome, results: Sequence[StepResult]) -> str:
     if outcome.plan.kind in _ENDS:
         what = counted(len(results), "object")
         return f"{_ENDS[outcome.plan.kind]} {_cost(outcome)}: {what}."

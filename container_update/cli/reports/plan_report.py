@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 
 from container_update.cli.reports import lines
 from container_update.cli.reports.lines import Line
-from container_update.model.plan import Action, FieldChange, Plan, Stage, Step
+from container_update.model.plan import Action, FieldChange, Plan, Step
 from container_update.planning.comparison.content_diff import KeyDiff, printable
 from container_update.planning.steps import WorkloadStep
 from container_update.planning.summary import (
@@ -39,12 +39,7 @@ LEGEND = {
 }
 """What the symbols mean; the documentation has the same words."""
 SYMBOL_STYLES = dict([*_SYMBOLS.values(), _RESTART])
-_SECTIONS = {
-    Stage.OBJECTS: "Other objects",
-    Stage.WORKLOADS: "Restarts",
-    Stage.SWITCH: "When the new pods are ready",
-    Stage.REMOVE: "At the end",
-}
+_RESTARTS = "Restarts"
 _ALIKE = 4
 """From so many workloads on that restart for the same reasons, one line stands for all of them."""
 _LISTED = 10
@@ -79,14 +74,26 @@ def step_lines(plan: Plan, *, every: bool = False) -> Iterator[Line]:
 
 def sections(plan: Plan) -> Iterator[tuple[str, list[Step]]]:
     """Yield each heading of a plan with its steps, in the order of execution."""
-    config = [step for step in plan.steps if step.is_config and step.stage is Stage.OBJECTS]
-    if config:
-        yield "Configuration", config
-    for stage in _SECTIONS:
-        with_config = stage is Stage.REMOVE
-        steps = [s for s in plan.steps if s.stage is stage and (with_config or not s.is_config)]
-        if steps:
-            yield _title(stage, steps), steps
+    for role, group in groupby(plan.steps, key=_role):
+        steps = list(group)
+        if role is not None:
+            creates = any(step.action is Action.CREATE for step in steps)
+            yield "Workloads" if role == _RESTARTS and creates else role, steps
+            continue
+        for title, is_config in (("Configuration", True), ("Other objects", False)):
+            if part := [step for step in steps if step.is_config is is_config]:
+                yield title, part
+
+
+def _role(step: Step) -> str | None:
+    """Return the heading of a step; None for one that writes what its pods are to read."""
+    if step.action is Action.RUN:
+        return "Coordination scripts"
+    if step.is_switch:
+        return "When the new pods are ready"
+    if step.is_removal:
+        return "At the end"
+    return _RESTARTS if step.starts_pods else None
 
 
 def remarks(plan: Plan) -> Iterator[tuple[str, list[str]]]:
@@ -109,11 +116,6 @@ def reason_texts(step: Step) -> tuple[str, ...]:
 def symbol(step: Step) -> str:
     """Return a symbol for the action of a step."""
     return _SYMBOLS.get(step.action, _RESTART)[0]
-
-
-def _title(stage: Stage, steps: Sequence[Step]) -> str:
-    creates = any(step.action is Action.CREATE for step in steps)
-    return "Workloads" if stage is Stage.WORKLOADS and creates else _SECTIONS[stage]
 
 
 # --- steps --------------------------------------------------------------------------------------

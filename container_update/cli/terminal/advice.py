@@ -23,6 +23,7 @@ SENTENCES: Mapping[NextStep, str] = {
     NextStep.FIX_AND_ROLLBACK: "Fix what is named here, then go back: {rollback}",
     NextStep.RESUME_OR_ROLLBACK: "Finish it: {resume}; or go back: {rollback}",
     NextStep.RESUME: "It can only be finished: {resume}",
+    NextStep.PROMOTE_OR_ABORT: "Let it go on: {promote}; or undo it: {abort}",
     NextStep.NAME_PACKAGES: "If it is yours, name its packages: {rollback} OLD NEW, or update to "
     "the old one with both; else delete the Secret",
     NextStep.CHECK_STATUS: "See whether another run goes on with it: {status}; if none does, "
@@ -44,13 +45,21 @@ def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
         return "Run the same command again and answer y, or use --yes"
     if isinstance(error, StalePlanError):
         return "Make the plan again, have it approved, then run the same command again"
+    return next_sentence(error.next_step, parsed)
+
+
+def next_sentence(step: NextStep, parsed: argparse.Namespace) -> str:
+    """Return a next step with the commands that it takes.
+
+    :param parsed: the arguments of the command that was run.
+    """
     is_stack = bool(getattr(parsed, "stack", None))
     options = _options(parsed, _STACK if is_stack else _CLUSTER)
     request = _options(parsed, ("request",)) if is_stack else ""
     program, packages = _program(parsed), "" if is_stack else _packages(parsed)
-    return SENTENCES[error.next_step].format(
-        resume=f"{program} resume{packages}{options}{request}",
-        rollback=f"{program} rollback{packages}{options}{request}",
+    verbs = ("resume", "rollback", "promote", "abort")
+    return SENTENCES[step].format(
+        **{verb: f"{program} {verb}{packages}{options}{request}" for verb in verbs},
         status=f"{program} status{options}",
     )
 

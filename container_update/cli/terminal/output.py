@@ -21,9 +21,14 @@ from container_update.cli.reports.outcome_report import is_change, outcome_lines
 from container_update.cli.reports.plan_report import plan_lines
 from container_update.cli.terminal import approval
 from container_update.cli.terminal import progress as progress_views
-from container_update.cli.terminal.advice import undo_command, update_back_command
+from container_update.cli.terminal.advice import next_sentence, undo_command, update_back_command
 from container_update.cli.terminal.screen import ENCODING_ERRORS, Screen
-from container_update.model.errors import ContainerUpdateError, UpdateFailedError, with_advice
+from container_update.model.errors import (
+    ContainerUpdateError,
+    NextStep,
+    UpdateFailedError,
+    with_advice,
+)
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
 from container_update.planning.comparison.content_diff import printable_lines
@@ -219,7 +224,10 @@ def show_outcome(
         is_shown = parsed.progress_style != progress_views.NONE
         shown = [summary_line(outcome)] if is_shown else outcome_lines(outcome)
         way_back = way_back or _undo_of(outcome, parsed)
-        Screen(out).show([*shown, *([Line.of(f"To go back: {way_back}")] if way_back else [])])
+        next_step = f"To go back: {way_back}" if way_back else ""
+        if outcome.held:
+            next_step = f"{next_sentence(NextStep.PROMOTE_OR_ABORT, parsed)}."
+        Screen(out).show([*shown, *([Line.of(next_step)] if next_step else [])])
     elif parsed.progress_style == progress_views.NONE:
         Screen(out).show(outcome_lines(outcome))
 

@@ -11,6 +11,7 @@ from container_update.cluster.execution.rollout import RolloutWaiter
 from container_update.cluster.execution.writer import ObjectWriter
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Reverted
+from container_update.model.scripts import RunScript
 from container_update.planning.steps import ObjectStep
 from container_update.workloads.readiness import Baseline, abandoned, conditions
 from container_update.workloads.registry import known_kind
@@ -28,6 +29,9 @@ class ExecutionContext:
     """For each workload the UIDs of the pods it had before the plan."""
     leaving: frozenset[str] = frozenset()
     """UIDs of the pods of workloads that the plan deletes: they are to get no traffic."""
+    run_script: RunScript = lambda _: None
+    prometheus: str = ""
+    """The URL of the server that gates ask; '' where none is known."""
 
 
 class StepExecutor(ABC, Generic[S]):

@@ -55,7 +55,7 @@ class EventRecorder:
 
     def _record(self, step: Step, kind: str, reason: str, message: str) -> None:
         about = step.before if isinstance(step, ObjectStep) else None
-        if about is not None:  # the change does not wait for it
+        if about is not None and "uid" in about["metadata"]:  # the change does not wait for it
             self._sending.append(self._pool.submit(self._send, about, kind, reason, message))
 
     def _send(self, about: Json, kind: str, reason: str, message: str) -> None:

@@ -33,12 +33,14 @@ from container_update.model.outcome import (
     StepState,
     UndoStarted,
 )
-from container_update.model.plan import Action, Plan, Stage
+from container_update.model.pauses import HoldStep
+from container_update.model.plan import Action, Place, Plan, Step
 from container_update.model.reporter import REPORTED, reporter
-from container_update.planning import order
+from container_update.model.scripts import RunScript, ScriptStep
 from container_update.planning.steps import ConfigStep, ObjectStep, object_steps
 from container_update.workloads.pod_status import is_deleting
 from container_update.workloads.readiness import Baseline
+from container_update.workloads.registry import is_workload
 
 LOG = logging.getLogger(__name__)
 
@@ -47,10 +49,14 @@ _UNDO_GRACE = 30.0
 
 _STEP_ERRORS = (
     errors.ClusterError,
+    errors.CoordinationError,
     errors.LeaseLostError,
+    errors.PackageError,
     ChangedByAnotherError,
     NotReadyError,
 )
+
+_NO_WAY_BACK = "a script has no way back"
 
 
 @dataclass
@@ -65,6 +71,9 @@ class Execution:
     :param leave_failed: keep what a failure leaves for a rollback or a resume, do not undo it.
     :param owner: the ownerReference that new objects of the plan's namespace get.
     :param events: records an Event about each workload whose change is undone; None: it does not.
+    :param ended: so many groups of the plan were ended by a run before this one.
+    :param note: writes down how many groups have ended, where not all of them can be repeated.
+    :param run_script: runs the script of a step.
     """
 
     plan: Plan
@@ -79,12 +88,14 @@ class Execution:
     leave_failed: bool = False
     owner: Json | None = None
     events: EventRecorder | None = None
+    ended: int = 0
+    note: Callable[[int, Sequence[StepResult]], object] = lambda *_: None
+    run_script: RunScript = lambda _: None
 
     def __post_init__(self) -> None:
         self.progress = reporter(self.progress)
         self._resumed = False
-        self._results: dict[tuple[ObjectKey, Action], StepResult] = {}
-        self._advanced: set[Stage] = set()
+        self._results: dict[Place, StepResult] = {}
         self._steps = object_steps(self.plan)
         self._waiter = Waiter(self.informer, self.options.grace_period, self.clock)
 
@@ -98,19 +109,41 @@ class Execution:
         :raises UpdateInterruptedError: cancelled, and undone or left as asked.
         :raises LeaseLostError: another run may have taken over.
         """
-        self.begin(resumed=resumed)
-        self.advance(*Stage)
-        return self.results
-
-    def begin(self, *, resumed: bool = False) -> None:
-        """Get ready to :meth:`advance`; *resumed* as for :meth:`run`."""
         self._resumed = resumed
         self._context = self._context_of(self._waiter, resumed=resumed)
         self.informer.watch(followed_by(self._steps))
         self.cancel.on_request(self._waiter.abort)
+        unrepeatable, noted = self.plan.unrepeatable, self.ended
+        for group in self.plan.groups:
+            number = group[0].group + 1
+            if number > self.ended and self._is_held_at(group):
+                if noted < number - 1:
+                    self._note(number - 1, ())
+                break
+            once = [step for step in group if step.place in unrepeatable]
+            over = once if number <= self.ended else []
+            self.skip(over)
+            self._advance([step for step in group if step not in over])
+            if once and not over:
+                self._note(noted := number, group)
+        return self.results
+
+    def _is_held_at(self, group: Sequence[Step]) -> bool:
+        """Report a step that only a person ends, and whom nobody waits for in here."""
+        held = [step for step in group if isinstance(step, HoldStep) and step.needs_person]
+        for step in held:
+            self._results[step.place] = result = StepResult(step, StepState.HELD)
+            self.progress(result)
+        return bool(held)
+
+    def _note(self, number: int, group: Sequence[Step]) -> None:
+        try:
+            self.note(number, [self._results[step.place] for step in group])
+        except errors.ClusterError as error:
+            self.give_up(str(error))
 
     def _context_of(self, waiter: Waiter, *, resumed: bool = False) -> ExecutionContext:
-        removed = [step.key for step in self.plan.steps if step.stage is Stage.REMOVE]
+        removed = [step.key for step in self.plan.steps if step.is_removal]
         return ExecutionContext(
             ObjectWriter(
                 self.cluster,
@@ -123,16 +156,13 @@ class Execution:
             RolloutWaiter(waiter, self.progress),
             self.pods_before,
             frozenset(uid for key in removed for uid in self.pods_before.get(key, ())),
+            self.run_script,
+            self.options.prometheus,
         )
 
-    def advance(self, *stages: Stage) -> None:
-        """Carry out the steps of some stages, in their order; raises as :meth:`run` does."""
-        for group in order.groups(step for step in self._steps if step.stage in stages):
-            self._advance(group)
-        self._advanced.update(stages)
-
-    def _advance(self, steps: Sequence[ObjectStep]) -> None:
+    def _advance(self, steps: Sequence[Step]) -> None:
         try:
+            self._drain(steps)
             self._run_all(steps)
         except BaseException:
             self.undo("interrupted", self._begun())
@@ -141,21 +171,22 @@ class Execution:
         results = [self._results.get(step.place) for step in steps]
         if any(result is None or result.state is not StepState.DONE for result in results):
             self._fail(next(iter(failed), None))
-        if workloads := [step for step in steps if step.stage is Stage.WORKLOADS]:
+        if workloads := [step for step in steps if step.starts_pods]:
             self._stay_ready(workloads)
 
-    def skip(self, stage: Stage) -> None:
-        """Count the steps of a stage as done: by a run before this one, which was interrupted."""
-        for step in self.plan.steps:
-            if step.stage is stage:
-                self._results[step.place] = StepResult(step, StepState.DONE, "done before")
+    def _drain(self, steps: Iterable[Step]) -> None:
+        """Let pods that get no traffic any more end the requests that they have, before they go."""
+        removes_pods = any(step.is_removal and is_workload(step.key) for step in steps)
+        if removes_pods and any(step.is_switch for step in self.plan.steps):
+            try:
+                self._waiter.sleep(self.options.drain_seconds)
+            except AbortedError:
+                self._fail()
 
-    def linger(self, seconds: float) -> None:
-        """Wait, unless the run is cancelled; raises as :meth:`run` does."""
-        try:
-            self._waiter.sleep(seconds)
-        except AbortedError:
-            self._fail()
+    def skip(self, steps: Iterable[Step]) -> None:
+        """Count steps as done: by a run before this one, which was interrupted."""
+        for step in steps:
+            self._results[step.place] = StepResult(step, StepState.DONE, "done before")
 
     def give_up(self, cause: str) -> NoReturn:
         """End the run because of something other than its steps; raises as :meth:`run` does."""
@@ -169,8 +200,9 @@ class Execution:
         """What became of each step so far, in the order of the plan."""
         return self._outcome().results
 
-    def undo(self, cause: str, steps: Sequence[ObjectStep]) -> tuple[StepResult, ...]:
+    def undo(self, cause: str, begun: Sequence[Step]) -> tuple[StepResult, ...]:
         """Revert these steps of the plan, as far as they were done."""
+        steps = [step for step in begun if isinstance(step, ObjectStep)]
         LOG.warning("undoing %d steps: %s", len(steps), cause, extra=REPORTED)
         self.before_undo()
         self.informer.watch(followed_by(steps))
@@ -180,7 +212,7 @@ class Execution:
 
         def report(result: StepResult) -> None:
             self.progress(result)
-            if self.events is not None and result.step.stage is Stage.WORKLOADS:
+            if self.events is not None and result.step.starts_pods:
                 self.events.was_undone(result, cause)
 
         undo = Undo(
@@ -192,14 +224,15 @@ class Execution:
         )
         results = undo.run(steps, self.clock() + self.options.undo_timeout)
         self.finish_events()
-        return results
+        scripts = (step for step in begun if not isinstance(step, ObjectStep))
+        return (*results, *(StepResult(s, StepState.UNDONE, _NO_WAY_BACK) for s in scripts))
 
     def finish_events(self) -> None:
         """Wait until what was recorded about the workloads has arrived."""
         if self.events is not None:
             self.events.finish()
 
-    def _run_all(self, steps: Sequence[ObjectStep]) -> None:
+    def _run_all(self, steps: Sequence[Step]) -> None:
         with context_threads.pool(self.options.workers) as pool:
             try:
                 list(pool.map(self._run, steps))
@@ -207,15 +240,16 @@ class Execution:
                 self._waiter.abort()  # or leaving the pool would wait for all of them
                 raise
 
-    def _run(self, step: ObjectStep) -> None:
+    def _run(self, step: Step) -> None:
         if self.cancel or self._waiter.aborted.is_set():
             return
         began = self.clock()
-        state, message, diagnosis = StepState.DONE, "", None
+        state, message, diagnosis, report = StepState.DONE, "", None, None
         self._results[step.place] = StepResult(step, StepState.STOPPED)
         self.progress(step)
         try:
-            executor_of(step, self._context).apply(step, began + self.options.timeout)
+            report = executor_of(step, self._context).apply(step, began + self.options.timeout)
+            message = report.last_line if report else ""
         except AbortedError:
             state = StepState.STOPPED
         except _STEP_ERRORS as error:
@@ -223,14 +257,14 @@ class Execution:
             LOG.error("%s: %s failed: %s", step.key, step.action.value, error, extra=REPORTED)
             self._waiter.abort()
             diagnosis = self._diagnosis(step, error)
-        result = StepResult(step, state, message, self.clock() - began, diagnosis)
+        result = StepResult(step, state, message, self.clock() - began, diagnosis, script=report)
         self._results[step.place] = result
         self.progress(result)
         LOG.info("%s: %s: %s (%.1f s)", step.key, step.action.value, state.value, result.seconds)
 
-    def _diagnosis(self, step: ObjectStep, error: Exception) -> Diagnosis | None:
+    def _diagnosis(self, step: Step, error: Exception) -> Diagnosis | None:
         """Return what the failing pod of a step reports; None where it did not wait for pods."""
-        if not isinstance(error, NotReadyError):
+        if not (isinstance(error, NotReadyError) and isinstance(step, ObjectStep)):
             return None
         configuration = [s.content for s in self._steps if isinstance(s, ConfigStep)]
         secrets = [body for body in configuration if body.get("kind") == "Secret"]
@@ -243,7 +277,7 @@ class Execution:
             LOG.error("%s: %s", step.key, text, extra=REPORTED)
         return diagnosis
 
-    def _stay_ready(self, steps: Sequence[ObjectStep]) -> None:
+    def _stay_ready(self, steps: Sequence[Step]) -> None:
         """Wait until everything that restarted is ready together, and for ``settle_seconds``.
 
         Without a readiness probe a pod is Ready before it does anything: it may have crashed while
@@ -275,14 +309,14 @@ class Execution:
             self.progress(failed)
             self._fail(failed)
 
-    def _begun(self) -> list[ObjectStep]:
+    def _begun(self) -> list[Step]:
         """Return the steps that may have been applied: by this run, by an earlier one, or by a
         coordination script, which may switch over by itself."""
-        by_script = {Stage.SWITCH} if Stage.WORKLOADS in self._advanced else set()
+        has_run = any(isinstance(result.step, ScriptStep) for result in self._results.values())
         return [
             step
-            for step in self._steps
-            if self._resumed or step.stage in by_script or step.place in self._results
+            for step in self.plan.steps
+            if self._resumed or (step.is_switch and has_run) or step.place in self._results
         ]
 
     def _fail(self, cause: StepResult | None = None) -> NoReturn:
@@ -331,5 +365,5 @@ def pods_by_workload(
             pod["metadata"]["uid"] for pod in informer.pods_of(step.before) if not is_deleting(pod)
         )
         for step in steps
-        if not step.is_config and step.before is not None
+        if not step.is_config and step.before is not None and not step.is_of_new_object
     }

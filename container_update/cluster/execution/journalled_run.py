@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -15,13 +15,10 @@ from container_update.cluster.lease import LeaseLock, utc_now
 from container_update.cluster.record import Record, ended_revision
 from container_update.model import errors, operation
 from container_update.model.objects import ObjectKey
-from container_update.model.outcome import Outcome, StepState
+from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import UNINSTALL
 
 LOG = logging.getLogger(__name__)
-
-_FORGOTTEN = "forgotten"
-"""The milestone from which on the instance is no more: its history may be gone."""
 
 
 @dataclass
@@ -37,13 +34,13 @@ class JournalledRun:
     kept: Kept | None = field(default=None, init=False)
     """Its revision in the history once it has ended; None where it is not kept."""
 
-    def has_passed(self, milestone: str) -> bool:
-        """Return whether this run, or an interrupted one before it, passed the milestone."""
-        return milestone in self.record.milestones
+    def note(self, ended: int, results: Sequence[StepResult]) -> None:
+        """Note in the journal, for a resume, that so many groups of the plan have ended.
 
-    def pass_milestone(self, milestone: str) -> None:
-        """Note in the journal, for a resume, that the run passed the milestone."""
-        self.record = self.journal.pass_milestone(self.record, milestone)
+        :param results: of the steps of the last one.
+        """
+        scripts = [result.script for result in results if result.script is not None]
+        self.record = self.journal.note(self.record, ended, scripts)
 
     def turn_back(self) -> None:
         """Note in the journal that the run is being undone; the undo goes on without that too.
@@ -86,7 +83,7 @@ class JournalledRun:
     def is_over(self) -> bool:
         """Whether it, or the interrupted run before it, got so far that only :meth:`end` is left:
         what it began cannot be undone any more."""
-        return self.has_passed(_FORGOTTEN)
+        return self.record.phase is operation.Phase.END
 
     @contextmanager
     def until_ended(self) -> Iterator[None]:
@@ -98,7 +95,8 @@ class JournalledRun:
             if states <= {StepState.UNDONE, StepState.NOT_STARTED}:
                 self.end(error.outcome, error.cause)
             raise
-        self.end()
+        if self.record.held_at is None:
+            self.end()
 
     def _keep_history(self, cause: str | None) -> None:
         """Write the revision of this run; whether that succeeds does not matter to the run.
@@ -112,7 +110,7 @@ class JournalledRun:
             history = History(execution.cluster, namespace, record.instance_id)
             if record.origin.kind == UNINSTALL and cause is None:
                 if not self.is_over:
-                    self.pass_milestone(_FORGOTTEN)
+                    self.record = self.journal.set_phase(record, operation.Phase.END)
                 history.clear()
                 return
             ended = ended_revision(record, utc_now(), cause)

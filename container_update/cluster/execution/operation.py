@@ -29,10 +29,11 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, ResumeStarted, StepResult
-from container_update.model.plan import Action, Plan, Stage
+from container_update.model.plan import Action, Plan, Step
 from container_update.model.reporter import reporter
 from container_update.planning import permissions
 from container_update.planning.foreign_steps import Owned
+from container_update.planning.order import arranged
 from container_update.planning.steps import ObjectStep, object_steps
 from container_update.planning.update import collections, traffic
 
@@ -125,7 +126,7 @@ class Operation:
         with self.lock(common["operation"], cancel) as lock:
             record = Record(
                 **common,
-                steps=steps,
+                steps=plan.steps,
                 pods_before=pods_by_workload(steps, informer),
                 def_files=plan.def_files,
                 context=context or {},
@@ -194,8 +195,10 @@ class Operation:
             owner=journal.owner if owns else None,
             events=EventRecorder(self.cluster.unretried),
         )
-        run = JournalledRun(lock, journal, record, execution, tuple(s.key for s in record.steps))
-        execution.before_undo = run.turn_back
+        keys = tuple(step.key for step in record.object_steps)
+        run = JournalledRun(lock, journal, record, execution, keys)
+        execution.before_undo, execution.note = run.turn_back, run.note
+        execution.ended = record.ended
         return run
 
     def status(self) -> operation.Status:
@@ -214,11 +217,12 @@ class Operation:
         lease = self.cluster.get(self.lock("", CancelToken()).key)
         return None if lease is None else Holder.of(lease)
 
-    def recover(
+    def recover(  # noqa: PLR0913
         self,
         *,
         goal: Callable[[], str] | None = None,
         back: bool = False,
+        promote: bool = False,
         cancel: CancelToken | None = None,
         go_on: GoOn | None = None,
         described: Described = lambda: None,
@@ -230,6 +234,7 @@ class Operation:
 
         :param goal: returns that of the present request; a run with another goal is undone.
         :param back: undo in any case.
+        :param promote: let it go on where it waits for a person.
         :param go_on: finishes a run that has a context, which is more than its steps.
         :param described: returns the objects that the packages of the request describe; None: it
             names none.
@@ -254,7 +259,7 @@ class Operation:
             if claimed is None:
                 return None
             fence = Fence(self.cluster.guarded(lock.check), self.options.workers)
-            fence.raise_((step.key for step in record.steps), lock.operation)
+            fence.raise_((step.key for step in record.object_steps), lock.operation)
             return claimed
 
         def believe(record: Record, goes_back: bool) -> Record:
@@ -263,19 +268,22 @@ class Operation:
             known = described()
             owned = self._owned(known, journal.namespaces, all_of_it=known is None)
             deletes = Action.CREATE if goes_back else Action.DELETE
-            steps = self._believed(record.steps, {}, owned, deletes, str(journal.key))
-            return replace(record, steps=steps)
+            steps = self._believed(record.object_steps, {}, owned, deletes, str(journal.key))
+            scripts = (step for step in record.steps if not isinstance(step, ObjectStep))
+            return replace(record, steps=tuple(sorted((*steps, *scripts), key=_group)))
 
         def run(record: Record, stack: ExitStack) -> JournalledRun:
-            plan = Plan(
-                self.namespace,
-                self.instance_id,
-                record.steps,
-                def_files=record.def_files,
-                packages=record.origin.packages if record.origin else (),
+            plan = arranged(  # an earlier version has written no groups
+                Plan(
+                    self.namespace,
+                    self.instance_id,
+                    record.steps,
+                    def_files=record.def_files,
+                    packages=record.origin.packages if record.origin else (),
+                )
             )
-            keys = [step.key for step in record.steps]
-            scope, seconds = scope_of(record.steps), self.options.watch_seconds
+            keys = [step.key for step in record.object_steps]
+            scope, seconds = scope_of(record.object_steps), self.options.watch_seconds
             informer = Informer(self.cluster, scope, watch_seconds=seconds)
             stack.enter_context(informer).list(collections(keys) | traffic(keys))
             return self._run_of(lock, journal, record, plan, informer, owns=self._owns(plan))
@@ -285,6 +293,10 @@ class Operation:
             self._read_at = journal.read_at
             return record
 
+        def promoted(record: Record) -> Record:
+            hold = record.held_at
+            return journal.note(record, hold.group + 1) if promote and hold else record
+
         return operation.recover(
             read,
             held,
@@ -293,6 +305,7 @@ class Operation:
             lambda record, stack: self._go_back(run(record, stack)),
             goal=goal,
             back=back,
+            promote=promoted,
             believe=believe,
         )
 
@@ -406,9 +419,12 @@ def _by_its_steps(run: JournalledRun, *, resumed: bool) -> tuple[StepResult, ...
 
 
 def _all_done(run: JournalledRun, *, resumed: bool) -> tuple[StepResult, ...]:  # noqa: ARG001
-    for stage in Stage:
-        run.execution.skip(stage)
+    run.execution.skip(run.execution.plan.steps)
     return run.execution.results
+
+
+def _group(step: Step) -> int:
+    return step.group
 
 
 def _created(steps: Sequence[ObjectStep]) -> tuple[ObjectKey, ...]:

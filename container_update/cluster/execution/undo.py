@@ -12,8 +12,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
-from container_update.cluster.execution.context import ExecutionContext
+from container_update.cluster.execution.context import ExecutionContext, StepExecutor
 from container_update.cluster.execution.steps.executors import executor_of
 from container_update.cluster.execution.writer import ChangedByAnotherError
 from container_update.cluster.waiting import AbortedError, NotReadyError
@@ -21,7 +22,7 @@ from container_update.model import context_threads
 from container_update.model.errors import ClusterError, LeaseLostError
 from container_update.model.objects import ObjectKey
 from container_update.model.outcome import Diagnosis, Reverted, StepResult, StepState
-from container_update.model.plan import Action, Stage
+from container_update.model.plan import Action
 from container_update.model.reporter import REPORTED
 from container_update.planning import order
 from container_update.planning.steps import ObjectStep, WorkloadStep
@@ -68,8 +69,7 @@ class Undo:
                 self.report(result)
             results += blocked
             took_traffic_back = any(
-                result.step.stage is Stage.SWITCH and result.reverted is Reverted.RESTORED
-                for result in results
+                result.step.is_switch and result.reverted is Reverted.RESTORED for result in results
             )
             if took_traffic_back and any(map(_is_new_workload, free)):
                 self._drain()
@@ -79,21 +79,26 @@ class Undo:
 
     def _rounds(self, steps: Sequence[ObjectStep]) -> Iterator[list[ObjectStep]]:
         """Yield the steps in their order on the way back, those of a round at the same time."""
-        created = [s for s in steps if s.action is Action.CREATE and s.stage is Stage.OBJECTS]
+        created = [s for s in steps if s.action is Action.CREATE and not s.starts_pods]
         yield [step for step in created if order.hinders(step.key)]
         steps = [step for step in steps if step not in created]
         held = [step for step in reversed(steps) if step.action is Action.HOLD]
-        objects, workloads, switches, removed = (
-            [step for step in reversed(steps) if step.stage is stage and step not in held]
-            for stage in Stage
+        back = [step for step in reversed(steps) if step not in held]
+        switches, removed = (
+            [step for step in back if step.is_switch],
+            [step for step in back if step.is_removal],
         )
+        workloads = [step for step in back if step.starts_pods and step not in switches]
+        objects = [step for step in back if step not in (*switches, *removed, *workloads)]
         removed_objects = [step for step in removed if not is_workload(step.key)]
         removed_workloads = [step for step in removed if is_workload(step.key)]
         if any(self._is_gone(step.key) for step in removed_workloads):
             yield from (removed_objects, objects, removed_workloads, switches)
         else:
             yield from (switches, removed_objects, objects, removed_workloads)
-        yield from (workloads, held)
+        for _, together in groupby(workloads, key=lambda step: step.group):
+            yield list(together)
+        yield held
         for group in reversed(list(order.groups(created))):
             yield [step for step in reversed(group) if not order.hinders(step.key)]
 
@@ -134,7 +139,7 @@ class Undo:
         waiter = self.context.rollout.waiter
         if waiter.aborted.is_set():
             raise AbortedError
-        executor = executor_of(step, self.context)
+        executor: StepExecutor[ObjectStep] = executor_of(step, self.context)
         for _ in range(_ATTEMPTS - 1):
             try:
                 return executor.revert(step, deadline)
@@ -145,13 +150,13 @@ class Undo:
 
 
 def _is_new_workload(step: ObjectStep) -> bool:
-    return step.action is Action.CREATE and step.stage is Stage.WORKLOADS
+    return step.action is Action.CREATE and step.starts_pods
 
 
 def _obstacle(step: ObjectStep, results: Sequence[StepResult]) -> str:
     """Return why the step cannot be reverted now, '' where it can."""
     failed = [result.step for result in results if result.state is StepState.UNDO_FAILED]
     if _is_new_workload(step):
-        return _STILL_USED if any(other.stage is Stage.SWITCH for other in failed) else ""
+        return _STILL_USED if any(other.is_switch for other in failed) else ""
     reads_config = isinstance(step, WorkloadStep) and step.digest is not None
     return _WAITING if reads_config and any(other.is_config for other in failed) else ""

@@ -22,7 +22,7 @@ from container_update.cluster.journal_secret import MAX_PARTS, NAMESPACE, split
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.packing import DAMAGED, packed, unpacked
-from container_update.model.plan import UNDO, UPDATE
+from container_update.model.plan import UNDO, UPDATE, Step
 from container_update.model.requests import PackageIdentity
 from container_update.planning.comparison import diff
 from container_update.planning.steps import ConfigStep, ObjectStep
@@ -196,7 +196,7 @@ def _contents(revision: Revision, namespace: str) -> dict[str, bytes]:
 
 
 def separated(
-    steps: Iterable[ObjectStep], belongs_elsewhere: Callable[[ObjectKey], bool]
+    steps: Iterable[Step], belongs_elsewhere: Callable[[ObjectKey], bool]
 ) -> tuple[list[Json], dict[str, list[Json]]]:
     """Return steps as plain values, and by namespace those that are kept in that of their object:
     who may read Secrets in one namespace is to learn nothing of another one's."""
@@ -290,21 +290,27 @@ def _decoded(values: Json, data: Mapping[str, bytes]) -> Revision:
         origin=Origin.of(values["origin"]),
         result=Result(values["result"]),
         is_kept=is_kept,
-        steps=tuple(map(checked_step, joined(payload.get("steps", ()), elsewhere))),
+        steps=tuple(
+            step
+            for step in map(checked_step, joined(payload.get("steps", ()), elsewhere))
+            if isinstance(step, ObjectStep)
+        ),
         objects=tuple(map(object_key, payload.get("objects", ()))),
         def_files=texts(payload.get("defFiles", ())),
         instance=data.get(_INSTANCE, b""),
     )
 
 
-def checked_step(values: Mapping[str, Any]) -> ObjectStep:
+def checked_step(values: Mapping[str, Any]) -> Step:
     """Return the step that somebody may have written, with a name that leads nowhere else.
 
     :raises: one of :data:`DAMAGED`.
     """
     schemas.refuse_other_step(values)
-    object_key(values["key"])
-    return step_from_dict(values)
+    step = step_from_dict(values)
+    if isinstance(step, ObjectStep):
+        object_key(values["key"])
+    return step
 
 
 def object_key(values: Mapping[str, Any]) -> ObjectKey:

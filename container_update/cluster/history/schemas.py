@@ -27,6 +27,7 @@ from container_update.model.schema import (
     Row,
     Schema,
 )
+from container_update.model.scripts import NEW, OLD
 from container_update.package.schema import first_violation
 from container_update.planning.comparison import diff
 from container_update.workloads.registry import kind_of
@@ -67,6 +68,7 @@ _MORE: Mapping[str, Schema] = {
     "dropped": _PAIRS,
     "pods": _PAIRS,
     "mends": TRUTH,
+    "group": WHOLE,
 }
 
 
@@ -75,12 +77,25 @@ def _step(**needed: Schema) -> Record:
     return Record(fields, frozenset({*_OF_EACH, *needed}))
 
 
+_VDU = _whole(
+    **dict.fromkeys(("vdu_id", "old_resource", "new_resource", "resource_id"), LINE),
+    details=_whole(kind=FILLED, namespace=LINE, services=ListOf(MAPPING)),
+    ssh_ips=MapOf(LINE, LINE),
+)
 _STEPS: Mapping[str, Record] = {
     "config": _step(content=_OBJECT),
     "manifest": _step(),
     "pods": _step(),
     "restart": _step(),
     "scale": _step(replicas=WHOLE),
+    "script": _step(role=OneOf((NEW, OLD)), vdu=_VDU),
+    "hold": _step(seconds=PLAIN),
+    "gate": _step(
+        query=TEXT,
+        **dict.fromkeys(("at_least", "at_most"), PLAIN),
+        every=Number(),
+        seconds=Number(),
+    ),
 }
 _TYPE = _whole(type=OneOf(_STEPS))
 
@@ -100,6 +115,16 @@ RECORD = Record(
 )
 """A journal, see cluster/record.py."""
 
+SCRIPTS = ListOf(
+    _whole(
+        **dict.fromkeys(("vnf", "vduId", "script"), LINE),
+        status=PLAIN,
+        seconds=Number(),
+        output=TEXT,
+    )
+)
+"""What the scripts of an operation reported, in its journal."""
+
 CONTEXT = Record(
     {
         "request": MAPPING,
@@ -110,10 +135,9 @@ CONTEXT = Record(
         "instance": MAPPING,
         "facts": Record(
             {
-                "targets": ListOf(MAPPING),
                 **dict.fromkeys(("names", "network", "storage", "pods"), MapOf(LINE, TEXT)),
             },
-            frozenset({"targets", "names", "network", "storage"}),
+            frozenset({"names", "network", "storage"}),
         ),
     },
     frozenset({"request", "old", "new", "defFiles", "oneNamespace", "instance", "facts"}),

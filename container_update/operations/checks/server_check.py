@@ -63,7 +63,11 @@ def asked(plan: Plan, cluster: RetryingCluster, options: Options) -> Plan:
     :raises RefusedWritesError: it would refuse some; the message has all of them.
     :raises ClusterError: it does not answer.
     """
-    steps = [step for step in object_steps(plan) if step.action is not Action.REPLACE_PODS]
+    steps = [
+        step
+        for step in object_steps(plan)
+        if step.action is not Action.REPLACE_PODS and not step.is_of_new_object
+    ]
     labels = {INSTANCE_LABEL: plan.instance_id} if plan.instance_id else {}
     asking = _Asking(plan, steps, needs.makers(steps), cluster, labels)
     with context_threads.pool(options.workers) as pool:

@@ -11,22 +11,21 @@ import logging
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from container_update.model.cancellation import CancelToken
-from container_update.model.errors import ContainerUpdateError
+from container_update.model.errors import CoordinationError
 from container_update.model.options import Options
+from container_update.model.scripts import NEW, OLD, ScriptReport, ScriptStep, VduChange
 from container_update.operations.change_request import ScriptName, secrets_in
-from container_update.operations.scripts.located import NEW, OLD, package_with_script
+from container_update.operations.job import ChangeJob
+from container_update.operations.scripts.located import package_with_script
 from container_update.operations.scripts.process import Script
-from container_update.operations.scripts.report import Listener, ScriptReport, ScriptRun
 from container_update.operations.scripts.script_input import script_input
-from container_update.operations.strategies.strategy import ChangeJob, Strategy, VduChange
 from container_update.package import archive, csar
 
 LOG = logging.getLogger(__name__)
@@ -36,10 +35,6 @@ _BIGGEST_COPY = 16 * 1024 * 1024
 
 _POLL = 0.05
 _HIDDEN = "***"
-
-
-class CoordinationError(ContainerUpdateError):
-    """A coordination script failed, or ran for too long."""
 
 
 @dataclass
@@ -52,76 +47,39 @@ class Coordination:
     job: ChangeJob
     access: Mapping[str, Any]
     cancel: CancelToken
-    listen: Listener = lambda _: None
-    """An exception of it is logged, and the script runs all the same."""
+    operation: str = ""
+    """The id of the operation in its journal; '' before it has begun."""
     reports: list[ScriptReport] = field(default_factory=list)
+    """Of every run, in order."""
 
     @property
     def roles(self) -> frozenset[str]:
         """The VNFs, 'new' and 'old', for which the request has a script."""
-        return frozenset(which for which in (NEW, OLD) if self.job.request.script(which))
+        return frozenset(self.job.request.script_paths)
 
-    def run(self, which: str, strategy: Strategy) -> None:
-        """Run a script for every VDU that changes, unless an interrupted run did so already.
+    def run(self, step: ScriptStep) -> ScriptReport | None:
+        """Run the script of a step.
 
-        :raises CoordinationError: one failed, or was stopped; the ones after it are not run.
-        """
-        script = self.job.request.script(which)
-        if script is None or which not in strategy.scripts_per_vdu:
-            return
-        for vdu in strategy.vdus():
-            milestone = quote(f"{which}:{vdu.vdu_id}", safe=":")
-            if strategy.has_passed(milestone):
-                continue
-            if not self.cancel:
-                self.run_for(which, vdu)
-            if self.cancel:
-                what = f"coordination script {script.path} for the {which} VNF, {vdu.vdu_id}"
-                raise CoordinationError(f"{what}: stopped {self.cancel.reason}")
-            strategy.pass_milestone(milestone)
-
-    def run_for(self, which: str, vdu: VduChange) -> None:
-        """Run a script for one VDU, or one VNFC of it.
-
+        :returns: what it reported; None where the request has no script for that VNF.
         :raises CoordinationError: it failed, or ran for too long.
         """
-        script = self.job.request.script(which)
+        script = self.job.request.script(step.role)
         if script is None:
-            return
-        report = self._reported(script, which, vdu)
+            return None
+        try:
+            report = self._run_in_copy(script, step.role, step.vdu)
+        except OSError as error:
+            raise CoordinationError(f"it cannot be run: {error}") from error
+        self.reports.append(report)
         if report.status == 0 or self.cancel:
-            return
+            return report
         limit = self.job.options.coordination_seconds
         how = (
             f"expected it to end within {limit:g} s, ended it"
             if report.status is None
             else f"ended with status {report.status}"
         )
-        last = report.output.strip().rpartition("\n")[2]
-        message = f"coordination script {script.path} for the {which} VNF, {vdu.vdu_id}: {how}"
-        raise CoordinationError(f"{message}: {last}" if last else message)
-
-    def _reported(self, script: ScriptName, which: str, vdu: VduChange) -> ScriptReport:
-        """Run a script; report that it begins, and that it has ended, however it does."""
-        run = ScriptRun(which, vdu.vdu_id, script.path)
-        self._tell(run)
-        try:
-            report = self._run_in_copy(script, which, vdu)
-        except (ContainerUpdateError, OSError) as error:
-            self._tell(ScriptReport(which, vdu.vdu_id, script.path, None, 0.0, str(error)))
-            if isinstance(error, ContainerUpdateError):
-                raise
-            what = f"coordination script {script.path} cannot be run: {error}"
-            raise CoordinationError(what) from error
-        self.reports.append(report)
-        self._tell(report)
-        return report
-
-    def _tell(self, run: ScriptRun) -> None:
-        try:
-            self.listen(run)
-        except Exception:
-            LOG.exception("%s: it cannot be reported; the operation goes on", run.title)
+        raise CoordinationError(": ".join(filter(None, (how, report.last_line))))
 
     def _run_in_copy(self, script: ScriptName, which: str, vdu: VduChange) -> ScriptReport:
         """Run a script in a copy of the package that has it.
@@ -132,7 +90,7 @@ class Coordination:
             copy = Path(name) / "package"
             _copy_package(self._package_of(which), copy, self.job.options)
             started = time.monotonic()
-            values = script_input(self.job, which, vdu, copy, self.access)
+            values = script_input(self.job, which, vdu, copy, self.access, self.operation)
             with Script(script, copy, values) as process:
                 status = self._wait(process, started + self.job.options.coordination_seconds)
             return ScriptReport(
@@ -180,14 +138,12 @@ def _copy_package(source: str, target: Path, options: Options) -> None:
                     shutil.copyfileobj(content, file)
 
 
-def notes(job: ChangeJob, used: frozenset[str]) -> Iterator[str]:
-    """Yield what the operator should know about the scripts before they run."""
-    for which, script in ((NEW, job.request.coordinate_new), (OLD, job.request.coordinate_old)):
-        if script is None:
-            continue
-        name = " ".join(filter(None, (script.path, script.class_name)))
-        if which in used:
-            yield f"{name} is run to coordinate the {which} VNF"
-        else:
+def notes(job: ChangeJob, used: Container[str]) -> Iterator[str]:
+    """Yield which scripts of the request are not run.
+
+    :param used: 'new', 'old': the VNFs whose script the strategy runs.
+    """
+    for which, path in job.request.script_paths.items():
+        if which not in used:
             kind = job.request.upgrade_type
-            yield f"{name} is not run: a {kind} does not call the script of the {which} VNF"
+            yield f"{path} is not run: a {kind} does not call the script of the {which} VNF"

@@ -6,12 +6,11 @@ import ast
 from collections.abc import Mapping
 
 from container_update.model.errors import PackageError
+from container_update.model.scripts import NEW, OLD
 from container_update.operations.change_request import ChangeRequest, ScriptName
 from container_update.operations.request_schema import COORDINATE_NEW, COORDINATE_OLD
 from container_update.package import csar
 
-NEW, OLD = "new", "old"
-"""The VNFs that have a script, and their packages."""
 ATTRIBUTES: Mapping[str, str] = {NEW: COORDINATE_NEW, OLD: COORDINATE_OLD}
 
 

@@ -16,17 +16,24 @@ from pathlib import Path
 from typing import Any
 
 from container_update.model.objects import Json
-from container_update.operations.strategies.strategy import ChangeJob, VduChange
+from container_update.model.scripts import VduChange
+from container_update.operations.job import ChangeJob
 
 
-def script_input(
-    job: ChangeJob, which: str, vdu: VduChange, package: Path, access: Mapping[str, Any]
+def script_input(  # noqa: PLR0913, PLR0917
+    job: ChangeJob,
+    which: str,
+    vdu: VduChange,
+    package: Path,
+    access: Mapping[str, Any],
+    operation: str,
 ) -> Json:
     """Return the dict for one run of a script.
 
     :param which: 'new' or 'old': the VNF that is coordinated.
     :param package: the folder with the script's copy of the package.
     :param access: how the script reaches the VIM.
+    :param operation: its id in the journal.
     """
     vnfc_param = dict(job.request.vnfc_param(vdu.vdu_id, which))
     instance = {"id": job.instance_id, **job.instance}
@@ -36,7 +43,7 @@ def script_input(
         **vnfc_param,
         **_known("ssh_ip", vdu.ssh_ips.get(which)),
         "is_rollback": bool(vdu.details.get("back")),
-        "LcmCoordRequest": _coordination_request(job, vdu),
+        "LcmCoordRequest": _coordination_request(job, operation),
         "inst": instance,
         **_known("vnfc_info_id", _vnfc_info_id(job.instance, vdu)),
         "request": dict(job.request.body),
@@ -62,12 +69,12 @@ def _known(name: str, value: str | None) -> Json:
     return {name: value} if value else {}
 
 
-def _coordination_request(job: ChangeJob, vdu: VduChange) -> Json:
+def _coordination_request(job: ChangeJob, operation: str) -> Json:
     """Return an LcmCoordRequest; without a VNFM that shows the operation it has no links."""
     occurrence = job.occurrence
     body: Json = {
         "vnfInstanceId": job.instance_id,
-        "vnfLcmOpOccId": occurrence.id if occurrence else vdu.operation,
+        "vnfLcmOpOccId": occurrence.id if occurrence else operation,
         "lcmOperationType": "CHANGE_VNFPKG",
         "coordinationActionName": "the script has to name its action",
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from container_update.model.objects import Json
 from container_update.model.plan import Plan, Step
+from container_update.workloads.registry import is_workload
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,11 @@ class ObjectStep(Step):
 
     before: Json | None = field(repr=False)
     """The live object that the plan was made from; None where there is none."""
+
+    @property
+    def starts_pods(self) -> bool:
+        """See Step."""
+        return is_workload(self.key) and not self.is_removal
 
     @property
     def old(self) -> Json:
@@ -39,6 +45,11 @@ class ObjectStep(Step):
     def is_same(self, one: Json, other: Json) -> bool:
         """Tell whether two states of the object agree in everything that the step writes."""
 
+    @property
+    def is_of_new_object(self) -> bool:
+        """Its object is there only when an earlier step of the plan has created it."""
+        return self.before is not None and "uid" not in self.before["metadata"]
+
     def is_applied(self, live: Json) -> bool:
         """Tell whether the live object, or a pod of it, is as the step wants it."""
         return self.is_same(self.desired(live), live)
@@ -49,7 +60,8 @@ class ObjectStep(Step):
 
     def is_untouched(self, live: Json) -> bool:
         """Tell whether nobody else changed what the step is to change since the plan was made."""
-        same_object = self.old["metadata"]["uid"] == live["metadata"]["uid"]
+        uid = live["metadata"]["uid"]
+        same_object = self.old["metadata"].get("uid", uid) == uid
         return same_object and self.is_same(self.old, live)
 
     def is_own(self, live: Json) -> bool:

@@ -7,7 +7,9 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from container_update.model.objects import Json, ObjectKey
-from container_update.model.plan import Action, ImageChange, KeyChange, Reason
+from container_update.model.pauses import GateStep, HoldStep
+from container_update.model.plan import Action, ImageChange, KeyChange, Reason, Step
+from container_update.model.scripts import ScriptStep, VduChange
 from container_update.planning.comparison import diff
 from container_update.planning.steps.base import ObjectStep
 from container_update.planning.steps.config import ConfigStep
@@ -16,12 +18,15 @@ from container_update.planning.steps.pods import PodsStep
 from container_update.planning.steps.restart import RestartStep
 from container_update.planning.steps.scale import ScaleStep
 
-_TYPES: Mapping[str, type[ObjectStep]] = {
+_TYPES: Mapping[str, type[Step]] = {
     "config": ConfigStep,
     "manifest": ManifestStep,
     "pods": PodsStep,
     "restart": RestartStep,
     "scale": ScaleStep,
+    "script": ScriptStep,
+    "hold": HoldStep,
+    "gate": GateStep,
 }
 _NAMES = {step_type: name for name, step_type in _TYPES.items()}
 
@@ -29,12 +34,14 @@ _CAUSES: Mapping[str, type[ImageChange | KeyChange]] = {"image": ImageChange, "k
 """Those causes that a history shows; of the others the sentence is enough."""
 
 
-def step_to_dict(step: ObjectStep) -> Json:
+def step_to_dict(step: Step) -> Json:
     """Return the step as plain values, without ``metadata.managedFields`` of its object."""
     values: Json = {entry.name: getattr(step, entry.name) for entry in fields(step)}
-    if step.before is not None:
+    if isinstance(step, ObjectStep) and step.before is not None:
         metadata = {k: v for k, v in step.before["metadata"].items() if k != "managedFields"}
         values["before"] = {**step.before, "metadata": metadata}
+    if isinstance(step, ScriptStep):
+        values["vdu"] = asdict(step.vdu)
     return {
         **values,
         "type": _NAMES[type(step)],
@@ -44,7 +51,7 @@ def step_to_dict(step: ObjectStep) -> Json:
     }
 
 
-def step_from_dict(values: Mapping[str, Any]) -> ObjectStep:
+def step_from_dict(values: Mapping[str, Any]) -> Step:
     """Return the step that :func:`step_to_dict` described."""
     attributes = {
         **values,
@@ -55,6 +62,8 @@ def step_from_dict(values: Mapping[str, Any]) -> ObjectStep:
     for pairs in {"dropped", "pods"} & values.keys():
         attributes[pairs] = tuple((first, second) for first, second in values[pairs])
     step_type = _TYPES[attributes.pop("type")]
+    if step_type is ScriptStep:
+        attributes["vdu"] = VduChange(**values["vdu"])
     if step_type is ConfigStep:
         attributes["removed"] = tuple(values.get("removed", _removed_earlier(values)))
         attributes.pop("with_metadata", None)  # of an earlier version

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from container_update.model.objects import Json, Manifest
-from container_update.model.plan import Action, Stage
+from container_update.model.plan import Action
 from container_update.planning.comparison import diff
 from container_update.planning.steps import metadata
 from container_update.planning.steps.base import ObjectStep
@@ -30,8 +30,6 @@ class ConfigStep(ObjectStep):
     removed: tuple[str, ...] = field(default=(), kw_only=True)
     """The keys that only the old manifest has."""
     dropped: metadata.Dropped = field(default=(), kw_only=True)
-
-    stage = Stage.OBJECTS
 
     @property
     def after(self) -> Json:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from container_update.model.objects import Json
-from container_update.model.plan import Action, Stage
+from container_update.model.plan import Action
 from container_update.planning.steps.base import ObjectStep
 from container_update.planning.steps.pods import PodsStep
 from container_update.planning.steps.restart import WorkloadStep
@@ -39,7 +39,7 @@ def applied(
     if live is None or not step.is_applied(live):
         return None
     kind = kind_of(step.key)
-    if kind is None or step.stage is not Stage.WORKLOADS or step.action is Action.TEMPLATE:
+    if kind is None or not step.starts_pods or step.action is Action.TEMPLATE:
         return DONE
     if step.action is Action.RESTART_CONTAINERS:
         return pod.restarted(live, Baseline.of([step.old], tuple(step.images)))

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from container_update.model.objects import Json
-from container_update.model.plan import Action, Stage
+from container_update.model.plan import Action
 from container_update.planning.comparison import coverage
 from container_update.planning.steps import metadata
 from container_update.planning.steps.config import ConfigStep
@@ -72,15 +72,6 @@ class ManifestStep(WorkloadStep):
     dropped: metadata.Dropped = field(default=(), kw_only=True)
     mends: bool = field(default=False, kw_only=True)
     """What others changed in the live object is brought back too, not only what is new."""
-
-    @property
-    def stage(self) -> Stage:
-        """By what is done and to what kind of object."""
-        if self.action is Action.DELETE:
-            return Stage.REMOVE
-        if self.action is Action.SWITCH:
-            return Stage.SWITCH
-        return Stage.WORKLOADS if is_workload(self.key) else Stage.OBJECTS
 
     def desired(self, live: Json) -> Json:
         """Return the live object as the manifest says; *live* itself where it is so already."""

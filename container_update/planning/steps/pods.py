@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from container_update.model.objects import Json
-from container_update.model.plan import Stage
 from container_update.planning.steps.base import ObjectStep
 
 
@@ -13,7 +12,6 @@ from container_update.planning.steps.base import ObjectStep
 class PodsStep(ObjectStep):
     """Delete pods, so that their controller creates them anew. There is nothing to be undone."""
 
-    stage = Stage.WORKLOADS
     pods: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
     """Name and UID of each."""
 

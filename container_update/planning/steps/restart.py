@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from container_update.model.objects import Json
-from container_update.model.plan import Stage
 from container_update.planning.steps import metadata
 from container_update.planning.steps.base import ObjectStep
 from container_update.planning.steps.new_objects import recreated_pod
@@ -54,8 +53,6 @@ class RestartStep(WorkloadStep):
     manifest_digest: str = field(default="", kw_only=True)
     """The digest of the manifest in force afterwards; written only where the object has one: it was
     made from a manifest. Not a change by itself."""
-
-    stage = Stage.WORKLOADS
 
     def desired(self, live: Json) -> Json:
         """Return the live workload with the new images and digest; see :class:`ObjectStep`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from container_update.model.objects import Json
-from container_update.model.plan import Stage
 from container_update.planning.steps.base import ObjectStep
 from container_update.workloads.readiness import replicas, with_replicas
 
@@ -14,7 +13,6 @@ from container_update.workloads.readiness import replicas, with_replicas
 class ScaleStep(ObjectStep):
     """Write ``spec.replicas``, and nothing else."""
 
-    stage = Stage.WORKLOADS
     replicas: int = field(kw_only=True)
 
     def desired(self, live: Json) -> Json:

@@ -30,7 +30,7 @@ from container_update.stacks.execution.writer import (
     operators_tags,
 )
 from container_update.stacks.journal import Journal
-from container_update.stacks.plan import AnyStep, Coordinator, ScriptStep, StackPlan, StackStep
+from container_update.stacks.plan import AnyStep, Coordinator, StackPlan, StackScript, StackStep
 from container_update.stacks.record import Record
 
 LOG = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class Execution:
             step = self.record.plan.steps[number]
             if step.action is before:
                 break
-            if isinstance(step, ScriptStep) and step.role not in self.roles:
+            if isinstance(step, StackScript) and step.role not in self.roles:
                 # nothing to repeat or to undo: the journal learns it with the next step
                 self.record = replace(self.record, done=number + 1)
                 continue
@@ -122,7 +122,7 @@ class Execution:
         return StepResult(step, StepState.DONE, seconds=self._seconds.get(number, 0.0))
 
     def _do(self, number: int, step: AnyStep) -> None:
-        if isinstance(step, ScriptStep):
+        if isinstance(step, StackScript):
             with self.journal.renewed():
                 self.coordinate(step)
         elif step.after is None:
@@ -216,7 +216,7 @@ class Execution:
             if step.action is Action.DELETE:
                 break  # once it may have been sent there is no way back
             reached += 1
-            if not isinstance(step, ScriptStep):
+            if not isinstance(step, StackScript):
                 break
             takes_traffic = step.role == "new" and not step.member
             if step.role in self.roles and not takes_traffic:
@@ -234,7 +234,7 @@ class Execution:
 
     def _undo(self, step: AnyStep, *, was_coordinated: bool) -> str:
         """Undo one step; return what the operator should know of it."""
-        if isinstance(step, ScriptStep):
+        if isinstance(step, StackScript):
             return "" if step.member else self._coordinate_back(step.role, step)
         if step.before is None:
             current = self.service.stack(step.stack)
@@ -253,7 +253,7 @@ class Execution:
         """Run a script of the undo; return its error: it does not end the undo."""
         try:
             with self.journal.renewed():
-                self.coordinate(ScriptStep.of(role, step.stack, step.member, back=True))
+                self.coordinate(StackScript.of(role, step.stack, step.member, back=True))
         except errors.LeaseLostError:
             raise
         except errors.ContainerUpdateError as error:
@@ -289,7 +289,7 @@ class Execution:
                 ending="The new VNF is in force, but a part of the old one is left: fix the cause",
                 next_step=errors.NextStep.RESUME,
             )
-        what = str(step) if isinstance(step, ScriptStep) else f"{step.key}: {step.action.value}"
+        what = str(step) if isinstance(step, StackScript) else f"{step.key}: {step.action.value}"
         if self.leave_failed or self.cancel.keep_journal:
             return self._error_type(
                 self._left(step, cause),

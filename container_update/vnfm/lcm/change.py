@@ -13,7 +13,7 @@ from container_update.model.errors import NoWayBackError
 from container_update.model.objects import merge_patch
 from container_update.operations.change_package import coordination_of, preview_change, run_change
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.strategies.strategy import ChangeJob, Occurrence
+from container_update.operations.job import ChangeJob, Occurrence
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm.infrastructure.vim import connected
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
@@ -28,7 +28,7 @@ def do_change(context: OperationContext) -> Record:
     with connected(context) as vim:
         target = vim.target()
         job = job_of(context, target.vim_type)
-        scripts = coordination_of(job, target, context.cancel, context.steps.script)
+        scripts = coordination_of(job, target, context.cancel)
         changed = run_change(job, target, context.cancel, context.steps, scripts)
         body = changed.records.applied({**context.record.body, "vnfdId": before.vnfd_id})
         vnfd_id = str(body.pop("vnfdId"))

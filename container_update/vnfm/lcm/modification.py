@@ -145,7 +145,6 @@ def _carried_out(
         instance=context.record.vnf_instance(context.instance_id),
         cancel=cancel,
         progress=steps,
-        listen=steps.script,
     )
     manifests = changed.outcome.plan.manifests
     records_of = replace(changed.records, vnfd_id=None, named_by_pods=True, manifests=manifests)

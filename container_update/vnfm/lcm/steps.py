@@ -17,15 +17,8 @@ from container_update.drivers import v2_memory
 from container_update.model.errors import ContainerUpdateError, NextStep
 from container_update.model.objects import Json
 from container_update.model.outcome import Event, StepState
-from container_update.model.plan import Plan
-from container_update.operations.progress import (
-    RUN_SCRIPT,
-    RUNNING,
-    remarks,
-    script_event,
-    step_events,
-)
-from container_update.operations.scripts.report import ScriptRun
+from container_update.model.plan import Action, Plan
+from container_update.operations.progress import RUNNING, remarks, step_events
 from container_update.vnfm.store.database import Database
 from container_update.vnfm.store.rows import Operation, Step
 
@@ -76,13 +69,9 @@ class Steps:
         step = {"object": text, "action": action, "state": state, "message": message}
         self._write(lambda session: self._result(session, {**step, "seconds": round(seconds, 3)}))
 
-    def script(self, run: ScriptRun) -> None:
-        """Store that a coordination script begins, or has ended."""
-        self._write(lambda session: self._result(session, script_event(run)))
-
     def stop_scripts(self) -> None:
         """Store of scripts that were running when their service died that they run no more."""
-        running = (Step.action == RUN_SCRIPT, Step.state == RUNNING)
+        running = (Step.action == Action.RUN.value, Step.state == RUNNING)
         values = {"state": StepState.STOPPED.value, "message": "the service ended meanwhile"}
         mine = update(Step).where(Step.operation_id == self._id, *running)
         self._write(lambda session: session.execute(mine.values(**values)))

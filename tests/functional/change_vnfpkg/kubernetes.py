@@ -19,12 +19,12 @@ from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
+from container_update.operations.change import KubernetesTarget
 from container_update.operations.change_package import Changed, preview_change, run_change
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.install import install
+from container_update.operations.job import ChangeJob
 from container_update.operations.resume import resume, rollback
-from container_update.operations.strategies.kubernetes import KubernetesTarget
-from container_update.operations.strategies.strategy import ChangeJob
 from container_update.package import build
 from container_update.workloads import ownership
 from container_update.workloads.pod_status import is_deleting, is_finished
@@ -167,9 +167,10 @@ class KubernetesContractSite(ContractSite):
                 versions[vdu] = {by_image[image] for image in images}
         return versions
 
-    def serving(self) -> set[str]:
+    def serving(self, service: str = "web") -> set[str]:
         by_image = {image: version for version, image in IMAGES.items()}
-        return {by_image[pod["spec"]["containers"][0]["image"]] for pod in self.endpoints()}
+        pods = self.endpoints(service)
+        return {by_image[pod["spec"]["containers"][0]["image"]] for pod in pods}
 
     def instances(self, vdu: str) -> set[str]:
         return {pod["metadata"]["name"] for pod in self.pods(vdu)}
@@ -295,12 +296,12 @@ class KubernetesContractSite(ContractSite):
             if not is_deleting(pod) and not is_finished(pod)
         ]
 
-    def endpoints(self) -> list[Json]:
-        """Return the pods behind the Service, by its EndpointSlices."""
+    def endpoints(self, service: str = "web") -> list[Json]:
+        """Return the pods behind a Service, by its EndpointSlices."""
         pods = {pod["metadata"]["uid"]: pod for pod in self.objects("", "Pod")}
         backends = []
         for body in self.objects("discovery.k8s.io", "EndpointSlice"):
-            if body["metadata"]["labels"].get("kubernetes.io/service-name") != "web":
+            if body["metadata"]["labels"].get("kubernetes.io/service-name") != service:
                 continue
             for endpoint in body.get("endpoints") or ():
                 if endpoint["conditions"].get("ready") and endpoint["targetRef"]["uid"] in pods:

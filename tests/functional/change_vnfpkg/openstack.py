@@ -29,8 +29,8 @@ from container_update.operations.change_package import (
     run_change,
 )
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.strategies.openstack import OpenStackTarget
-from container_update.operations.strategies.strategy import ChangeJob
+from container_update.operations.job import ChangeJob
+from container_update.operations.stack_change import OpenStackTarget
 from container_update.package import build, hot
 from container_update.stacks import live
 from container_update.stacks.client import Heat, reference

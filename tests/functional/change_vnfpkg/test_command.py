@@ -166,7 +166,7 @@ def test_resume_runs_the_scripts_of_the_packages_that_are_named_and_of_no_others
 @pytest.mark.parametrize(
     ("arguments", "status"),
     [
-        (["--upgrade-type", "Canary"], 64),
+        (["--upgrade-type", "Big-Bang"], 64),
         (["--upgrade-type", "Blue-Green", "--vdu", "VDU9"], 4),
         (["--upgrade-type", "Blue-Green", "--request", "none.json"], 4),
     ],
@@ -182,7 +182,7 @@ def test_a_wrong_request_has_its_status(
 def test_an_upgrade_type_that_is_not_installed_is_told_by_the_option_before_anything_is_connected(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    command = ["change-vnfpkg", "old", "new", "--upgrade-type", "Canary", "--kubeconfig", "/none"]
+    command = ["change-vnfpkg", "old", "new", "--upgrade-type", "Big-Bang", "--kubeconfig", "/none"]
     assert main(command) == 64
     expected = "--upgrade-type: expected one that a strategy is installed for"
     assert expected in capsys.readouterr().err

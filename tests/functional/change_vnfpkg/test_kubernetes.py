@@ -19,7 +19,7 @@ from container_update.model.errors import (
     UpdateInterruptedError,
 )
 from container_update.model.outcome import StepResult
-from container_update.model.plan import Plan, Stage
+from container_update.model.plan import Plan
 from container_update.model.requests import UpdateRequest
 from container_update.operations.update import update
 from tests.functional import upgrade_types
@@ -265,7 +265,7 @@ def test_a_change_cancelled_before_its_scripts_ran_is_not_taken_for_done(site: S
 
     def observe(event: Any) -> None:
         if isinstance(event, Plan):
-            pending.update(step.place for step in event.steps if step.stage is Stage.WORKLOADS)
+            pending.update(step.place for step in event.steps if step.starts_pods)
         elif isinstance(event, StepResult) and event.step.place in pending:
             pending.remove(event.step.place)
             if not pending:

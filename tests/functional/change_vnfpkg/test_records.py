@@ -19,8 +19,8 @@ import pytest
 from container_update.model.options import Options
 from container_update.operations.change_package import run_change
 from container_update.operations.change_request import ChangeRequest
+from container_update.operations.job import ChangeJob
 from container_update.operations.records.vnf_records import Records
-from container_update.operations.strategies.strategy import ChangeJob
 from tests import attributes
 from tests.attributes import (
     COMPUTE,
@@ -97,7 +97,7 @@ class RecordedVnf:
 
     def change(self) -> Records:
         """Change the package."""
-        from container_update.operations.strategies.openstack import OpenStackTarget  # noqa: PLC0415
+        from container_update.operations.stack_change import OpenStackTarget  # noqa: PLC0415
 
         vnf = self.vnf
         params = {"upgrade_type": self.upgrade_type, "vdu_params": [{"vdu_id": "VDU1"}]}

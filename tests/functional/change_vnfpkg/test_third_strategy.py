@@ -10,7 +10,7 @@ import pytest
 
 from container_update.cli.main import main
 from container_update.model.errors import PackageError
-from tests import canary
+from tests import one_by_one
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import V1, V2, Arguments
@@ -19,7 +19,7 @@ from tests.functional.change_vnfpkg.site import V1, V2, Arguments
 @pytest.fixture
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KubernetesContractSite]:
     """A VNF in a cluster."""
-    with kubernetes_site("Canary", request, tmp_path) as contract_site:
+    with kubernetes_site("One-By-One", request, tmp_path) as contract_site:
         assert isinstance(contract_site, KubernetesContractSite)
         contract_site.instantiate(V1)
         yield contract_site
@@ -28,7 +28,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KubernetesC
 @pytest.fixture
 def upgrade_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The upgrade types that the installed strategy was run for."""
-    return canary.install(tmp_path / "canary", monkeypatch)
+    return one_by_one.install(tmp_path / "plugin", monkeypatch)
 
 
 def type_change(site: KubernetesContractSite, upgrade_type: str) -> int:
@@ -42,15 +42,15 @@ def test_the_library_uses_an_installed_strategy(
 ) -> None:
     site.change(V2)
     assert site.is_at("v2")
-    assert upgrade_types == ["Canary"]
+    assert upgrade_types == ["One-By-One"]
 
 
 def test_the_command_line_uses_an_installed_strategy_in_any_spelling(
     upgrade_types: list[str], site: KubernetesContractSite
 ) -> None:
-    assert type_change(site, "CANARY") == 0
+    assert type_change(site, "ONE BY ONE") == 0
     assert site.is_at("v2")
-    assert upgrade_types == ["Canary"]
+    assert upgrade_types == ["ONE BY ONE"]
 
 
 def test_an_upgrade_type_that_is_not_installed_is_refused_and_the_others_named(
@@ -59,10 +59,10 @@ def test_an_upgrade_type_that_is_not_installed_is_refused_and_the_others_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert type_change(site, "Big-Bang") == 64
-    assert 'kubernetes: Blue-Green, Canary, RollingUpdate), found "Big-Bang"' in (
+    assert 'kubernetes: Blue-Green, One-By-One, RollingUpdate), found "Big-Bang"' in (
         capsys.readouterr().err
     )
-    with pytest.raises(PackageError, match="Blue-Green, Canary, RollingUpdate"):
+    with pytest.raises(PackageError, match="Blue-Green, One-By-One, RollingUpdate"):
         site.change(V2, Arguments({"upgrade_type": "Big-Bang"}))
     assert site.is_at("v1")
     assert upgrade_types == []

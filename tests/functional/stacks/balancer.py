@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from container_update.model.errors import ContainerUpdateError
-from container_update.stacks.plan import ScriptStep
+from container_update.stacks.plan import StackScript
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Balancer:
     fails: bool
     """The last script of the change fails."""
 
-    def __call__(self, step: ScriptStep, /) -> None:
+    def __call__(self, step: StackScript, /) -> None:
         member = step.member.name if step.member else ""
         entry = [step.role, step.stack.partition("/")[0], member, step.back]
         with open(self.path, "a", encoding="utf-8") as file:

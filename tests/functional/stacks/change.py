@@ -7,15 +7,16 @@ from typing import Any
 
 from container_update.model.cancellation import CancelToken
 from container_update.model.options import Options
-from container_update.operations import change_package
+from container_update.model.scripts import ScriptStep
+from container_update.operations import change_package, upgrade_types
 from container_update.operations.change_package import Changed
 from container_update.operations.change_request import ChangeRequest
+from container_update.operations.job import ChangeJob
 from container_update.operations.scripts import coordination
-from container_update.operations.strategies.openstack import OpenStackTarget
-from container_update.operations.strategies.strategy import ChangeJob, VduChange
+from container_update.operations.stack_change import OpenStackTarget
 from container_update.stacks.client import Heat
-from container_update.stacks.plan import Coordinator, ScriptStep, StackPlan
-from container_update.stacks.planner import StackRequest, make_plan, read_packages
+from container_update.stacks.plan import Coordinator, StackPlan, StackScript
+from container_update.stacks.planner import StackRequest, read_packages
 from container_update.stacks.vnfcs import VnfcServer
 
 NEW_VNFD = "vnfd-new"
@@ -45,7 +46,9 @@ def change(
 
 def plan_change(request: StackRequest, service: Heat) -> StackPlan:
     """Return the plan with everything that only the stack's side knows of it."""
-    return make_plan(read_packages(request, Options()), service)
+    planner = upgrade_types.find("openstack", request.upgrade_type)
+    plan: StackPlan = planner(read_packages(request, Options()), service)
+    return plan
 
 
 @dataclass
@@ -59,12 +62,13 @@ class Scripts(coordination.Coordination):
         """Both."""
         return frozenset({"new", "old"})
 
-    def run_for(self, role: str, target: VduChange) -> None:
+    def run(self, step: ScriptStep) -> None:
         """Call the callable with the script's context; for a whole stack without a VNFC."""
+        role, target = step.role, step.vdu
         details: Any = target.details
         stack = target.new_resource if role == "new" else target.old_resource
         member = None
         if target.new_resource == target.old_resource:
             (vnfc,) = details["vnfcs"]
             member = VnfcServer(target.vdu_id, stack, "", vnfc["server_id"], vnfc["name"])
-        self.coordinate(ScriptStep.of(role, stack, member, back=details["back"]))
+        self.coordinate(StackScript.of(role, stack, member, back=details["back"]))

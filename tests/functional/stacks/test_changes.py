@@ -12,14 +12,14 @@ from container_update.model.errors import PackageError, UpdateFailedError, Updat
 from container_update.model.plan import Action, Reason
 from container_update.operations.change_package import run_change
 from container_update.operations.change_request import ChangeRequest
+from container_update.operations.job import ChangeJob
 from container_update.operations.records.vnf_records import Records
 from container_update.operations.scripts.coordination import CoordinationError
-from container_update.operations.strategies.openstack import OpenStackTarget
-from container_update.operations.strategies.strategy import ChangeJob
+from container_update.operations.stack_change import OpenStackTarget
 from container_update.package import hot
 from container_update.stacks import live
 from container_update.stacks.client import reference
-from container_update.stacks.plan import ScriptStep
+from container_update.stacks.plan import StackScript
 from container_update.stacks.planner import BLUE_GREEN, ROLLING
 from container_update.stacks.templates.desired import Replacement
 from tests.functional.stacks import templates
@@ -38,9 +38,9 @@ class Scripts:
     """Records the coordination calls."""
 
     def __init__(self) -> None:
-        self.calls: list[ScriptStep] = []
+        self.calls: list[StackScript] = []
 
-    def __call__(self, step: ScriptStep, /) -> None:
+    def __call__(self, step: StackScript, /) -> None:
         self.calls.append(step)
 
 
@@ -130,9 +130,9 @@ def test_a_rolling_update_coordinates_each_vnfc_after_its_update(vnf: Vnf) -> No
     vnf.change(new, coordinate=scripts)
     actions = [step.action for step in plan.steps]
     updates = [Action.UPDATE] * 2  # of the group and of the whole stack
-    members_group_and_stack = [*[Action.UPDATE, Action.COORDINATE] * 2, *updates]
+    members_group_and_stack = [*[Action.UPDATE, Action.RUN] * 2, *updates]
     assert actions == members_group_and_stack
-    assert [step.role for step in plan.steps if isinstance(step, ScriptStep)] == ["new", "new"]
+    assert [step.role for step in plan.steps if isinstance(step, StackScript)] == ["new", "new"]
     calls = [(call.role, call.member and call.member.server_id) for call in scripts.calls]
     assert calls == [("new", member.server_id) for member in plan.members]
 
@@ -141,7 +141,7 @@ def test_blue_green_coordinates_the_new_vnf_then_the_old_one_while_both_run(vnf:
     vnf.instantiate("group")
     calls = []
 
-    def script(step: ScriptStep, /) -> None:
+    def script(step: StackScript, /) -> None:
         names = [name for name in vnf.stacks() if name.startswith("vnf-")]
         calls.append((step.role, step.stack.partition("/")[0] == vnf.stack, len(names)))
 
@@ -259,7 +259,7 @@ def test_what_was_added_is_gone_after_the_undo(vnf: Vnf, shape: str) -> None:
     vnf.instantiate(shape)
     before, said = vnf.servers(), networks(vnf)
 
-    def fails(step: ScriptStep) -> None:
+    def fails(step: StackScript) -> None:
         if step.role == "new":
             raise CoordinationError("the peer said no")
 
@@ -277,7 +277,7 @@ def test_an_interrupted_change_goes_on_with_what_it_has_added(vnf: Vnf) -> None:
 
     cancel = CancelToken()
 
-    def stop(_: ScriptStep) -> None:
+    def stop(_: StackScript) -> None:
         cancel.request("by a test", keep_journal=True)
 
     with pytest.raises(UpdateInterruptedError):

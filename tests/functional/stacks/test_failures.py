@@ -30,12 +30,13 @@ from container_update.model.operation import Phase, name_of
 from container_update.model.options import Options
 from container_update.model.outcome import StepState
 from container_update.stacks.client import Heat, reference
-from container_update.stacks.plan import ScriptStep
+from container_update.stacks.plan import StackScript
 from container_update.stacks.planner import (
     BLUE_GREEN,
     ROLLING,
-    make_plan,
+    blue_green_plan,
     read_packages,
+    rolling_plan,
 )
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import change, plan_change
@@ -169,7 +170,8 @@ def test_a_failed_change_is_finished_by_the_same_request(
     request = vnf.request(vnf.package("group", vnf.site.images[1], limits.cores), upgrade_type)
     make_room(limits, upgrade_type)
     packages = read_packages(request, Options())
-    plan = make_plan(packages, vnf.heat)
+    planner = rolling_plan if upgrade_type == ROLLING else blue_green_plan
+    plan = planner(packages, vnf.heat)
     with (
         pytest.raises(UpdateFailedError, match=r"Everything is left as it is$") as caught,
         vnf.instance(leave_failed=True).begun(plan, packages.goal) as execution,
@@ -224,9 +226,9 @@ def test_a_failing_script_undoes_the_change_and_the_traffic_switch(
     vnf: Vnf, upgrade_type: str, nth: int
 ) -> None:
     vnf.instantiate("group")
-    calls: list[ScriptStep] = []
+    calls: list[StackScript] = []
 
-    def script(step: ScriptStep, /) -> None:
+    def script(step: StackScript, /) -> None:
         calls.append(step)
         if len(calls) == nth:
             raise ContainerUpdateError("the load balancer does not answer")
@@ -461,7 +463,7 @@ def test_a_change_killed_at_any_write_is_ended_by_another_host(
 def test_any_error_of_a_run_leaves_a_journal_that_is_free_at_once(vnf: Vnf) -> None:
     vnf.instantiate("group")
 
-    def script(_: ScriptStep, /) -> None:
+    def script(_: StackScript, /) -> None:
         raise RuntimeError("nobody thought of this")
 
     with pytest.raises(RuntimeError, match="nobody thought of this"):
@@ -506,7 +508,7 @@ def test_a_journal_that_is_being_deleted_belongs_to_an_ended_change(
 def test_a_run_that_was_taken_over_stops(vnf: Vnf) -> None:
     vnf.instantiate("group")
 
-    def script(step: ScriptStep, /) -> None:
+    def script(step: StackScript, /) -> None:
         vnf.instance(clock=in_an_hour()).recover(back=True)
 
     with pytest.raises(LeaseLostError, match="another run has taken over"):
@@ -531,7 +533,7 @@ class TakenOverAtAnAddress:
 
 def test_a_run_that_was_taken_over_runs_no_script_any_more(vnf: Vnf) -> None:
     vnf.instantiate("group")
-    calls: list[ScriptStep] = []
+    calls: list[StackScript] = []
     request = vnf.request(vnf.package("group", vnf.site.images[1]))
     asleep: Any = TakenOverAtAnAddress(vnf)
     with pytest.raises(LeaseLostError, match="another run has taken over"):

@@ -12,7 +12,7 @@ from container_update.model.errors import PlanError, UpdateFailedError
 from container_update.package import hot
 from container_update.stacks import live
 from container_update.stacks.client import reference
-from container_update.stacks.plan import ScriptStep
+from container_update.stacks.plan import StackScript
 from container_update.stacks.planner import BLUE_GREEN
 from tests.functional.stacks.change import plan_change
 from tests.functional.stacks.limits import Limits
@@ -71,7 +71,7 @@ def test_a_hidden_value_is_in_no_plan_journal_or_log(
     output = io.StringIO()
     output.write(repr(plan_change(vnf.request(new), vnf.heat)))
 
-    def script(step: ScriptStep, /) -> None:
+    def script(step: StackScript, /) -> None:
         status = vnf.instance().status()
         assert status.record is not None
         output.write(f"{status}{status!r}{status.as_dict()}{step!r}")

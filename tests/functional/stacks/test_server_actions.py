@@ -15,7 +15,7 @@ from container_update.model.errors import ClusterError, ContainerUpdateError, Up
 from container_update.model.outcome import StepState
 from container_update.stacks import live
 from container_update.stacks.client import Heat, reference
-from container_update.stacks.plan import ScriptStep
+from container_update.stacks.plan import StackScript
 from container_update.stacks.planner import BLUE_GREEN, ROLLING
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import change, plan_change
@@ -225,7 +225,7 @@ def test_an_undo_takes_back_what_the_new_templates_add(vnf: Vnf, shape: str) -> 
     new = vnf.package(shape, vnf.site.images[1], **{name: yaml.safe_dump(changed)})
     added = []
 
-    def script(step: ScriptStep) -> None:
+    def script(step: StackScript) -> None:
         if not step.back:
             added.extend(vnf.ids("OS::Heat::RandomString"))
             raise ContainerUpdateError("the load balancer does not answer")
@@ -251,7 +251,7 @@ def test_an_undo_of_a_larger_disk_replaces_the_server_as_the_plan_says(
     assert "its disk grows from 1 to 2 GB" in str(first)
     assert "an undo replaces the server" in str(first)
 
-    def script(step: ScriptStep) -> None:
+    def script(step: StackScript) -> None:
         if not step.back:
             raise ContainerUpdateError("the load balancer does not answer")
 
@@ -298,7 +298,7 @@ def test_a_server_that_changes_during_the_change_ends_it_with_an_undo(
     vnf.instantiate("group")
     before, coordinated, (old, new) = vnf.servers(), [], vnf.site.images
 
-    def script(step: ScriptStep) -> None:
+    def script(step: StackScript) -> None:
         assert step.member is not None
         coordinated.append(step.member.server_id)
         if len(coordinated) == 2:
@@ -341,7 +341,7 @@ def test_a_stack_that_is_scaled_meanwhile_keeps_its_size_and_the_old_package(vnf
     before = set(vnf.servers())
     scaled = threading.Event()
 
-    def script(step: ScriptStep) -> None:
+    def script(step: StackScript) -> None:
         if not step.back and not scaled.is_set():
             scaled.set()
             stack = reference(vnf.live_stack())
@@ -362,7 +362,7 @@ def test_a_stack_that_is_scaled_in_meanwhile_loses_no_more_than_that(vnf: Vnf) -
     vnf.instantiate("group", size=3)
     scaled = threading.Event()
 
-    def script(step: ScriptStep) -> None:
+    def script(step: StackScript) -> None:
         if not step.back and not scaled.is_set():
             scaled.set()
             stack = reference(vnf.live_stack())
@@ -386,7 +386,7 @@ def test_an_undo_keeps_the_size_that_a_stack_got_after_its_last_step(
     whole = reference(vnf.live_stack())
     coordinated: list[str] = []
 
-    def script(step: ScriptStep, /) -> None:
+    def script(step: StackScript, /) -> None:
         assert step.member is not None
         coordinated.append(step.member.server_id)
 

@@ -32,7 +32,7 @@ from container_update.stacks.client import Heat
 from container_update.stacks.hold import Holder, is_free, tags_of
 from container_update.stacks.journal import Journal, _Found
 from container_update.stacks.operation import StackInstance
-from container_update.stacks.plan import ScriptStep, StackPlan
+from container_update.stacks.plan import StackPlan, StackScript
 from container_update.stacks.planner import BLUE_GREEN, ROLLING
 from container_update.stacks.record import Record
 from tests.functional.stacks.change import change
@@ -357,7 +357,7 @@ def test_heartbeats_are_sent_while_a_script_runs(vnf: Vnf) -> None:
     vnf.instantiate("server")
     vnf.options = replace(vnf.options, lease_seconds=3)
 
-    def script(_: ScriptStep, /) -> None:
+    def script(_: StackScript, /) -> None:
         journal = vnf.instance().journal("")
         before = journal.holder()
         until(lambda: journal.holder() != before, seconds=20)

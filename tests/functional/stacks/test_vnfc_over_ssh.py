@@ -12,8 +12,8 @@ from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
 from container_update.model.errors import UpdateFailedError
 from container_update.operations.change_package import Changed, run_change
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.strategies.openstack import OpenStackTarget
-from container_update.operations.strategies.strategy import ChangeJob
+from container_update.operations.job import ChangeJob
+from container_update.operations.stack_change import OpenStackTarget
 from container_update.package import samples
 from container_update.stacks.planner import BLUE_GREEN, ROLLING
 from tests.functional.stacks import templates

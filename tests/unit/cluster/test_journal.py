@@ -33,6 +33,7 @@ from container_update.model.errors import (
 from container_update.model.objects import Collection, Manifest, ObjectKey, Source
 from container_update.model.operation import Phase, name_of
 from container_update.model.plan import Action, Reason
+from container_update.model.scripts import ScriptReport
 from container_update.planning.steps import ConfigStep, RestartStep
 from tests.unit.fakes import FakeCluster, config_map, pod
 
@@ -121,9 +122,31 @@ def test_it_keeps_the_way_of_the_run_and_what_it_has_passed() -> None:
     journal = written(FakeCluster())
     turned = journal.set_phase(record(), Phase.UNDO)
     assert turned.phase is Phase.UNDO
-    passed = journal.pass_milestone(journal.pass_milestone(turned, "one"), "two")
-    assert passed.milestones == {"one", "two"}
+    report = ScriptReport("new", "VDU1", "Scripts/new.py", 0, 1.5, "done")
+    passed = journal.note(journal.note(turned, 1, [report]), 2)
+    assert (passed.ended, passed.scripts) == (2, (report,))
     assert journal.read() == passed
+
+
+def test_it_keeps_the_end_of_what_a_script_printed() -> None:
+    journal = written(FakeCluster())
+    printed = "x" * 10_000 + "the end"
+    journal.note(record(), 1, [ScriptReport("new", "VDU1", "new.py", None, 1.5, printed)])
+    read = journal.read()
+    assert read is not None
+    assert len(read.scripts[0].output) == 4096
+    assert read.scripts[0].output.endswith("the end")
+
+
+@pytest.mark.parametrize("value", ["{}", "[1]", "no JSON", '[{"vnf": "new"}]'])
+def test_reports_that_somebody_else_has_written_are_refused(value: str) -> None:
+    cluster = FakeCluster()
+    journal = written(cluster)
+    head = cluster.objects[journal.key]
+    data = {**head["data"], "scripts": base64.b64encode(value.encode()).decode()}
+    cluster.replace({**head, "data": data})
+    with pytest.raises(ContainerUpdateError, match="is damaged"):
+        journal.read()
 
 
 @pytest.mark.parametrize("claims", [False, True])
@@ -135,14 +158,14 @@ def test_what_others_put_into_a_signed_journal_is_never_signed(claims: bool) -> 
         journal = Journal(cluster, "ns", "i", "op-2")
         assert journal.read() == record()
     head = cluster.objects[journal.key]
-    forged = {"phase": b"undo", "milestones": b"forged", "sha256": b"forged"}
+    forged = {"phase": b"undo", "groups": b"7", "sha256": b"forged"}
     data = {name: base64.b64encode(value).decode() for name, value in forged.items()}
     cluster.replace({**head, "data": {**head["data"], **data}})
     if claims:
         assert journal.claim(record()) == record()
-    passed = journal.pass_milestone(record(), "one")
+    passed = journal.note(record(), 1)
     assert journal.read() == passed
-    assert passed.milestones == {"one"}
+    assert passed.ended == 1
 
 
 def test_a_second_journal_of_one_instance_is_refused() -> None:
@@ -627,7 +650,7 @@ def test_wherever_its_run_dies_nothing_stays_in_another_namespace(nth: int) -> N
 
 WRITES: dict[str, Callable[[Journal], object]] = {
     "phase": lambda journal: journal.set_phase(record(), Phase.UNDO),
-    "milestone": lambda journal: journal.pass_milestone(record(), "OBJECTS"),
+    "ended groups": lambda journal: journal.note(record(), 1),
     "removal": lambda journal: journal.remove(),
 }
 
@@ -685,12 +708,12 @@ def test_a_claim_is_given_up_when_late_writes_do_not_end(
     def write_before(verb: str, called: ObjectKey) -> None:
         if (verb, called) == ("replace", key()) and (number := next(numbers, None)) is not None:
             cluster.hooks.clear()
-            first.pass_milestone(read, str(number))
+            first.note(read, number + 1)
             cluster.hooks.append(write_before)
 
     cluster.hooks.append(write_before)
     if is_claimed:
-        assert second.claim(read) == replace(read, milestones=frozenset({"3"}))
+        assert second.claim(read) == replace(read, ended=4)
         return
     with pytest.raises(ClusterError, match="has been modified"):
         second.claim(read)

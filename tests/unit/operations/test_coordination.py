@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,9 @@ import pytest
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
-from container_update.operations.change_request import ChangeRequest, ScriptName
+from container_update.model.scripts import ScriptReport, ScriptStep, VduChange
+from container_update.operations.change_request import ChangeRequest
+from container_update.operations.job import ChangeJob
 from container_update.operations.scripts import coordination as scripts_of_a_job
 from container_update.operations.scripts.coordination import (
     NEW,
@@ -27,8 +28,6 @@ from container_update.operations.scripts.coordination import (
     CoordinationError,
     notes,
 )
-from container_update.operations.scripts.report import ScriptReport, ScriptRun
-from container_update.operations.strategies.strategy import ChangeJob, VduChange
 from container_update.package import build
 
 LOGIN = {"cp_name": "CP1", "username": "ubuntu", "password": "sesame-1"}
@@ -106,7 +105,7 @@ def coordination(folder: Path, script: str, **options: Any) -> Coordination:
 
 def run(scripts: Coordination) -> str:
     """Run it for one VDU; what it printed."""
-    scripts.run_for(NEW, VduChange("VDU1", "old", "new"))
+    scripts.run(ScriptStep.of(NEW, "Scripts/new.py", VduChange("VDU1", "old", "new")))
     return scripts.reports[-1].output
 
 
@@ -135,7 +134,7 @@ def test_a_script_that_runs_too_long_ends_with_all_that_it_started(
     tmp_path: Path, script: str
 ) -> None:
     scripts = coordination(tmp_path, script + "time.sleep(120)", coordination_seconds=1)
-    with pytest.raises(CoordinationError, match=r"Scripts/new.py.*VDU1.*within 1 s, ended it"):
+    with pytest.raises(CoordinationError, match=r"within 1 s, ended it"):
         run(scripts)
     (report,) = scripts.reports
     assert report.status is None
@@ -188,25 +187,6 @@ def test_a_stop_ends_a_script_and_is_no_failure_of_it(tmp_path: Path) -> None:
     scripts = coordination(tmp_path, "import time; time.sleep(120)")
     scripts.cancel.request("by a test")
     assert run(scripts) == ""
-
-
-def test_it_is_told_when_a_script_begins_and_how_it_ends(tmp_path: Path) -> None:
-    told: list[ScriptRun] = []
-    scripts = coordination(tmp_path, "print('done')")
-    scripts.listen = told.append
-    run(scripts)
-    began, ended = told
-    assert began == ScriptRun("new", "VDU1", "Scripts/new.py")
-    assert ended is scripts.reports[0]
-
-
-def test_a_listener_that_fails_stops_no_script(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    scripts = coordination(tmp_path, "print('done')")
-    scripts.listen = {}.__getitem__  # type: ignore[assignment]
-    assert run(scripts) == "done\n"
-    assert caplog.text.count("cannot be reported") == 2
 
 
 def test_a_script_has_a_copy_of_the_package_in_a_folder_that_goes(tmp_path: Path) -> None:
@@ -275,111 +255,17 @@ def test_a_secret_that_begins_or_ends_with_another_is_struck_out_as_a_whole(tmp_
 def test_a_script_that_is_not_what_the_package_lists_is_not_run(tmp_path: Path) -> None:
     scripts = coordination(tmp_path, "print('as listed')")
     (tmp_path / "Scripts/new.py").write_text("print('another')")
-    told: list[ScriptRun] = []
-    scripts.listen = told.append
     with pytest.raises(PackageError, match=r"Scripts/new\.py"):
         run(scripts)
     assert not scripts.reports
-    assert_ended_without_a_status(told)
-
-
-def assert_ended_without_a_status(told: list[ScriptRun]) -> None:
-    """Whoever listens knows that it does not run any more."""
-    _, ended = told
-    assert isinstance(ended, ScriptReport)
-    assert ended.status is None
-    assert ended.output
 
 
 # --- the scripts of a job -----------------------------------------------------------------------
 
 
-class Strategy:
-    """Two VDUs that change, and which scripts were run for them."""
-
-    def __init__(self, *passed: str, uses: frozenset[str] = frozenset({NEW, OLD})) -> None:
-        self.passed = list(passed)
-        self.scripts_per_vdu = uses
-
-    def vdus(self) -> list[VduChange]:
-        return [VduChange(vdu, "old", "new") for vdu in ("VDU1", "VDU 2")]
-
-    def has_passed(self, milestone: str) -> bool:
-        return milestone in self.passed
-
-    def pass_milestone(self, milestone: str) -> None:
-        self.passed.append(milestone)
-
-
-def counted(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, then: Callable[[Coordination], object]
-) -> tuple[Coordination, list[str]]:
-    """The scripts of a job that run nothing; the VDUs that they were run for."""
-    scripts, asked = coordination(folder, ""), []
-
-    def run_for(which: str, vdu: VduChange) -> None:
-        asked.append(f"{which} {vdu.vdu_id}")
-        then(scripts)
-
-    monkeypatch.setattr(scripts, "run_for", run_for)
-    return scripts, asked
-
-
-@pytest.mark.parametrize(
-    ("passed", "which", "uses", "expected"),
-    [
-        ((), NEW, {NEW, OLD}, ["new VDU1", "new VDU 2"]),
-        (("new:VDU1",), NEW, {NEW, OLD}, ["new VDU 2"]),
-        (("new:VDU%202", "old:VDU1"), NEW, {NEW}, ["new VDU1"]),
-        ((), NEW, {OLD}, []),
-        ((), OLD, {NEW, OLD}, []),
-    ],
-    ids=["each", "resumed", "resumed later", "not called by the strategy", "not requested"],
-)
-def test_a_script_is_run_once_for_each_vdu_by_whichever_run_of_the_change(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    passed: tuple[str, ...],
-    which: str,
-    uses: set[str],
-    expected: list[str],
-) -> None:
-    scripts, asked = counted(tmp_path, monkeypatch, lambda _: None)
-    strategy = Strategy(*passed, uses=frozenset(uses))
-    for _ in range(2):
-        scripts.run(which, strategy)  # type: ignore[arg-type]
-    assert asked == expected
-    done = {"new:VDU1", "new:VDU%202"} if expected else set()
-    assert sorted(strategy.passed) == sorted({*passed, *done})
-
-
-@pytest.mark.parametrize("at", ["before", "within"])
-def test_a_stop_counts_no_script_as_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
-) -> None:
-    scripts, asked = counted(tmp_path, monkeypatch, lambda s: s.cancel.request("by a test"))
-    if at == "before":
-        scripts.cancel.request("by a test")
-    strategy = Strategy()
-    said = r"^coordination script Scripts/new\.py for the new VNF, VDU1: stopped by a test$"
-    with pytest.raises(CoordinationError, match=said):
-        scripts.run(NEW, strategy)  # type: ignore[arg-type]
-    assert asked == ([] if at == "before" else ["new VDU1"])
-    assert strategy.passed == []
-
-
-def test_a_script_that_fails_is_not_done_and_the_ones_after_it_are_not_run(tmp_path: Path) -> None:
-    scripts, strategy = coordination(tmp_path, "import sys; sys.exit(3)"), Strategy()
-    with pytest.raises(CoordinationError, match=r"VDU1: ended with status 3$"):
-        scripts.run(NEW, strategy)  # type: ignore[arg-type]
-    assert strategy.passed == []
-    (report,) = scripts.reports
-    assert 0 < report.seconds < 60
-
-
 def test_a_vnf_without_a_script_has_no_report(tmp_path: Path) -> None:
     scripts = coordination(tmp_path, "")
-    scripts.run_for(OLD, VduChange("VDU1", "old", "new"))
+    assert scripts.run(ScriptStep.of(OLD, "", VduChange("VDU1", "old", "new"))) is None
     assert scripts.reports == []
 
 
@@ -391,11 +277,8 @@ def test_a_script_that_cannot_be_started_is_named(
 
     scripts = coordination(tmp_path, "")
     monkeypatch.setattr(scripts_of_a_job, "Script", fail)
-    told: list[ScriptRun] = []
-    scripts.listen = told.append
-    with pytest.raises(CoordinationError, match=r"new\.py cannot be run: no process"):
+    with pytest.raises(CoordinationError, match=r"cannot be run: no process"):
         run(scripts)
-    assert_ended_without_a_status(told)
 
 
 @pytest.mark.parametrize(("most", "there"), [(4999, False), (5000, True)])
@@ -427,16 +310,14 @@ def test_a_report_can_be_read_and_be_processed(status: int | None, how: str) -> 
 @pytest.mark.parametrize(
     ("used", "said"),
     [
-        ({NEW}, ["Scripts/new.py New is run to coordinate the new VNF"]),
+        ({NEW}, []),
         (
             set(),
-            ["Scripts/new.py New is not run: a Blue-Green does not call the script of the new VNF"],
+            ["Scripts/new.py is not run: a Blue-Green does not call the script of the new VNF"],
         ),
     ],
 )
-def test_the_operator_is_told_which_scripts_are_run(
+def test_the_operator_is_told_which_scripts_are_not_run(
     tmp_path: Path, used: set[str], said: list[str]
 ) -> None:
-    job = coordination(tmp_path, "").job
-    request = replace(job.request, coordinate_new=ScriptName("Scripts/new.py", "New"))
-    assert list(notes(replace(job, request=request), frozenset(used))) == said
+    assert list(notes(coordination(tmp_path, "").job, used)) == said

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
-
 import pytest
 
 from container_update.model.errors import ContainerUpdateError
@@ -11,7 +9,6 @@ from container_update.model.outcome import Event, StepResult, StepState
 from container_update.model.plan import Note, Plan
 from container_update.model.reporter import reporter
 from container_update.operations import progress
-from container_update.operations.scripts.report import ScriptReport, ScriptRun
 from tests.unit.cli.reports.test_plan_report import CANARY, PLAN, RECREATE, ROLL
 
 
@@ -60,30 +57,6 @@ def test_what_is_left_alone_is_one_value_for_an_object_with_paths_and_no_content
         {**common, "action": "not applied", "message": paths},
         {**common, "action": "note", "message": "drift: image"},
     ]
-
-
-RUN = ScriptRun("new", "VDU1", "Scripts/new.py")
-
-
-@pytest.mark.parametrize(
-    ("run", "state", "message", "seconds"),
-    [
-        (RUN, "running", "", 0.0),
-        (ScriptReport(*astuple(RUN), 0, 1.23456, "one\ntwo\n"), "done", "two", 1.235),
-        (ScriptReport(*astuple(RUN), 7, 1.0, "no\n"), "failed", "no", 1.0),
-        (ScriptReport(*astuple(RUN), None, 1.0, ""), "failed", "", 1.0),
-    ],
-)
-def test_the_run_of_a_script_is_a_step(
-    run: ScriptRun, state: str, message: str, seconds: float
-) -> None:
-    assert progress.script_event(run) == {
-        "object": "Script Scripts/new.py (new VNF, VDU1)",
-        "action": "run",
-        "state": state,
-        "message": message,
-        "seconds": seconds,
-    }
 
 
 class Broken:

@@ -10,9 +10,9 @@ import pytest
 
 from container_update.model.errors import PlanError
 from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey, Source
-from container_update.model.plan import Action, FieldChange, Plan, Reason, Stage
+from container_update.model.plan import Action, FieldChange, Plan, Reason
 from container_update.planning.blue_green import BlueGreenPlanner
-from container_update.planning.change import ChangePlanner
+from container_update.planning.change import Planner
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.comparison.renames import NAME_ANNOTATION
 from container_update.planning.release_labels import RELEASE_LABEL
@@ -81,7 +81,7 @@ def live(bodies: Sequence[Json], label: str | None = INSTANCE) -> dict[ObjectKey
 
 
 def plan(
-    kind: type[ChangePlanner],
+    kind: type[Planner],
     old: Sequence[Json],
     new: Sequence[Json],
     there: dict[ObjectKey, Json] | None = None,
@@ -128,8 +128,8 @@ ROLLING: list[tuple[str, list[Json], list[Json], list[str]]] = [
             "CREATE ConfigMap new",
             "ROLL Deployment web",
             "SWITCH Service web",
-            "DELETE ConfigMap gone",
             "DELETE Deployment other",
+            "DELETE ConfigMap gone",
         ],
     ),
 ]  # fmt: skip
@@ -228,7 +228,7 @@ def test_a_name_of_the_new_package_is_taken_as_it_is() -> None:
 @pytest.mark.parametrize("planner", [RollingPlanner, BlueGreenPlanner])
 @pytest.mark.parametrize(("number", "is_noted"), [(2, False), (9, True), (3, False)])
 def test_another_number_of_replicas_is_noted(
-    planner: type[ChangePlanner], number: int, is_noted: bool
+    planner: type[Planner], number: int, is_noted: bool
 ) -> None:
     """Of a VNF that was scaled to 3; its packages have 2 and another number."""
     there = live([OLD])
@@ -279,7 +279,7 @@ def test_only_chosen_vdus_change_and_the_others_are_told_of() -> None:
         assert [note.key.name for note in planned.notes if "vdu_params" in note.text] == ["third"]
 
 
-REFUSED: list[tuple[str, type[ChangePlanner], list[Json], list[Json], dict[str, Any], str]] = [
+REFUSED: list[tuple[str, type[Planner], list[Json], list[Json], dict[str, Any], str]] = [
     (
         "a selector that changes in place",
         RollingPlanner,
@@ -329,7 +329,7 @@ REFUSED: list[tuple[str, type[ChangePlanner], list[Json], list[Json], dict[str, 
     ids=[case[0] for case in REFUSED],
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(
-    kind: type[ChangePlanner], old: list[Json], new: list[Json], more: dict[str, Any], says: str
+    kind: type[Planner], old: list[Json], new: list[Json], more: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(PlanError, match=says):
         plan(kind, old, new, **more)
@@ -348,11 +348,12 @@ def test_another_vnf_s_object_is_refused() -> None:
         plan(RollingPlanner, [OLD], [NEW], live([OLD], "other"))
 
 
-def test_the_stages_are_in_order_and_what_goes_goes_last() -> None:
+def test_the_groups_are_in_order_and_what_goes_goes_last() -> None:
     old, new = ROLLING[-1][1:3]
-    stages = [step.stage for step in plan(RollingPlanner, old, new).steps]
-    assert stages == sorted(stages)
-    assert stages[-1] is Stage.REMOVE
+    planned = plan(RollingPlanner, old, new)
+    numbers = [step.group for step in planned.steps]
+    assert numbers == sorted(numbers)
+    assert planned.steps[-1].is_removal
 
 
 def test_an_object_that_was_made_of_another_manifest_since_is_written_again() -> None:
@@ -364,7 +365,7 @@ def test_an_object_that_was_made_of_another_manifest_since_is_written_again() ->
 @pytest.mark.parametrize("kind", [BlueGreenPlanner, RollingPlanner])
 @pytest.mark.parametrize(("key", "is_told"), [("a", True), ("b", False)])
 def test_an_object_of_an_unknown_kind_that_uses_a_changed_key_is_told(
-    kind: type[ChangePlanner], key: str, is_told: bool
+    kind: type[Planner], key: str, is_told: bool
 ) -> None:
     reference = {"configMapKeyRef": {"name": "cm", "key": key}}
     other = {**deployment(), "apiVersion": "example.org/v1", "kind": "Rollout"}

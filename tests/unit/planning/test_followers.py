@@ -10,7 +10,7 @@ from container_update.model.errors import PlanError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import Action
 from container_update.planning.blue_green import BlueGreenPlanner
-from container_update.planning.change import ChangePlanner
+from container_update.planning.change import Planner
 from container_update.planning.rolling import RollingPlanner
 from tests.unit.planning.test_change import deployment, live, manifests, plan, service, told
 
@@ -19,7 +19,7 @@ OLD = deployment(app="web", version="1")
 NEW = deployment(image="a:2", app="web", version="2")
 
 
-def changed(kind: type[ChangePlanner], stays: Json, new: Json = NEW, *more: Json) -> Any:
+def changed(kind: type[Planner], stays: Json, new: Json = NEW, *more: Json) -> Any:
     """The plan of a change that applies a Deployment beside what stays."""
     return plan(kind, [OLD, stays, *more], [new], kept=manifests([stays, *more]))
 
@@ -37,7 +37,7 @@ def autoscaler() -> Json:
 
 @STRATEGIES
 def test_the_selector_of_a_service_gets_the_values_of_the_new_pods(
-    kind: type[ChangePlanner],
+    kind: type[Planner],
 ) -> None:
     planned = changed(kind, service(app="web", version="1"))
     (switch,) = [step for step in planned.steps if step.action is Action.SWITCH]
@@ -55,14 +55,14 @@ def test_blue_green_holds_and_switches_a_service_that_selects_old_and_new_pods()
 
 
 @STRATEGIES
-def test_a_service_of_other_pods_stays(kind: type[ChangePlanner]) -> None:
+def test_a_service_of_other_pods_stays(kind: type[Planner]) -> None:
     planned = changed(kind, service(app="another"))
     assert not [step for step in planned.steps if step.key.kind == "Service"]
     assert ObjectKey("", "Service", "n", "web") in planned.unchanged
 
 
 @STRATEGIES
-def test_a_service_stays_while_no_pods_change(kind: type[ChangePlanner]) -> None:
+def test_a_service_stays_while_no_pods_change(kind: type[Planner]) -> None:
     assert not changed(kind, service(app="web"), OLD).steps
 
 
@@ -87,7 +87,7 @@ def test_an_autoscaler_stays_in_a_rolling_update() -> None:
     ids=["the new pods lack the label", "another workload would lose it"],
 )
 def test_a_service_that_cannot_follow_is_refused_with_its_file(
-    kind: type[ChangePlanner], new: Json, more: list[Json], words: str
+    kind: type[Planner], new: Json, more: list[Json], words: str
 ) -> None:
     with pytest.raises(PlanError, match=rf"Service n/web.*{words}.*add Service\.yaml"):
         changed(kind, service(app="web", version="1"), new, *more)
@@ -95,7 +95,7 @@ def test_a_service_that_cannot_follow_is_refused_with_its_file(
 
 @STRATEGIES
 def test_a_workload_that_stays_restarts_for_configuration_that_changes(
-    kind: type[ChangePlanner],
+    kind: type[Planner],
 ) -> None:
     reader = deployment("other", app="other")
     source = [{"configMapRef": {"name": "cm"}}]
@@ -111,7 +111,7 @@ def test_a_workload_that_stays_restarts_for_configuration_that_changes(
 
 @STRATEGIES
 def test_what_an_earlier_change_left_behind_is_applied_when_it_is_listed(
-    kind: type[ChangePlanner],
+    kind: type[Planner],
 ) -> None:
     """Both packages describe it alike, but the cluster has what came before them."""
     there = live([OLD, service(app="web", version="1")])

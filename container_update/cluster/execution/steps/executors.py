@@ -5,29 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from container_update.cluster.execution.context import ExecutionContext, StepExecutor
+from container_update.cluster.execution.context import ExecutionContext
 from container_update.cluster.execution.steps.config import ConfigExecutor
 from container_update.cluster.execution.steps.manifest import ManifestExecutor
+from container_update.cluster.execution.steps.pauses import GateExecutor, HoldExecutor
 from container_update.cluster.execution.steps.pods import PodsExecutor, ScaleExecutor
+from container_update.cluster.execution.steps.script import ScriptExecutor
 from container_update.cluster.execution.steps.workload import WorkloadExecutor
+from container_update.model.pauses import GateStep, HoldStep
+from container_update.model.plan import Step
+from container_update.model.scripts import ScriptStep
 from container_update.planning.steps import (
     ConfigStep,
     ManifestStep,
-    ObjectStep,
     PodsStep,
     RestartStep,
     ScaleStep,
 )
 
-_EXECUTORS: Mapping[type[ObjectStep], type[StepExecutor[Any]]] = {
+_EXECUTORS: Mapping[type[Step], type[Any]] = {
     ConfigStep: ConfigExecutor,
     RestartStep: WorkloadExecutor,
     ManifestStep: ManifestExecutor,
     PodsStep: PodsExecutor,
     ScaleStep: ScaleExecutor,
+    ScriptStep: ScriptExecutor,
+    HoldStep: HoldExecutor,
+    GateStep: GateExecutor,
 }
 
 
-def executor_of(step: ObjectStep, context: ExecutionContext) -> StepExecutor[Any]:
+def executor_of(step: Step, context: ExecutionContext) -> Any:
     """Return what applies and reverts this kind of step."""
     return _EXECUTORS[type(step)](context)

@@ -9,7 +9,7 @@ from container_update.cluster.execution.steps.workload import WorkloadExecutor
 from container_update.cluster.execution.writer import ChangedByAnotherError
 from container_update.model.objects import Json, instance_of
 from container_update.model.outcome import Reverted
-from container_update.model.plan import Action, Stage
+from container_update.model.plan import Action
 from container_update.planning.order import DEFINITION
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.manifest import recorded_digest
@@ -27,7 +27,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             self._delete(step, deadline)
         elif step.action is Action.CREATE:
             self._create(step, deadline)
-        elif step.stage is Stage.WORKLOADS:
+        elif step.starts_pods:
             WorkloadExecutor(self.context).apply(step, deadline)
         else:
             self._replace(step, deadline)
@@ -38,7 +38,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             return self._create_again(step, deadline)
         if step.action is Action.CREATE:
             return self._delete_created(step, deadline)
-        if step.stage is Stage.WORKLOADS:
+        if step.starts_pods:
             return WorkloadExecutor(self.context).revert(step, deadline)
         return self._restore(step, deadline)
 
@@ -48,7 +48,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         created = self.writer.create_new(body, partial(self._is_created, step), deadline)
         if (step.key.group, step.key.kind) == DEFINITION:
             self.writer.until_kind_is_served(created, deadline)
-        if step.stage is Stage.WORKLOADS:
+        if step.starts_pods:
             self.informer.observe(created)
             self.rollout.until_ready(step.key, deadline)
 
@@ -63,19 +63,24 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         """Tell whether a live object is what the step creates: an object of the same name may be
         somebody else's."""
         assert step.content is not None, "what is created has its manifest"
-        same_manifest = recorded_digest(live) == recorded_digest(step.content)
+        return self._is_made_of(step.content, live)
+
+    def _is_made_of(self, content: Json, live: Json) -> bool:
+        """Tell whether this plan has created a live object, from this content."""
+        same_manifest = recorded_digest(live) == recorded_digest(content)
         return same_manifest and instance_of(live) == (self.writer.instance_id or None)
 
     def _delete(self, step: ManifestStep, deadline: float) -> None:
         """Delete the object that the plan was made from, and no other of its name."""
-        uid = step.old["metadata"]["uid"]
         live = self.cluster.get(step.key)
         if live is None:
             return
-        if live["metadata"]["uid"] != uid:
+        uid, now = step.old["metadata"].get("uid"), live["metadata"]["uid"]
+        is_planned = self._is_made_of(step.old, live) if uid is None else now == uid
+        if not is_planned:
             raise ChangedByAnotherError(f"{step.key} was created again by somebody else")
         self.writer.delete(live, deadline)
-        self._wait_gone(step, uid, deadline)
+        self._wait_gone(step, now, deadline)
 
     def _wait_gone(self, step: ManifestStep, uid: str, deadline: float) -> None:
         kind = kind_of(step.key)
@@ -83,6 +88,8 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             self.rollout.until_gone(step.key, uid, deadline)
 
     def _create_again(self, step: ManifestStep, deadline: float) -> Reverted:
+        if step.is_of_new_object:  # it goes in any case
+            return Reverted.UNCHANGED
         uid = step.old["metadata"]["uid"]
         live = self.cluster.get(step.key)
         if live is not None and is_deleting(live):

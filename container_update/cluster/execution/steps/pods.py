@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from container_update.cluster.execution.context import StepExecutor
+from container_update.cluster.execution.writer import ChangedByAnotherError
 from container_update.model.errors import ClusterError
 from container_update.model.objects import ObjectKey
 from container_update.model.outcome import Reverted
@@ -48,10 +51,13 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
 
         It fails as soon as all pods that were added are in trouble, whatever the others do.
         """
-        abandoned = self.abandoned(step.old)
-        there = frozenset(pod["metadata"]["uid"] for pod in self.informer.pods_of(step.old))
+        live = self.cluster.get(step.key) if step.is_of_new_object else self.writer.read(step)
+        if live is None:
+            raise ChangedByAnotherError(f"{step.key} was deleted by somebody else")
+        abandoned = self.abandoned(live)
+        there = frozenset(pod["metadata"]["uid"] for pod in self.informer.pods_of(live))
         there -= abandoned
-        self.informer.observe(self.writer.apply(step, self.writer.read(step)))
+        self.informer.observe(self.writer.apply(step, live))
         before = Baseline(there, allowed=there, abandoned=abandoned)
         self.rollout.until_new(step.key, before, deadline)
 
@@ -60,6 +66,8 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
         live = self.cluster.get(step.key)
         if live is None or is_deleting(live):
             return Reverted.OF_OTHERS
+        if step.is_of_new_object:
+            step = replace(step, before={**live, "spec": step.old["spec"]})
         before = self.as_before(step, live)
         reverted = self.restore(step, live)
         if reverted is not Reverted.OF_OTHERS:

@@ -13,10 +13,10 @@ from container_update.drivers.vim import script_access
 from container_update.model.objects import Json
 from container_update.model.outcome import Outcome
 from container_update.model.requests import DEF_FILES
+from container_update.operations.change import KubernetesTarget
 from container_update.operations.change_package import Changed
 from container_update.operations.install import install
-from container_update.operations.strategies.kubernetes import KubernetesTarget
-from container_update.operations.strategies.strategy import ChangeJob
+from container_update.operations.job import ChangeJob
 from container_update.operations.uninstall import terminate
 from container_update.operations.upkeep import heal, scale
 from container_update.planning.comparison.package_pair import Placing

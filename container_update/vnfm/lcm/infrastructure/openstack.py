@@ -14,11 +14,11 @@ from container_update.cluster.lease import utc_now
 from container_update.model.errors import ContainerUpdateError, NoWayBackError, PlanError
 from container_update.model.objects import Json
 from container_update.model.outcome import Outcome
+from container_update.operations import stack_change
 from container_update.operations.change_package import Changed, coordination_of
+from container_update.operations.job import ChangeJob
 from container_update.operations.records import stack_records
-from container_update.operations.strategies import openstack as strategies
-from container_update.operations.strategies.openstack import OpenStackTarget
-from container_update.operations.strategies.strategy import ChangeJob
+from container_update.operations.stack_change import OpenStackTarget
 from container_update.package.hot import Body
 from container_update.stacks import live
 from container_update.stacks.client import Heat, reference
@@ -236,8 +236,8 @@ class OpenStackVim:
         """Undo it by the journal in the cloud; the scripts need the job."""
         target = self.target()
         steps = self.context.steps
-        scripts = coordination_of(job, target, self.context.cancel, steps.script)
-        return strategies.roll_back(job, target, scripts, steps)
+        scripts = coordination_of(job, target, self.context.cancel)
+        return stack_change.roll_back(job, target, scripts, steps)
 
     def as_it_is(self, record: Record) -> Record:
         """Return the record with the live servers, ports and volumes."""

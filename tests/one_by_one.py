@@ -8,25 +8,26 @@ from pathlib import Path
 
 import pytest
 
-from container_update.operations.strategies import upgrade_types
+from container_update.operations import upgrade_types
 
-_MODULE = "canary_strategy"
+_MODULE = "one_by_one"
 _FILES = {
     f"{_MODULE}.py": """
-from container_update.operations.strategies.kubernetes_rolling import KubernetesRollingUpdate
+from container_update import Planner
 
-prepared = []
+planned = []
 
 
-class KubernetesCanary(KubernetesRollingUpdate):
-    def prepare(self):
-        prepared.append(self.job.request.upgrade_type)
-        super().prepare()
+class OneByOne(Planner):
+    def phases(self, steps):
+        planned.append(self.params["upgrade_type"])
+        for step in steps:
+            yield [step]
 """,
-    "canary-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: canary\nVersion: 1.0\n",
-    "canary-1.0.dist-info/entry_points.txt": f"""
+    "one_by_one-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: one-by-one\nVersion: 1.0\n",
+    "one_by_one-1.0.dist-info/entry_points.txt": f"""
 [container_update.strategies]
-kubernetes-Canary = {_MODULE}:KubernetesCanary
+kubernetes-One-By-One = {_MODULE}:OneByOne
 """,
 }
 
@@ -40,5 +41,5 @@ def install(folder: Path, patch: pytest.MonkeyPatch) -> list[str]:
     patch.syspath_prepend(str(folder))
     patch.setattr(upgrade_types, "entry_points", upgrade_types.entry_points.__wrapped__)
     patch.delitem(sys.modules, _MODULE, raising=False)
-    prepared: list[str] = importlib.import_module(_MODULE).prepared
-    return prepared
+    planned: list[str] = importlib.import_module(_MODULE).planned
+    return planned

@@ -1,7 +1,7 @@
 """Which upgrade types there are: those that a strategy is installed for, by kind of VIM.
 
-A strategy is an entry point in the group ``container_update.strategies``. Its name is the kind of
-VIM and the upgrade type: ``kubernetes-Blue-Green``.
+A strategy is a planner: an entry point in the group ``container_update.strategies``, whose name is
+the kind of VIM and the upgrade type: ``kubernetes-Blue-Green``.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from container_update.model.errors import PackageError
+from container_update.model.errors import ContainerUpdateError, PackageError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -78,3 +78,23 @@ def resolve(
 
 def _plain(text: str) -> str:
     return re.sub(r"[\s_-]", "", text).lower()
+
+
+def find(vim_type: str, upgrade_type: str) -> Any:
+    """Return the planner of the strategy that is installed for a VIM and an upgrade type.
+
+    :raises PackageError: there is none; the message lists those of this VIM.
+    :raises ContainerUpdateError: it cannot be loaded, or there is another one of its name.
+    """
+    vim = kind_of_vim(vim_type)
+    name = f"{vim}-{resolve(upgrade_type, vim_type)}"
+    found, *others = (each for each in entry_points() if each.name == name)
+    if others:
+        raise ContainerUpdateError(
+            f"{name}: expected one strategy of this name, found {found.value} and "
+            f"{others[0].value}: uninstall one of them"
+        )
+    try:
+        return found.load()
+    except Exception as error:  # a plugin may raise anything
+        raise ContainerUpdateError(f"{found} cannot be loaded: {error}") from error

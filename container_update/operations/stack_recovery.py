@@ -9,12 +9,12 @@ from typing import Any
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError
 from container_update.model.outcome import Outcome
+from container_update.model.scripts import ScriptReport
 from container_update.operations.change_package import coordination_of, resume_change
 from container_update.operations.change_request import ChangeRequest
+from container_update.operations.job import ChangeJob
 from container_update.operations.request_schema import COORDINATE_NEW, COORDINATE_OLD
-from container_update.operations.scripts.report import ScriptReport
-from container_update.operations.strategies.openstack import OpenStackTarget, roll_back
-from container_update.operations.strategies.strategy import ChangeJob
+from container_update.operations.stack_change import OpenStackTarget, roll_back
 from container_update.stacks.operation import StackInstance
 from container_update.stacks.record import Record
 

@@ -1,7 +1,7 @@
-"""Blue-Green and RollingUpdate on OpenStack: the strategies around :mod:`container_update.stacks`.
+"""A change of the package on OpenStack, around :mod:`container_update.stacks`.
 
 Source: the specification's "process for OpenStack VIM". Lease, journal, waiting and undo are those
-of stacks. Both run the scripts in their phases: VNFC by VNFC in a rolling update, the new VNF, then
+of stacks. The scripts are steps of the plan: VNFC by VNFC in a rolling update, the new VNF, then
 the old one in Blue-Green.
 """
 
@@ -9,18 +9,26 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 from container_update.model.cancellation import CancelToken
-from container_update.model.errors import UpdateFailedError
-from container_update.model.objects import Json
-from container_update.model.outcome import Event, Outcome, Progress, StepResult
-from container_update.model.plan import Action, Plan
+from container_update.model.errors import (
+    ContainerUpdateError,
+    CoordinationError,
+    UpdateFailedError,
+)
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.outcome import Event, Outcome, Progress, StepResult, StepState
+from container_update.model.plan import Plan
+from container_update.model.reporter import reporter
 from container_update.model.requests import PackageIdentity
+from container_update.model.scripts import ScriptStep, VduChange
+from container_update.operations import upgrade_types
+from container_update.operations.job import ChangeJob
 from container_update.operations.progress import log_remarks
 from container_update.operations.read_packages import check_packages
 from container_update.operations.records import stack_records
@@ -31,12 +39,6 @@ from container_update.operations.request_schema import (
     EXTERNAL_LB,
 )
 from container_update.operations.scripts.coordination import Coordination
-from container_update.operations.strategies.strategy import (
-    CarryOut,
-    ChangeJob,
-    Strategy,
-    VduChange,
-)
 from container_update.package import csar
 from container_update.package.identity import identities_of
 from container_update.stacks import live
@@ -44,8 +46,8 @@ from container_update.stacks.client import Heat, reference
 from container_update.stacks.execution.execution import Execution
 from container_update.stacks.instance_id import instance_id_of
 from container_update.stacks.operation import StackInstance
-from container_update.stacks.plan import Live, ScriptStep, StackPlan
-from container_update.stacks.planner import Packages, StackRequest, make_plan, read_packages
+from container_update.stacks.plan import Live, StackPlan, StackScript
+from container_update.stacks.planner import Packages, Planner, StackRequest, read_packages
 from container_update.stacks.templates.links import EXTERNAL, MANAGED, Links
 from container_update.stacks.vnfcs import VnfcServer
 
@@ -65,19 +67,21 @@ class OpenStackTarget:
     """What a script needs to reach the VIM."""
     vim_type: str = "openstack"
 
+    def change(self, job: ChangeJob, planner: Planner, scripts: Coordination) -> StackChange:
+        """Return the change of a job, as a strategy plans it."""
+        return StackChange(job, self, planner, scripts)
 
-class OpenStackStrategy(Strategy):
-    """What both have in common, which is all but the plan's steps."""
 
-    scripts_per_vdu = frozenset()
-    scripts_used = frozenset({"new", "old"})
-
-    target: OpenStackTarget
+class StackChange:
+    """The change of one job, as a strategy plans it."""
 
     def __init__(
-        self, job: ChangeJob, target: Any, cancel: CancelToken, progress: Progress
+        self, job: ChangeJob, target: OpenStackTarget, planner: Planner, scripts: Coordination
     ) -> None:
-        super().__init__(job, target, cancel, progress)
+        self.job, self.target = job, target
+        self._planner, self._scripts = planner, scripts
+        self._cancel = scripts.cancel
+        self._progress: Progress = lambda _: None
         self._began, self._sent_before = time.monotonic(), target.service.requests
         self._plan: StackPlan | None = None
         self._execution: Execution | None = None
@@ -85,6 +89,7 @@ class OpenStackStrategy(Strategy):
         """The stack after the change, once it is finished."""
         self._all_members: Sequence[VnfcServer] | None = None
         """Its VNFCs then, of every VDU."""
+        self._script_results: list[StepResult] = []
 
     @property
     def _instance(self) -> StackInstance:
@@ -93,11 +98,11 @@ class OpenStackStrategy(Strategy):
             self._instance_id,
             self.job.options,
             self._run_scripts,
-            self.cancel,
+            self._cancel,
             self._report_progress,
             leave_failed=self.job.leave_failed,
             stack=self.target.stack,
-            roles=self.script_roles,
+            roles=self._scripts.roles,
         )
 
     @cached_property
@@ -132,15 +137,16 @@ class OpenStackStrategy(Strategy):
 
     # --- plan and run ---------------------------------------------------------------------------
 
-    def run(self, carry_out: CarryOut) -> Outcome:
-        """See Strategy."""
-        self._recover_own(carry_out)
+    def run(self, cancel: CancelToken, progress: Progress) -> Outcome:
+        """Recover what an earlier run left, plan, and carry the plan out."""
+        self._cancel, self._progress = cancel, reporter(progress)
+        self._recover_own()
         plan = self.preview()
-        self.progress(plan)
+        self._progress(plan)
         log_remarks(plan)
         if not plan.is_empty:
             with self._begun():
-                carry_out(self)
+                self._running.run()
         return replace(self.outcome(), plan=plan)
 
     def preview(self) -> Plan:
@@ -148,9 +154,14 @@ class OpenStackStrategy(Strategy):
         if self._live is not None:
             self._plan = replace(self._running.record.plan, steps=())
         else:
-            self._plan = make_plan(self.packages, self.target.service)
-        plan = replace(self._plan.without_scripts(), packages=self._identities)
-        return self.noted(plan)
+            self._plan = self._planner(self.packages, self.target.service)
+        return replace(self._shown(self._plan), packages=self._identities)
+
+    def _shown(self, plan: StackPlan) -> Plan:
+        """Return a plan without the scripts that the request does not have."""
+        roles = self._scripts.roles
+        steps = (s for s in plan.steps if not isinstance(s, StackScript) or s.role in roles)
+        return replace(plan, steps=tuple(steps))
 
     @cached_property
     def _identities(self) -> tuple[PackageIdentity, ...]:
@@ -172,11 +183,28 @@ class OpenStackStrategy(Strategy):
             yield
             self._live = live.after(self.target.service, self._plan)
 
-    def resume(self, carry_out: CarryOut) -> Outcome | None:
-        """See Strategy."""
-        return self._recover_own(carry_out, any_goal=True)
+    def resume(
+        self,
+        cancel: CancelToken,
+        progress: Progress,
+        described: Callable[[], Iterable[ObjectKey] | None],  # noqa: ARG002
+        *,
+        promote: bool,  # noqa: ARG002
+    ) -> Outcome | None:
+        """Finish what an earlier run left, whatever its goal; None where there was nothing."""
+        self._cancel, self._progress = cancel, reporter(progress)
+        return self._recover_own(any_goal=True)
 
-    def _recover_own(self, carry_out: CarryOut, *, any_goal: bool = False) -> Outcome | None:
+    def roll_back(self, progress: Progress) -> Outcome | None:
+        """Undo what an earlier run left; None where there was nothing.
+
+        :raises UndoIncompleteError: it could not be undone.
+        :raises NoWayBackError: the old stack is being deleted: the change can only be finished.
+        """
+        self._progress = reporter(progress)
+        return self._recover(back=True)
+
+    def _recover_own(self, *, any_goal: bool = False) -> Outcome | None:
         """Finish or undo the change that an earlier run left.
 
         :param any_goal: finish it whatever its goal; False: undo one with another goal than the
@@ -184,7 +212,7 @@ class OpenStackStrategy(Strategy):
         """
 
         def go_on(execution: Execution) -> None:
-            carry_out(self)
+            execution.run()
             self._live = live.after(self.target.service, execution.record.plan)
 
         goal = self.packages.goal  # read in any case, so that a missing package is noticed first
@@ -214,32 +242,32 @@ class OpenStackStrategy(Strategy):
         assert self._execution is not None, "the change was begun"
         return self._execution
 
-    def prepare(self) -> None:
-        """Create the new stack, or update VNFC after VNFC, and run the scripts in between."""
-        self._running.run(before=Action.DELETE)
-
-    def switch_over(self) -> None:
-        """Do nothing: the scripts have done it, only they know the load balancer."""
-
-    def finish(self) -> None:
-        """Delete the old stack, where there are two."""
-        self._running.run()
-
-    def undo(self, cause: str) -> NoReturn:
-        """See Strategy."""
-        raise self._running.give_up(cause)
-
     # --- scripts --------------------------------------------------------------------------------
 
-    def _run_scripts(self, step: ScriptStep) -> None:
+    def _run_scripts(self, step: StackScript) -> None:
+        path = self.job.request.script_paths.get(step.role, "")
+        self._scripts.operation = self._running.record.operation
         for vdu in self._changes(step):
             # the addresses were read meanwhile: another host may have taken over
             self._running.journal.confirm()
-            self.run_script(step.role, vdu)
+            self._run_script(ScriptStep.of(step.role, path, vdu))
 
-    def _changes(self, step: ScriptStep) -> Iterator[VduChange]:
+    def _run_script(self, step: ScriptStep) -> None:
+        self._progress(step)
+        result = StepResult(step, StepState.DONE)
+        try:
+            report = self._scripts.run(step)
+            result = replace(result, message=report.last_line if report else "", script=report)
+        except ContainerUpdateError as error:
+            result = replace(result, state=StepState.FAILED, message=str(error))
+            raise CoordinationError(f"{step.key} failed: {error}") from error
+        finally:
+            self._script_results.append(result)
+            self._progress(result)
+
+    def _changes(self, step: StackScript) -> Iterator[VduChange]:
         """Yield each VDU that a script runs for, with the VNFCs that it is about."""
-        plan, operation = self._running.record.plan, self._running.record.operation
+        plan = self._running.record.plan
         members = [step.member] if step.member else self._members(step, plan)
         for vdu_id in dict.fromkeys(member.vdu_id for member in members):
             of_vdu = [member for member in members if member.vdu_id == vdu_id]
@@ -252,10 +280,9 @@ class OpenStackStrategy(Strategy):
                 {"back": step.back, "vnfcs": vnfcs},
                 {step.role: ssh_ip} if ssh_ip else {},
                 step.member.server_id if step.member else "",
-                operation,
             )
 
-    def _members(self, step: ScriptStep, plan: StackPlan) -> Sequence[VnfcServer]:
+    def _members(self, step: StackScript, plan: StackPlan) -> Sequence[VnfcServer]:
         """Return the VNFCs of a script's stack; none where the stack was never created."""
         stack = self.target.service.stack(step.stack)
         if stack is None:
@@ -324,17 +351,19 @@ class OpenStackStrategy(Strategy):
             self._all_members = live.members_of(self.target.service, stack, vdus)
         return self._all_members
 
-    # --- reports: they list the runs of scripts separately, as for every strategy -----------------
-
     def _report_progress(self, event: Event) -> None:
+        """Report a step; a script reports itself, for each VDU that it is about."""
         step = event.step if isinstance(event, StepResult) else event
-        if not isinstance(step, ScriptStep):
-            self.progress(event)
+        if not isinstance(step, StackScript):
+            self._progress(event)
 
     def _outcome(self, plan: StackPlan, results: Sequence[StepResult] = ()) -> Outcome:
         return Outcome(
-            plan=plan.without_scripts(),
-            results=tuple(r for r in results if not isinstance(r.step, ScriptStep)),
+            plan=self._shown(plan),
+            results=(
+                *(r for r in results if not isinstance(r.step, StackScript)),
+                *self._script_results,
+            ),
             vnfcs=stack_records.vnfcs(self._live_members()) if self._live else (),
             requests=self.target.service.requests - self._sent_before,
             seconds=time.monotonic() - self._began,
@@ -348,20 +377,6 @@ class OpenStackStrategy(Strategy):
         except UpdateFailedError as error:
             error.outcome = self._outcome(self._running.record.plan, error.outcome.results)
             raise
-
-
-class OpenStackBlueGreen(OpenStackStrategy):
-    """A new stack beside the old one.
-
-    The new VNF's script runs first, as it knows the load balancer too, then the old one's.
-    """
-
-
-class OpenStackRollingUpdate(OpenStackStrategy):
-    """Every VNFC in place.
-
-    The new VNF's script runs after a VNFC's update, the old one's after its undo.
-    """
 
 
 def _without_inputs(body: Mapping[str, Any]) -> Json:
@@ -392,6 +407,5 @@ def roll_back(
     :raises UndoIncompleteError: it could not be undone.
     :raises NoWayBackError: the old stack is being deleted: the change can only be finished.
     """
-    strategy = OpenStackStrategy(job, target, CancelToken(), progress)
-    strategy.run_script, strategy.script_roles = scripts.run_for, scripts.roles
-    return strategy._recover(back=True)
+    planner = upgrade_types.find(target.vim_type, job.request.upgrade_type)
+    return target.change(job, planner, scripts).roll_back(progress)

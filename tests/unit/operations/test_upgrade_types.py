@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from container_update.model.errors import ContainerUpdateError, PackageError
-from container_update.operations.strategies import strategy, upgrade_types
-from container_update.operations.strategies.kubernetes_blue_green import KubernetesBlueGreen
-from container_update.operations.strategies.kubernetes_rolling import KubernetesRollingUpdate
-from tests import canary, plugins
+from container_update.operations import upgrade_types
+from container_update.planning.blue_green import BlueGreenPlanner
+from container_update.planning.rolling import RollingPlanner
+from tests import one_by_one, plugins
 
 OURS = ["Blue-Green", "RollingUpdate"]
 
@@ -24,8 +24,8 @@ def test_ours_are_installed_for_both_kinds_of_vim() -> None:
 
 @pytest.mark.parametrize("vim_type", ["kubernetes", "ETSINFV.KUBERNETES.V_1"])
 def test_a_strategy_is_found_by_vim_and_type(vim_type: str) -> None:
-    assert strategy.find(vim_type, "blue green") is KubernetesBlueGreen
-    assert strategy.find(vim_type, "RollingUpdate") is KubernetesRollingUpdate
+    assert upgrade_types.find(vim_type, "blue green") is BlueGreenPlanner
+    assert upgrade_types.find(vim_type, "RollingUpdate") is RollingPlanner
 
 
 @pytest.mark.parametrize("text", ["Blue-Green", "blue_green", "bluegreen", "BLUE GREEN"])
@@ -33,7 +33,7 @@ def test_case_spaces_and_dashes_do_not_matter(text: str) -> None:
     assert upgrade_types.resolve(text, "kubernetes") == "Blue-Green"
 
 
-@pytest.mark.parametrize("text", ["Canary", "Blue", "Green-Blue", "-", "rollin"])
+@pytest.mark.parametrize("text", ["One-By-One", "Blue", "Green-Blue", "-", "rollin"])
 def test_another_text_is_refused(text: str) -> None:
     with pytest.raises(PackageError, match=rf'upgrade_type: .*found "{text}"'):
         upgrade_types.resolve(text)
@@ -42,16 +42,16 @@ def test_another_text_is_refused(text: str) -> None:
 def test_a_strategy_of_one_vim_is_none_of_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    canary.install(tmp_path, monkeypatch)
-    assert upgrade_types.resolve("canary") == "Canary"
-    assert strategy.find("kubernetes", "canary").__name__ == "KubernetesCanary"
+    one_by_one.install(tmp_path, monkeypatch)
+    assert upgrade_types.resolve("one by one") == "One-By-One"
+    assert upgrade_types.find("kubernetes", "one by one").__name__ == "OneByOne"
     with pytest.raises(PackageError, match=r"\(openstack: Blue-Green, RollingUpdate\)"):
-        strategy.find("openstack", "canary")
+        upgrade_types.find("openstack", "one by one")
 
 
 def test_for_a_vim_without_any_strategy_the_error_says_none() -> None:
     with pytest.raises(PackageError, match=r"\(docker: none\)"):
-        strategy.find("docker", "Blue-Green")
+        upgrade_types.find("docker", "Blue-Green")
 
 
 WRONG = {
@@ -73,7 +73,7 @@ def test_a_strategy_that_cannot_be_used_is_named(
     monkeypatch.setattr(upgrade_types, "entry_points", upgrade_types.entry_points.__wrapped__)
     vim_type, _, upgrade_type = entry_point.partition(" =")[0].partition("-")
     with pytest.raises(ContainerUpdateError, match=WRONG[entry_point]):
-        strategy.find(vim_type, upgrade_type)
+        upgrade_types.find(vim_type, upgrade_type)
 
 
 def test_the_search_for_a_strategy_leaves_no_file_behind(tmp_path: Path) -> None:
@@ -81,8 +81,8 @@ def test_the_search_for_a_strategy_leaves_no_file_behind(tmp_path: Path) -> None
     program = f"""
 import sys
 sys.path.insert(0, {str(tmp_path / "scripts")!r})
-from container_update.operations.strategies import strategy
-strategy.find("kubernetes", "Blue-Green")
+from container_update.operations import upgrade_types
+upgrade_types.find("kubernetes", "Blue-Green")
 """
     cache = tmp_path / "cache"
     environment = {**os.environ, "HOME": str(cache), "XDG_CACHE_HOME": str(cache)}

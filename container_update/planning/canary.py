@@ -1,0 +1,152 @@
+"""The plan of a canary: new pods take over from the old ones in steps, behind the same Service.
+
+Pure. Each step is a percentage of the pods that the Deployment has; after each the plan may check a
+metric and wait for a person. The Service selects old and new pods, so that the traffic is shared as
+the pods are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from container_update.model.errors import PlanError
+from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.plan import Action, Reason, Step
+from container_update.model.scripts import NEW, OLD
+from container_update.planning import release_labels as labels
+from container_update.planning.blue_green import BlueGreenPlanner, Pair
+from container_update.planning.change import Planner, refuse_headless, what_differs
+from container_update.planning.pauses import pauses
+from container_update.planning.steps import ManifestStep, ScaleStep
+from container_update.planning.steps.manifest import manifest_digest, with_recorded_digest
+from container_update.planning.steps.new_objects import new_object
+from container_update.workloads.readiness import replicas, with_replicas
+from container_update.workloads.traffic import selects
+
+STEPS = "canary_steps"
+_STEPS = (10, 50, 100)
+_WHOLE = 100
+
+
+class CanaryPlanner(BlueGreenPlanner):
+    """Decides a canary; new Deployments are made as for Blue-Green."""
+
+    @cached_property
+    def shares(self) -> tuple[tuple[int, Mapping[str, Any]], ...]:
+        """Each step's percentage of new pods, and what it waits for afterwards.
+
+        :raises PlanError: they do not grow.
+        """
+        entries = [
+            entry if isinstance(entry, Mapping) else {"percent": entry}
+            for entry in self.params.get(STEPS) or _STEPS
+        ]
+        shares = [(entry["percent"], entry) for entry in entries]
+        percents = [percent for percent, _ in shares]
+        if percents != sorted(set(percents)):
+            raise PlanError(
+                f"{STEPS}: expected percentages that grow from step to step, found "
+                f"{', '.join(map(str, percents))}"
+            )
+        return (*shares, *([(_WHOLE, {})] if percents[-1] != _WHOLE else []))
+
+    def first_replicas(self, pair: Pair) -> int:
+        """Return with how many pods the new Deployment begins."""
+        return _share(pair, self.shares[0][0])
+
+    def phases(self, steps: Sequence[Step]) -> Iterator[Iterable[Step]]:
+        """Yield one step of the canary after the other; what is old goes at the very end."""
+        if not self.pairs:
+            yield from super().phases(steps)
+            return
+        yield [step for step in steps if not (step.is_switch or step.is_removal)]
+        before = 0
+        for percent, entry in self.shares:
+            yield list(self._more(before, percent)) if before else ()
+            yield list(self._fewer(before, percent))
+            if not before:
+                yield from self.script_phases(NEW, steps)
+            yield from pauses(entry, f"canary of {percent} %")
+            before = percent
+        yield [step for step in steps if step.is_switch]
+        yield from self.script_phases(OLD, steps)
+        yield [step for step in steps if step.is_removal]
+
+    def _more(self, before: int, percent: int) -> Iterator[ScaleStep]:
+        """Yield the steps that give the new Deployments their next pods; they are not there yet."""
+        for key, pair in self.pairs.items():
+            there = replace(key, name=self.renamed[key.name])
+            body = new_object(self.green_body(pair), key.namespace, {})
+            yield from _scaled(there, body, _share(pair, before), _share(pair, percent), percent)
+
+    def _fewer(self, before: int, percent: int) -> Iterator[ScaleStep]:
+        """Yield the steps that take as many pods from the old Deployments."""
+        for pair in self.pairs.values():
+            old, left = (replicas(pair.live) - _share(pair, each) for each in (before, percent))
+            yield from _scaled(pair.blue, pair.live, old, left, percent)
+
+    def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
+        """Yield the steps of a Service that old and new pods share, until all are new.
+
+        :raises PlanError: it does not select both, or an autoscaler would scale the old ones.
+        """
+        live = self.live.get(key, {})
+        pairs = [pair for pair in self.pairs.values() if self._serves(new, live, pair)]
+        if key.kind == "HorizontalPodAutoscaler":
+            self._refuse_scaled(key, live)
+        if not (pairs and live):
+            yield from Planner.other_step(self, key, new)
+            return
+        shared = labels.without_release(live)
+        self._refuse_unshared(new, live, shared, pairs)
+        content = with_recorded_digest(
+            labels.with_targets(new.body, self.renamed), manifest_digest(new.body)
+        )
+        if labels.release_of(live):
+            why = Reason("an earlier change tells old pods from new ones by it: a canary has both")
+            opened = new_object(shared, key.namespace, {})
+            yield ManifestStep(key, Action.REPLACE, live, opened, reasons=(why,))
+            live = {**live, "spec": opened["spec"]}
+        step = ManifestStep(key, Action.SWITCH, live, content)
+        if self.is_changed(step, new):
+            yield replace(step, reasons=tuple(what_differs(self.packages.old.get(key), new)))
+
+    def _refuse_unshared(self, new: Manifest, live: Json, shared: Json, pairs: list[Pair]) -> None:
+        refuse_headless(new, live)
+        for pair in pairs:
+            green = labels.pod_labels(self.green_body(pair))
+            for body, pods in ((shared, pair.old_pods), (shared, green), (new.body, green)):
+                selector = labels.selector_of(body)
+                if not selects(selector, pods):
+                    raise PlanError(
+                        f"{new.key}: expected a selector for the old and the new pods of "
+                        f"{pair.new.key}, which share the traffic in a canary, found {selector}: "
+                        "take out of it what only one of them has, or use Blue-Green"
+                    )
+
+    def _refuse_scaled(self, key: ObjectKey, live: Json) -> None:
+        target = (live.get("spec") or {}).get("scaleTargetRef") or {}
+        for pair in self.pairs.values():
+            if (target.get("kind"), target.get("name")) == ("Deployment", pair.blue.name):
+                raise PlanError(
+                    f"{key}: expected no autoscaler for {pair.blue}, whose pods a canary counts: "
+                    "use Blue-Green, or take the autoscaler away for the change"
+                )
+
+
+def _scaled(
+    key: ObjectKey, body: Json, before: int, after: int, percent: int
+) -> Iterator[ScaleStep]:
+    if before != after:
+        why = (Reason(f"canary of {percent} %: {before} -> {after} pods"),)
+        there = with_replicas(body, before)
+        yield ScaleStep(key, Action.SCALE, there, reasons=why, replicas=after)
+
+
+def _share(pair: Pair, percent: int) -> int:
+    """Return how many pods a percentage of a Deployment's is: at least one of any."""
+    return math.ceil(replicas(pair.live) * percent / _WHOLE)

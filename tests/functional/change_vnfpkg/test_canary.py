@@ -1,0 +1,352 @@
+"""Canary, hold and gate: new pods take over in steps, and a person or a metric lets them."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from container_update.cli.main import main
+from container_update.model.errors import (
+    NextStep,
+    PackageError,
+    PlanError,
+    UpdateFailedError,
+    UpdateInProgressError,
+)
+from container_update.model.outcome import StepResult, StepState
+from container_update.model.plan import Action
+from container_update.operations.resume import abort, promote, status
+from tests.functional.change_vnfpkg.conftest import kubernetes_site
+from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
+from tests.functional.change_vnfpkg.site import BROKEN, V1, V2, Arguments
+from tests.functional.upgrade_types import BLUE_GREEN, CANARY
+
+TEN = Shape(replicas=10)
+HELD_ONCE = Arguments({"canary_steps": [{"percent": 30, "hold": True}, 100]})
+
+
+@pytest.fixture
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    """Return a function that instantiates a VNF of a shape, for a strategy."""
+    with kubernetes_site(CANARY, request, tmp_path) as site:
+        assert isinstance(site, KubernetesContractSite)
+
+        def instantiate(shape: Shape = TEN, kind: str = CANARY) -> KubernetesContractSite:
+            site.shape, site.upgrade_type = shape, kind
+            site.instantiate(V1)
+            return site
+
+        yield instantiate
+
+
+def shares(site: KubernetesContractSite) -> dict[str, int]:
+    """How many pods of VDU1 run the image of each version."""
+    images = [pod["spec"]["containers"][0]["image"] for pod in site.pods("VDU1")]
+    return {image: images.count(image) for image in sorted(set(images))}
+
+
+def let_go_on(site: KubernetesContractSite) -> Any:
+    """Promote as somebody on another host does, who has both packages."""
+    packages = list(filter(None, (site.old, site.new)))
+    return promote(site.cluster, site.options, **site.where(), packages=packages)
+
+
+# --- a canary -----------------------------------------------------------------------------------
+
+
+def test_new_pods_take_over_in_the_steps_of_the_request(make: Any) -> None:
+    site, seen = make(), list[tuple[str, int]]()
+
+    def watch(event: Any) -> None:
+        if isinstance(event, StepResult) and event.step.action is Action.SCALE:
+            seen.append((event.step.key.name, getattr(event.step, "replicas", 0)))
+
+    site.change(V2, Arguments({"canary_steps": [20, 60, 100]}, progress=watch))
+    assert site.is_at("v2")
+    web = [number for name, number in seen if name == "web"]
+    green = [number for name, number in seen if name.startswith("web-")]
+    assert (web, green) == ([8, 4, 0], [6, 10])
+
+
+def test_without_steps_a_tenth_comes_first_then_half_then_all(make: Any) -> None:
+    plan = make().plan(V2)
+    reasons = [str(step.reasons[0]) for step in plan.steps if step.action is Action.SCALE]
+    percents = list(dict.fromkeys(reason.split(":")[0] for reason in reasons))
+    assert percents == ["canary of 10 %", "canary of 50 %", "canary of 100 %"]
+
+
+def test_a_broken_canary_takes_everything_back(make: Any) -> None:
+    site = make()
+    with pytest.raises(UpdateFailedError):
+        site.change(BROKEN)
+    assert site.is_at("v1")
+    assert shares(site) == {"nginx:1.27-alpine": 10}
+    assert not site.left_over()
+
+
+def test_after_blue_green_a_canary_shares_the_traffic_again(make: Any) -> None:
+    site = make(kind=BLUE_GREEN)
+    site.change(V2)
+    site.runs_from(V2)
+    site.upgrade_type = CANARY
+    site.change(replace(V1, version="v3"), HELD_ONCE)
+    assert site.serving() == {"v2", "v3"}
+    let_go_on(site)
+    assert site.is_at("v3")
+
+
+REFUSED: dict[str, tuple[Shape, dict[str, Any], str]] = {
+    "a Service for one version": (
+        Shape(labelled=True), {}, r"Service .*web: expected a selector for the old and the new",
+    ),
+    "steps that shrink": (TEN, {"canary_steps": [50, 10]}, "percentages that grow"),
+    "an autoscaler": (
+        Shape(more={"hpa.yaml": json.dumps({
+            "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "web"},
+            "spec": {
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+                "minReplicas": 1, "maxReplicas": 3,
+            },
+        })}),
+        {}, "expected no autoscaler",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "params", "said"), REFUSED.values(), ids=REFUSED)
+def test_a_canary_that_could_not_share_the_traffic_is_refused(
+    make: Any, shape: Shape, params: dict[str, Any], said: str
+) -> None:
+    site = make(shape)
+    with pytest.raises(PlanError, match=said):
+        site.change(V2, Arguments(params))
+    assert site.is_at("v1")
+
+
+WRONG = {
+    "no number": {"canary_steps": ["10"]},
+    "more than all": {"canary_steps": [110]},
+    "true is no number": {"canary_steps": [True]},
+    "no step": {"canary_steps": []},
+    "unknown": {"canary_steps": [{"percent": 10, "pause": 3}]},
+    "a text as hold": {"hold": "yes"},
+    "a gate without a query": {"gate": {"at_most": 1}},
+}
+
+
+@pytest.mark.parametrize("params", WRONG.values(), ids=WRONG)
+def test_a_wrong_parameter_is_named(make: Any, params: dict[str, Any]) -> None:
+    with pytest.raises(PackageError, match=f"additionalParams.{next(iter(params))}"):
+        make(Shape()).change(V2, Arguments(params))
+
+
+def test_a_rolling_update_has_no_place_to_wait(make: Any) -> None:
+    with pytest.raises(PlanError, match="hold: expected a strategy that has new pods beside"):
+        make(Shape(), "RollingUpdate").change(V2, Arguments({"hold": True}))
+
+
+# --- a hold -------------------------------------------------------------------------------------
+
+
+def test_a_canary_waits_until_somebody_promotes_it(make: Any) -> None:
+    site = make()
+    outcome = site.change(V2, HELD_ONCE).outcome
+    assert str(outcome.held.key) == "Hold canary of 30 %"
+    assert shares(site) == {"nginx:1.27-alpine": 7, "nginx:1.28-alpine": 3}
+    assert site.serving() == {"v1", "v2"}
+    assert status(site.cluster, **site.where()).is_held
+    assert let_go_on(site).held is None
+    assert site.is_at("v2")
+    assert not site.left_over()
+
+
+def test_the_same_request_waits_on_and_another_one_is_refused(make: Any) -> None:
+    site = make()
+    site.change(V2, HELD_ONCE)
+    assert site.change(V2, HELD_ONCE).outcome.held is not None
+    with pytest.raises(UpdateInProgressError, match="promote or abort") as refused:
+        site.change(replace(V2, version="v3"))
+    assert refused.value.next_step is NextStep.PROMOTE_OR_ABORT
+    assert shares(site) == {"nginx:1.27-alpine": 7, "nginx:1.28-alpine": 3}
+
+
+def test_an_abort_takes_the_canary_back(make: Any) -> None:
+    site = make()
+    site.change(V2, HELD_ONCE)
+    packages = [site.old, site.new]
+    abort(site.cluster, site.options, **site.where(), packages=packages)
+    assert site.is_at("v1")
+    assert shares(site) == {"nginx:1.27-alpine": 10}
+    assert not site.left_over()
+
+
+@pytest.mark.parametrize("verb", [promote, abort])
+def test_where_nothing_waits_there_is_nothing_to_promote(make: Any, verb: Any) -> None:
+    site = make(Shape())
+    with pytest.raises(PlanError, match="expected an operation that waits for a person, found"):
+        verb(site.cluster, site.options, **site.where())
+
+
+def test_blue_green_waits_with_the_new_pods_ready_and_the_old_ones_serving(make: Any) -> None:
+    site = make(Shape(), BLUE_GREEN)
+    site.change(V2, Arguments({"hold": True}))
+    assert site.serving() == {"v1"}
+    assert site.running()["VDU1"] == {"v1", "v2"}
+    assert site.serving("web-preview") == {"v2"}
+    let_go_on(site)
+    assert site.is_at("v2")
+    assert not site.serving("web-preview")
+
+
+def test_an_abort_of_blue_green_takes_the_preview_away(make: Any) -> None:
+    site = make(Shape(), BLUE_GREEN)
+    site.change(V2, Arguments({"hold": True}))
+    abort(site.cluster, site.options, **site.where(), packages=[site.old, site.new])
+    assert site.is_at("v1")
+    assert not site.serving("web-preview")
+
+
+def test_a_hold_for_a_time_ends_by_itself(make: Any) -> None:
+    site = make(Shape(), BLUE_GREEN)
+    outcome = site.change(V2, Arguments({"hold": 0.2})).outcome
+    waits = [result for result in outcome.results if result.step.action is Action.WAIT]
+    assert [result.state for result in waits] == [StepState.DONE]
+    assert waits[0].seconds >= 0.2
+    assert site.is_at("v2")
+
+
+@pytest.mark.parametrize("number", range(2, 20, 3))
+@pytest.mark.parametrize("finish", ["resume", "rollback"])
+def test_a_canary_that_is_killed_at_any_write_goes_on_or_back(
+    make: Any, number: int, finish: str
+) -> None:
+    site = make(Shape(replicas=4))
+    if not site.interrupt(V2, Arguments({"canary_steps": [50, 100]}), number):
+        assert site.is_at("v2")
+        return
+    outcome = getattr(site, finish)()
+    if outcome is not None:
+        assert site.is_at("v2" if finish == "resume" else "v1")
+    assert not site.left_over()
+
+
+def test_the_command_waits_and_says_what_to_do(
+    make: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = make(Shape(replicas=4))
+    shown, packages = io.StringIO(), [site.old, site.package(V2)]
+    change = ["--upgrade-type", "canary", "--canary-steps", "50,100", "--hold", "--yes"]
+    assert main(["change-vnfpkg", *packages, *change, *site.command_options], shown) == 0
+    assert "waits for a person" in shown.getvalue()
+    assert "container-update promote" in shown.getvalue()
+    assert main(["status", *site.command_options], shown) == 0
+    assert "promote or abort it" in shown.getvalue()
+    assert main(["promote", *packages, "--yes", *site.command_options], shown) == 0
+    assert site.is_at("v2")
+    assert main(["promote", "--yes", *site.command_options], shown) != 0
+    assert "waits for a person" in capsys.readouterr().err
+
+
+# --- a gate -------------------------------------------------------------------------------------
+
+
+@dataclass
+class Prometheus:
+    """A server that answers one query after the other; the last answer stays."""
+
+    answers: list[Any]
+    queries: list[str] = field(default_factory=list)
+    url: str = ""
+
+    def answer(self, path: str) -> tuple[int, bytes]:
+        self.queries.append(parse_qs(urlsplit(path).query)["query"][0])
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, int) and not isinstance(answer, bool) and answer >= 400:
+            return answer, b"no"
+        if isinstance(answer, bytes):
+            return 200, answer
+        result = [{"metric": {}, "value": [1.0, str(value)]} for value in answer]
+        data = {"resultType": "vector", "result": result}
+        return 200, json.dumps({"status": "success", "data": data}).encode()
+
+
+@pytest.fixture
+def prometheus() -> Iterator[Prometheus]:
+    """A server on loopback."""
+    server = Prometheus([[0.001]])
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            code, body = server.answer(self.path)
+            self.send_response(code)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Keep quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        server.url = f"http://127.0.0.1:{http.server_port}"
+        thread = threading.Thread(target=http.serve_forever, daemon=True)
+        thread.start()
+        yield server
+        http.shutdown()
+
+
+def gated(server: Prometheus, seconds: float = 0.0) -> Arguments:
+    """A canary whose first step has a gate."""
+    gate = {"query": "error_ratio", "at_most": 0.01, "seconds": seconds, "every": 1}
+    steps = [{"percent": 50, "gate": gate}, 100]
+    return Arguments({"canary_steps": steps}, options={"prometheus": server.url})
+
+
+def test_a_gate_lets_a_good_canary_pass(make: Any, prometheus: Prometheus) -> None:
+    site = make(Shape(replicas=2))
+    site.change(V2, gated(prometheus))
+    assert site.is_at("v2")
+    assert prometheus.queries == ["error_ratio"]
+
+
+BAD: dict[str, tuple[list[Any], str]] = {
+    "out of bounds": ([[0.2]], r"error_ratio: expected at most 0\.01, found 0\.2"),
+    "one of two samples": ([[0.001, 0.5]], r"found 0\.5"),
+    "out of bounds later": ([[0.001], [0.2]], r"found 0\.2"),
+    "an error": ([500], "3 questions in a row: .*500"),
+    "no samples": ([[]], "has no value"),
+    "no number": ([["NaN"]], "has no value"),
+    "no JSON": ([b"<html>"], "has no value"),
+}
+
+
+@pytest.mark.parametrize(("answers", "said"), BAD.values(), ids=BAD)
+def test_a_gate_takes_a_bad_canary_back(
+    make: Any, prometheus: Prometheus, answers: list[Any], said: str
+) -> None:
+    site, prometheus.answers = make(Shape(replicas=2)), answers
+    with pytest.raises(UpdateFailedError, match=said):
+        site.change(V2, gated(prometheus, 0.5))
+    assert site.is_at("v1")
+
+
+def test_a_gate_bears_an_answer_that_is_missing_once(make: Any, prometheus: Prometheus) -> None:
+    site, prometheus.answers = make(Shape(replicas=2)), [500, [], [0.0]]
+    site.change(V2, gated(prometheus))
+    assert site.is_at("v2")
+
+
+def test_without_a_server_a_gate_never_passes(make: Any) -> None:
+    site = make(Shape(replicas=2))
+    with pytest.raises(UpdateFailedError, match="option prometheus"):
+        site.change(V2, gated(Prometheus([])))
+    assert site.is_at("v1")
