@@ -25,12 +25,14 @@ from container_update.vnfm.problems import ProblemError, problem_of, requests_of
 from container_update.vnfm.queries import compare_and_set, package_title
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import (
+    CANCELLED,
     RUNNING,
     TRANSITIONS,
     Request,
     State,
     allowed,
     is_undoable,
+    uncancelled,
 )
 from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import Instance, Operation, Step
@@ -106,26 +108,40 @@ def enter(
 def apply_request(
     service: ServiceContext, session: Session, operation: Operation, request: Request
 ) -> None:
-    """Move an occurrence to the state that a client's request leads to.
+    """Move an occurrence to the state that a client's request leads to; note a request to cancel
+    for the worker that is at it.
 
     :raises ProblemError: 409: the request is not allowed in its state.
     """
     was, kind, due = State(operation.state), operation.operation, operation.due
-    undoable = is_undoable(kind, operation.kept)
-    state = allowed(was, undoable=undoable, waits=due is not None).get(request)
-    values: dict[str, Any] = {"owner": service.process_lock.id}
-    if request is Request.CANCEL:
+    state = allowed(was, undoable=is_undoable(kind, operation.kept)).get(request)
+    is_still = Operation.due.is_not_distinct_from(due)
+    if request is not Request.CANCEL:
+        mine = {"owner": service.process_lock.id}
+        done = state is not None and _move(service, session, operation.id, was, state, **mine)
+    elif was is State.PROCESSING and due is None:
+        done = _note_cancel(session, operation, is_still)
+    else:
         error = _cancelled(operation) if state is State.FAILED_TEMP else None
-        values = {"owner": None, "due": None, "error": error}
-    waits = Operation.due.is_not_distinct_from(due)  # still
-    if state is None or not _move(service, session, operation.id, was, state, waits, **values):
+        values: dict[str, Any] = {"owner": None, "due": None, "error": error}
+        done = state is not None and _move(
+            service, session, operation.id, was, state, is_still, **values
+        )
+        wait = (Step.operation_id == operation.id, Step.state == progress.RUNNING)
+        stopped = {"state": StepState.STOPPED.value, "message": "cancelled"}
+        if done:
+            session.execute(update(Step).where(*wait).values(**stopped))
+    if not done:
         now_in = session.get_one(Operation, operation.id, populate_existing=True)
         refusal = _refusal(request, kind, State(now_in.state))  # another request may be the first
         raise ProblemError(409, f"operation {operation.id}: {refusal}")
-    if request is Request.CANCEL:
-        wait = (Step.operation_id == operation.id, Step.state == progress.RUNNING)
-        stopped = {"state": StepState.STOPPED.value, "message": "cancelled"}
-        session.execute(update(Step).where(*wait).values(**stopped))
+
+
+def _note_cancel(session: Session, operation: Operation, is_still: ColumnElement[bool]) -> bool:
+    """Note a request to cancel, for the worker that is at the occurrence or will be."""
+    same = (Operation.id == operation.id, Operation.state == operation.state, is_still)
+    kept = {**(operation.kept or {}), CANCELLED: True}
+    return compare_and_set(session, Operation, *same, kept=kept)
 
 
 def _cancelled(operation: Operation) -> Json:
@@ -141,8 +157,8 @@ def _refusal(request: Request, kind: str, found: State) -> str:
     """Return why a request is refused, and what is possible instead."""
     if request is Request.CANCEL:
         return (
-            f"cancel is possible only before it has begun (STARTING), found {found.value} and no "
-            "wait for a time: wait until it ends; one that failed can be rolled back"
+            f"cancel is possible only in STARTING and PROCESSING, found {found.value}: what failed "
+            "can be rolled back"
         )
     if request is Request.ROLLBACK and found is State.FAILED_TEMP:
         return f"{kind} cannot be rolled back: send a request to retry or fail"
@@ -268,6 +284,17 @@ def take_over(service: ServiceContext) -> list[str]:
     return taken
 
 
+def cancelled(service: ServiceContext, at_work: Collection[str]) -> list[str]:
+    """Return those of the occurrences that a client asked to cancel.
+
+    :param at_work: the occurrences that threads carry out.
+    """
+    with service.database.reading() as session:
+        begun = (Operation.id.in_(at_work), Operation.state == State.PROCESSING.value)
+        kept = session.execute(select(Operation.id, Operation.kept).where(*begun))
+        return [operation_id for operation_id, left in kept if (left or {}).get(CANCELLED)]
+
+
 def settle_forgotten(
     service: ServiceContext, at_work: Collection[str], before: datetime
 ) -> list[str]:
@@ -306,6 +333,7 @@ def _settle(service: ServiceContext, owner: str, *conditions: ColumnElement[bool
                 continue
             operation.state, operation.entered = State.FAILED_TEMP.value, now()
             operation.error, operation.owner = _interrupted(operation), None
+            operation.kept = uncancelled(operation.kept)
             _publish(service, session, operation)
     return taken
 

@@ -40,19 +40,15 @@ UNSETTLED = RUNNING | {State.FAILED_TEMP}
 
 REQUESTS: Mapping[State, Mapping[Request, State]] = {
     State.STARTING: {Request.CANCEL: State.ROLLED_BACK},
+    State.PROCESSING: {Request.CANCEL: State.FAILED_TEMP},
     State.FAILED_TEMP: {
         Request.RETRY: State.PROCESSING,
         Request.ROLLBACK: State.ROLLING_BACK,
         Request.FAIL: State.FAILED,
     },
 }
-"""The requests that a state allows, and the states that they lead to. What has not begun can be
-cancelled; what has begun ends by itself, because something may have been written."""
-
-REQUESTS_IN_A_WAIT: Mapping[State, Mapping[Request, State]] = {
-    State.PROCESSING: {Request.CANCEL: State.FAILED_TEMP},
-}
-"""The same, while an occurrence waits for a time, without a worker: nothing is written then."""
+"""The requests that a state allows, and the states that they lead to. What is cancelled while a
+worker is at it undoes what it wrote first."""
 
 NOT_UNDOABLE = frozenset({"TERMINATE"})
 """The operations that cannot be rolled back: what they delete is gone."""
@@ -72,6 +68,12 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
 NO_ROLLBACK = "no_rollback"
 """In what an occurrence keeps: this one cannot be rolled back."""
 
+CANCELLED = "cancelled"
+"""In what an occurrence keeps: its worker is to stop."""
+
+BY_REQUEST = "by a request to cancel"
+"""Why it is interrupted then."""
+
 
 def is_undoable(operation: str, kept: Mapping[str, Any] | None) -> bool:
     """Tell whether an occurrence can be rolled back.
@@ -82,10 +84,12 @@ def is_undoable(operation: str, kept: Mapping[str, Any] | None) -> bool:
     return operation not in NOT_UNDOABLE and not (kept or {}).get(NO_ROLLBACK)
 
 
-def allowed(state: State, *, undoable: bool, waits: bool = False) -> Mapping[Request, State]:
-    """Return the requests that an occurrence allows, and the states that they lead to.
+def uncancelled(kept: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what an occurrence keeps, without a request to cancel it."""
+    return {name: value for name, value in (kept or {}).items() if name != CANCELLED}
 
-    :param waits: it has a time at which it goes on.
-    """
-    requests = (REQUESTS_IN_A_WAIT if waits else REQUESTS).get(state, {})
+
+def allowed(state: State, *, undoable: bool) -> Mapping[Request, State]:
+    """Return the requests that an occurrence allows, and the states that they lead to."""
+    requests = REQUESTS.get(state, {})
     return {name: to for name, to in requests.items() if undoable or name is not Request.ROLLBACK}

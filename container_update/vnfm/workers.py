@@ -10,7 +10,7 @@ import functools
 import logging
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime, timedelta
 
@@ -22,6 +22,7 @@ from container_update.vnfm.http import logs
 from container_update.vnfm.lcm.perform import perform
 from container_update.vnfm.onboarding import content
 from container_update.vnfm.service_context import ServiceContext
+from container_update.vnfm.states import BY_REQUEST
 from container_update.vnfm.store import retention
 from container_update.vnfm.store.database import now
 
@@ -75,6 +76,19 @@ class Workers:
         """Queue an operation that is in the database."""
         self._submit(operation_id, lambda cancel: perform(self._service, operation_id, cancel))
 
+    def cancel(self, operation_id: str) -> None:
+        """Stop an operation that a client asked to cancel, if a thread of this service is at it."""
+        with self._changed:
+            at_work = {operation_id} & set(self._cancels)
+        self._cancel_wanted(at_work)
+
+    def _cancel_wanted(self, at_work: Collection[str]) -> None:
+        for operation_id in operations.cancelled(self._service, at_work):
+            with self._changed:
+                cancel = self._cancels.get(operation_id)
+            if cancel is not None:
+                cancel.request(BY_REQUEST)
+
     def package(self, package_id: str) -> None:
         """Queue an uploaded package for onboarding."""
         self._submit_package(
@@ -127,6 +141,7 @@ class Workers:
             self.package(package_id)
         with self._changed:
             at_work = set(self._cancels)
+        self._cancel_wanted(at_work)  # the request may have come to another service
         for operation_id in operations.settle_forgotten(self._service, at_work, now() - _FORGOTTEN):
             self.operation(operation_id)
         if now() - self._forgot > _FORGET_EVERY:

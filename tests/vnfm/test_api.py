@@ -14,6 +14,7 @@ from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
+from tests.functional.gate import Gate
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 
@@ -348,6 +349,36 @@ def test_an_operation_that_has_not_begun_can_be_cancelled(
     client.call("POST", f"{path}/cancel", {"cancelMode": "FORCEFUL"}, 409)
     del service.workers.operation  # type: ignore[method-assign]
     client.do("PATCH", running, {"vnfInstanceName": "another"})
+
+
+@pytest.mark.parametrize("is_asked_elsewhere", [False, True])
+def test_an_operation_at_work_can_be_cancelled_and_undoes_what_it_wrote(
+    is_asked_elsewhere: bool,
+    client: Client,
+    running: str,
+    service: Service,
+    cluster: EmbeddedCluster,
+    tmp_path: Path,
+) -> None:
+    package, new_vnfd = vnfs.package(tmp_path, "2.0", vnfs.ours(client.api))
+    client.onboard(package)
+    before = client.call("GET", running)
+    gate = Gate()
+    cluster.middlewares.append(Faults(Fault(gate, method="PUT", path="*/deployments/*")))
+    if is_asked_elsewhere:  # the service that is asked has no worker at it
+        service.workers.cancel = lambda _: None  # type: ignore[method-assign]
+    path = client.begin("PATCH", running, vnfs.modification(new_vnfd))
+    with gate.held():
+        assert "cancel" in client.call("GET", path)["_links"]
+        client.call("POST", f"{path}/cancel", {"cancelMode": "FORCEFUL"}, 202)
+        service.workers.look()
+    ended = client.settled(path)
+    assert ended["operationState"] == "FAILED_TEMP"
+    assert "by a request to cancel" in ended["error"]["detail"]
+    steps = client.call("GET", f"{path}/progress")["steps"]
+    assert "undone" in {step["state"] for step in steps}
+    assert client.call("GET", running) == before
+    client.do("POST", f"{path}/retry")
 
 
 # --- what Tacker takes --------------------------------------------------------------------------

@@ -145,7 +145,7 @@ def lifecycle_works(examples: Examples, root: str, change: str) -> None:
     assert "aspectId" in refused.json()["detail"], "no package of the demo has an aspect"
     ended = f"POST {root}/vnf_lcm_op_occs/{{operation_id}}/cancel"
     refused = examples.send(ended, 409, operation_id=healed)
-    assert "COMPLETED" in refused.json()["detail"], "only what has not begun can be cancelled"
+    assert "COMPLETED" in refused.json()["detail"], "only what has not ended can be cancelled"
     examples.completed(f"POST {path}/terminate", instance_id=created)
     examples.vnfm.call("DELETE", path.format(instance_id=created))
 

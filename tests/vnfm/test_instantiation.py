@@ -134,17 +134,15 @@ def steps_of(client: Client, operation: str) -> list[Json]:
     return list(client.call("GET", f"{operation}/progress")["steps"])
 
 
-def waiting(client: Client, operation: str) -> Json:
-    """Return an operation as soon as it waits for its time, without a worker."""
+def waiting(service: Service, operation: str) -> None:
+    """Wait until an operation waits for its time, without a worker."""
+    waits = (Operation.id == operation.rpartition("/")[2], Operation.due.is_not(None))
 
-    def read() -> Json | None:
-        shown: Json = client.call("GET", operation)
-        waits = shown["operationState"] == "PROCESSING" and "cancel" in shown["_links"]
-        return shown if waits else None
+    def read() -> Operation | None:
+        with service.context.database.reading() as session:
+            return session.scalar(select(Operation).where(*waits, Operation.owner.is_(None)))
 
-    shown = until(read, "the operation waits")
-    assert shown is not None
-    return shown
+    until(read, "the operation waits")
 
 
 def let_time_pass(service: Service, operation: str, hours: int = 1) -> None:
@@ -197,7 +195,7 @@ def test_terminations_that_wait_keep_no_worker_and_can_be_cancelled(
         *waiters, other = paths
         operations = [client.begin("POST", f"{each}/terminate", graceful(3600)) for each in waiters]
         for operation in operations:
-            waiting(client, operation)
+            waiting(service, operation)
         client.do("POST", f"{other}/terminate", {"terminationType": "FORCEFUL"})
 
         for operation in operations:
@@ -215,7 +213,7 @@ def test_terminations_that_wait_keep_no_worker_and_can_be_cancelled(
 
         for operation in (retried, again):  # what a retry waits is the rest
             assert client.send("POST", f"{operation}/retry").status_code == 202
-            waiting(client, operation)
+            waiting(service, operation)
         let_time_pass(service, retried)
         service.workers.look()
         assert client.settled(retried)["operationState"] == "COMPLETED"
@@ -226,17 +224,18 @@ def test_the_next_service_waits_for_the_rest_of_a_graceful_termination(
     tmp_path: Path, cluster: EmbeddedCluster, kubectl: Kubectl
 ) -> None:
     settings = Settings(state_dir=str(tmp_path / "state"), auth="none")
-    with TestClient(Service(settings, OPTIONS).app, base_url="http://127.0.0.1:9890") as http:
+    service = Service(settings, OPTIONS)
+    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
         client = Client(http, "v2")
         path = client.create(client.onboard(scalable.package(tmp_path)))
         client.do("POST", f"{path}/instantiate", scalable.instantiation(client.vims(cluster)))
         operation = client.begin("POST", f"{path}/terminate", graceful(3600))
-        waiting(client, operation)
+        waiting(service, operation)
         (step,) = steps_of(client, operation)
         assert (step["action"], step["state"]) == ("wait", "running")
     service = Service(settings, OPTIONS)
     with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
-        waiting(Client(http, "v2"), operation)
+        waiting(service, operation)
     assert len(kubectl.pods()) == 2
     service = Service(settings, OPTIONS)
     let_time_pass(service, operation)

@@ -442,10 +442,10 @@ def test_who_is_asked_to_go_on_with_an_operation_owns_it(
     ("was", "kind", "request_", "said"),
     [
         (
-            State.PROCESSING,
+            State.ROLLING_BACK,
             "MODIFY_INFO",
             Request.CANCEL,
-            "cancel is possible only before it has begun (STARTING), found PROCESSING",
+            "cancel is possible only in STARTING and PROCESSING, found ROLLING_BACK",
         ),
         (
             State.COMPLETED,

@@ -18,6 +18,7 @@ from container_update.vnfm.states import (
 
 ALLOWED = {
     ("STARTING", "cancel"): "ROLLED_BACK",
+    ("PROCESSING", "cancel"): "FAILED_TEMP",
     ("FAILED_TEMP", "retry"): "PROCESSING",
     ("FAILED_TEMP", "rollback"): "ROLLING_BACK",
     ("FAILED_TEMP", "fail"): "FAILED",
@@ -30,17 +31,6 @@ def test_an_occurrence_allows_a_request_only_in_one_state(state: State, requeste
     expected = ALLOWED.get((state.value, requested.value))
     new_state = allowed(state, undoable=True).get(requested)
     assert (new_state.value if new_state else None) == expected
-
-
-@pytest.mark.parametrize("requested", Request)
-@pytest.mark.parametrize("state", State)
-def test_an_occurrence_that_waits_for_a_time_can_be_cancelled(
-    state: State, requested: Request
-) -> None:
-    new_state = allowed(state, undoable=True, waits=True).get(requested)
-    is_cancel = (state, requested) == (State.PROCESSING, Request.CANCEL)
-    assert new_state is (State.FAILED_TEMP if is_cancel else None)
-    assert State.FAILED_TEMP in TRANSITIONS[State.PROCESSING]
 
 
 def test_what_has_no_way_back_allows_no_rollback() -> None:

@@ -86,9 +86,10 @@ def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, 
 
     @routes.post("/{operation_id}/cancel", **parts.accepting(404, 409))
     def cancel(operation_id: str, _: models.CancelOperation | None = None) -> Response:
-        """Cancel an operation that has not begun (it is then ROLLED_BACK) or waits for a time, as a
-        graceful termination does (FAILED_TEMP)."""
+        """Cancel an operation that has not begun (it is then ROLLED_BACK), or stop one that has: it
+        undoes what it wrote, and is FAILED_TEMP then."""
         with service.database.writing() as session:
             operation = by_id(session, Operation, operation_id, api)
             operations.apply_request(service, session, operation, Request.CANCEL)
+        workers.cancel(operation.id)
         return parts.accepted(service, operation)

@@ -145,11 +145,10 @@ def operation(base_url: str) -> Resource:
         self = operation_url(row, base_url)
         instance_url = f"{base_url}/vnflcm/{row.api}/vnf_instances/{row.instance_id}"
         links = {"self": {"href": self}, "vnfInstance": {"href": instance_url}}
-        if row.state in _OPEN or row.due:  # most are not, and filters judge many of them
+        if row.state in _OPEN:  # most are not, and filters judge many of them
             requests = states.allowed(
                 states.State(row.state),
                 undoable=states.is_undoable(row.operation, row.kept),
-                waits=row.due is not None,
             )
             links |= _links({request.value: f"{self}/{request.value}" for request in requests})
         return links

@@ -50,7 +50,7 @@ from container_update.vnfm.lcm.scale import do_scale, undo_scale
 from container_update.vnfm.lcm.steps import Steps
 from container_update.vnfm.problems import is_expected, problem_of, requests_of
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.states import RUNNING, State, is_undoable
+from container_update.vnfm.states import BY_REQUEST, RUNNING, State, is_undoable, uncancelled
 from container_update.vnfm.store.rows import Instance, Operation
 
 LOG = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ TASKS: Mapping[str, Task] = {
 def perform(service: ServiceContext, operation_id: str, cancel: CancelToken) -> bool:
     """Carry an occurrence out, or back if its state says so, and store the result.
 
-    :param cancel: requested when the service ends.
+    :param cancel: requested when the service ends, or by a client.
     :returns: whether it waits for a time now.
     """
     lasting = service.database.lasting
@@ -147,7 +147,9 @@ def _begun(
         instance = session.get_one(Instance, operation.instance_id)
         state, request = State(operation.state), service.vault.open(operation.sealed)
         recorded = instances.vims_of(service, instance)
-        kept = dict(operation.kept or {})
+        kept = uncancelled(operation.kept)
+        if kept != (operation.kept or {}):
+            cancel.request(BY_REQUEST)
         # if nothing was written, the request's credentials may be the cause: go back without them
         is_back_from_nothing = state is State.ROLLING_BACK and v2_memory.has_nothing_to_undo(kept)
         is_modified = operation.operation in _MODIFY_VIMS and not is_back_from_nothing
@@ -226,7 +228,7 @@ def _is_interrupted(context: OperationContext, error: Exception) -> bool:
     by its journal. A script that was stopped has undone what it did, or left a journal as well."""
     if isinstance(error, ServiceEndsError):
         return True
-    return bool(context.cancel) and isinstance(error, (UpdateInterruptedError, ScriptError))
+    return context.cancel.keep_journal and isinstance(error, (UpdateInterruptedError, ScriptError))
 
 
 def _hand_over(context: OperationContext, state: State, due: datetime | None = None) -> None:
@@ -248,7 +250,7 @@ def _fail(context: OperationContext, was: State, error: Exception, *, undoable: 
     trace = None if is_expected(error) else error
     LOG.error("VNF instance %s: %s", context.instance_id, problem["detail"], exc_info=trace)
     with context.service.database.writing() as session:
-        before = session.get_one(Operation, context.operation_id).kept or {}
+        before = uncancelled(session.get_one(Operation, context.operation_id).kept)
         values = {"error": problem, "kept": {**before, **context.kept}, "owner": None}
         operations.enter(
             context.service, session, context.operation_id, was, State.FAILED_TEMP, **values

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from container_update.drivers import v2_memory
 from container_update.model.objects import Json
 from container_update.vnfm import states
 from container_update.vnfm.store.database import timestamp
 from container_update.vnfm.store.rows import Instance, Operation, Package
+
+FILE = "file"
+"""In the user-defined data of a package that was uploaded on the page: the name of its file."""
 
 
 def package(row: Package, *, used: bool) -> Json:
@@ -15,7 +19,8 @@ def package(row: Package, *, used: bool) -> Json:
     body = row.body
     return {
         "id": row.id,
-        "name": _joined(body.get("vnfProductName"), body.get("vnfSoftwareVersion")),
+        "name": _joined(body.get("vnfProductName"), body.get("vnfSoftwareVersion"))
+        or str(row.user_data.get(FILE, "")),
         "created": timestamp(row.created),
         "product": body.get("vnfProductName") or "",
         "vnfdId": row.vnfd_id,
@@ -56,8 +61,7 @@ def instance(row: Instance) -> Json:
 def operation(row: Operation) -> Json:
     """Return an operation as it was requested: the name is the one that the instance had then."""
     undoable = states.is_undoable(row.operation, row.kept)
-    waits = row.due is not None
-    requests = states.allowed(states.State(row.state), undoable=undoable, waits=waits)
+    requests = states.allowed(states.State(row.state), undoable=undoable)
     return {
         "id": row.id,
         "api": row.api,
@@ -72,6 +76,7 @@ def operation(row: Operation) -> Json:
         "newPackage": row.new_package,
         "problem": (row.error or {}).get("detail", ""),
         "requests": [request.value for request in requests],
+        "isUndone": bool(row.kept) and v2_memory.has_nothing_to_undo(row.kept or {}),
     }
 
 
