@@ -177,23 +177,17 @@ def photograph_pages(html: str) -> None:
 
 
 PAGE_PICTURES: Mapping[str, str] = {
-    "resources": "Instances",
-    "plan": "Instances",
-    "failing": "Running",
-    "failed": "Running",
-    "change-plan": "Instances",
-    "history": "History",
+    **dict.fromkeys(("resources", "plan", "failing", "failed", "change-plan"), "#instance"),
+    "history": "#history .card:has(details[open])",
 }
-"""By its name the section in which the picture has the entry that is open, or the first."""
+"""By its name the part of the page that the picture has."""
 
 
 def _photograph(visit: Visit, name: str) -> None:
     """Photograph what the walk looks at; of what fails, while its steps run."""
     if name == "failing":
-        visit.list("Running").locator(".steps .told.busy").first.wait_for()
-    entries = visit.list(PAGE_PICTURES[name]).locator("> li")
-    is_open = entries.filter(has=visit.tab.locator("details[open]"))
-    (is_open if is_open.count() else entries).first.screenshot(path=PICTURES / f"page-{name}.png")
+        visit.operation.locator(".steps .told.busy").first.wait_for()
+    visit.tab.locator(PAGE_PICTURES[name]).first.screenshot(path=PICTURES / f"page-{name}.png")
 
 
 def sources(html: str) -> Mapping[str, str]:

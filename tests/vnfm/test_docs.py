@@ -241,7 +241,7 @@ def test_a_request_can_be_authorized_and_tried_out_under_the_content_security_po
 
 def test_a_tab_with_a_token_is_authorized_already(docs: Docs, vnfm: Site) -> None:
     docs.tab.goto(vnfm.service.links.issue(vnfm.url))
-    docs.tab.get_by_role("region", name="Packages").get_by_text("ONBOARDED").first.wait_for()
+    docs.tab.get_by_text("Live", exact=True).wait_for()
     docs.tab.goto(f"{vnfm.url}/docs")
     packages = docs.open("VNF packages", "get", "/vnfpkgm/v1/vnf_packages")
     assert docs.execute(packages) == "200"

@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import requests
 from anyio import CapacityLimiter, to_thread
 
+from container_update.cluster.client import connect
+from container_update.model.objects import ObjectKey
 from container_update.vnfm.view.events import events
-from tests.vnfm import site
+from tests.vnfm import many, site
 from tests.vnfm.site import SCENES, Site
 
 GUIDE = SCENES["guide-v2"]
@@ -226,3 +231,91 @@ def test_a_draft_of_an_unknown_package_is_refused(vnfm: Site) -> None:
         assert answer.status_code == 422
         assert why in answer.json()["detail"]
     vnfm.call("DELETE", path)
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Site]:
+    with site.running() as running:
+        many.store(running.service)
+        yield running
+
+
+def seen(vnfm: Site, **query: str) -> tuple[Any, list[str]]:
+    """Return the table that a viewer sees, and the names in it, in their order."""
+    with watching(vnfm, f"?{urlencode(query)}") as viewer:
+        table = viewer.until("table", lambda _: True)
+        viewer.until("instances", lambda _: True)
+        return table, [viewer.known["instances"][id_]["name"] for id_ in table["ids"]]
+
+
+def test_the_table_has_those_first_that_wait_for_a_person_then_all_by_name(fleet: Site) -> None:
+    table, names = seen(fleet)
+    assert names[:4] == ["upf-7", "upf-120", "upf-0", "upf-1"]
+    assert len(names) == 50
+    assert table["found"] == table["all"] == many.INSTANCES
+    not_yet = many.INSTANCES // many.NOT_YET
+    assert table["counts"] == {
+        "decision": 2,
+        "at-work": 0,
+        "instantiated": many.INSTANCES - not_yet - 1,
+        "not-instantiated": not_yet - 1,
+    }
+    pages = [seen(fleet, page=str(number))[1] for number in (1, 2, 3, 4)]
+    assert len({name for page in pages for name in page}) == many.INSTANCES
+    assert pages[3][-1] == "upf-199"
+    assert seen(fleet, page="99")[1] == pages[3]
+
+
+def test_the_table_is_searched_by_words_state_and_package(fleet: Site) -> None:
+    assert seen(fleet, text="SITE-39 upf")[1] == [f"upf-{39 + 40 * n}" for n in range(5)]
+    assert seen(fleet, condition="decision")[1] == ["upf-7", "upf-120"]
+    table, _ = seen(fleet, text="upf-12")
+    assert sum(package["count"] for package in table["packages"]) == table["found"] == 11
+    chosen = table["packages"][0]
+    of_it, _ = seen(fleet, text="upf-12", vnfd_id=chosen["vnfdId"])
+    assert of_it["found"] == chosen["count"]
+    assert of_it["packages"] == table["packages"]
+    answer = fleet.client.get(f"{fleet.url}/view/events?page=x", timeout=30)
+    assert answer.status_code == 422
+
+
+def test_a_viewer_gets_the_steps_of_the_instance_that_is_open_only(vnfm: Site) -> None:
+    path = vnfm.instantiated(GUIDE, "failed")
+    bad = vnfm.stage.cluster.behaviour.bad_images
+    bad.append("cirros*")
+    accepted = vnfm.call("PATCH", path, vnfm.request(GUIDE, "update"))
+    assert vnfm.settled(accepted)["operationState"] == "FAILED_TEMP"
+    bad.remove("cirros*")
+    with watching(vnfm) as viewer:
+        far = viewer.until("progress", lambda _: True)
+        assert far["total"] > 0
+        assert far.keys() == {"id", "done", "total"}
+        assert viewer.known.get("steps", {}) == {}
+    with watching(vnfm, f"?instance={path.rpartition('/')[2]}&text=nobody") as viewer:
+        assert len(viewer.until("steps", lambda _: True)["steps"]) == far["total"]
+        assert viewer.until("instances", lambda _: True)["name"] == "failed"
+    operation = accepted.headers["Location"]
+    vnfm.settled(vnfm.call("POST", f"{operation}/rollback"))
+    vnfm.remove(path)
+
+
+def test_a_pod_tells_events_and_log_without_values_of_secrets(vnfm: Site, tmp_path: Path) -> None:
+    path = vnfm.instantiated(GUIDE, "looked-into")
+    cluster = vnfm.stage.cluster
+    with connect(str(cluster.write_kubeconfig(tmp_path / "kubeconfig"))) as client:
+        secret = client.get(ObjectKey("", "Secret", GUIDE.name, "secret-data"))
+    assert secret is not None
+    value = b64decode(secret["data"]["password"]).decode()
+    cluster.behaviour.logs["nginx*"] = f"password is {value}\nready\n"
+    resources = vnfm.call("GET", f"{path}/resources").json()
+    (pod, *_) = resources["vdus"][0]["workloads"][0]["vnfcs"]
+    pods = f"{vnfm.url}/view/pods/v2/{path.rpartition('/')[2]}"
+    told = vnfm.call("GET", f"{pods}/{pod['name']}").json()
+    assert any("Started" in event["text"] for event in told["events"])
+    assert told["logs"] == [{"container": "nginx", "lines": ["password is ***", "ready"]}]
+    for unknown in ("none", "kube-apiserver"):
+        answer = vnfm.client.get(f"{pods}/{unknown}", timeout=30)
+        assert answer.status_code == 404
+        assert "has no pod" in answer.json()["detail"]
+    cluster.behaviour.logs.clear()
+    vnfm.remove(path)

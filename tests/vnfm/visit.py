@@ -40,19 +40,45 @@ class Visit:
         self.tab.get_by_label("Token", exact=True).fill(token)
         self.tab.get_by_role("button", name="Show").click()
 
-    def list(self, name: str) -> Any:
-        """Return the list of a section."""
-        return self.tab.get_by_role("region", name=name).locator("ul.cards").first
+    def go(self, view: str) -> None:
+        """Go to a view: Instances, Packages or History."""
+        self.tab.get_by_role("link", name=view, exact=True).click()
 
-    def card(self, name: str, text: str) -> Any:
-        """Return the first entry of a section that contains a text."""
-        return self.list(name).locator("> li").filter(has_text=text).first
+    def list(self, view: str) -> Any:
+        """Go to a view, and return its list: Packages or History."""
+        self.go(view)
+        return self.tab.get_by_role("region", name=view).locator("ul.cards").first
 
-    def opened(self, name: str, text: str) -> Any:
-        """Open an entry of a section, and return it."""
-        card = self.card(name, text)
+    def card(self, view: str, text: str) -> Any:
+        """Go to a view, and return the first entry of its list that contains a text."""
+        return self.list(view).locator("> li").filter(has_text=text).first
+
+    def opened(self, view: str, text: str) -> Any:
+        """Go to a view, open an entry of its list, and return it."""
+        card = self.card(view, text)
         card.locator("summary").first.click()
         return card
+
+    def row(self, name: str) -> Any:
+        """Go to the table, and return the row of an instance."""
+        self.go("Instances")
+        link = self.tab.get_by_role("link", name=name, exact=True)
+        return self.tab.locator("#rows tr").filter(has=link)
+
+    def instance(self, name: str) -> Any:
+        """Go to the page of an instance, and return it."""
+        self.row(name).get_by_role("link").click()
+        return self.tab.locator("#instance")
+
+    @property
+    def operation(self) -> Any:
+        """The operation on the page of an instance."""
+        return self.tab.get_by_role("region", name="Operation")
+
+    def badge(self, text: str) -> None:
+        """Wait until an instance is in a state, by the badge of its page."""
+        badge = self.tab.locator("#instance > .head .badge")
+        badge.get_by_text(text, exact=True).wait_for(state="visible")
 
     def see(self, locator: Any, text: str) -> None:
         """Wait until an element is visible and has a text."""
@@ -99,9 +125,9 @@ def walk(visit: Visit, vnfm: Site, photograph: Callable[[str], object]) -> list[
     """
     commands: list[str] = []
     _onboard(visit, vnfm, commands)
-    web = _instantiate(visit, "Sample VNF 1.0", "web", commands)
+    _instantiate(visit, "Sample VNF 1.0", "web", commands)
     photograph("resources")
-    _fail_and_roll_back(visit, vnfm, web, photograph, commands)
+    _fail_and_roll_back(visit, vnfm, photograph, commands)
     _change_package(visit, photograph, commands)
     history = visit.opened("History", "Update web")
     visit.see(history, "done")
@@ -122,63 +148,66 @@ def _onboard(visit: Visit, vnfm: Site, commands: list[str]) -> None:
     visit.see(visit.card("Packages", "Rolling update sample 2.0"), "ONBOARDED")
     visit.tab.get_by_label("Drop CSAR packages here").set_input_files(package)
     bad = visit.card("Packages", "ERROR")
+    visit.see(bad, package.name)
     visit.see(bad, "VNFD")
     bad.locator("summary").click()
     visit.press(bad, "Delete")
     commands.append(visit.confirm("Delete"))
 
 
-def _instantiate(visit: Visit, package: str, name: str, commands: list[str]) -> Any:
+def _instantiate(visit: Visit, package: str, name: str, commands: list[str]) -> None:
+    """Create an instance, whose page is shown then, and instantiate it."""
     visit.press(visit.opened("Packages", package), "New instance")
     commands.append(visit.confirm("Create", Name=name))
-    card = visit.opened("Instances", name)
-    visit.press(card, "Instantiate")
+    visit.badge("NOT_INSTANTIATED")
+    visit.press(visit.tab, "Instantiate")
     commands.append(visit.confirm("Instantiate"))
-    card.get_by_text("INSTANTIATED", exact=True).wait_for()
-    card.locator(".vnfc.good").first.wait_for()
-    return card
+    visit.badge("INSTANTIATED")
+    visit.tab.locator(".vnfc.good").first.wait_for()
 
 
 def _fail_and_roll_back(
-    visit: Visit, vnfm: Site, card: Any, photograph: Callable[[str], object], commands: list[str]
+    visit: Visit, vnfm: Site, photograph: Callable[[str], object], commands: list[str]
 ) -> None:
     """Look at the plan of an update whose image cannot be pulled, do it, and go back."""
-    visit.press(card, "Update")
-    packages = card.get_by_label("New package")
+    page = visit.tab.locator("#instance")
+    visit.press(page, "Update")
+    packages = page.get_by_label("New package")
     failing = packages.locator("option", has_text="Sample VNF 2.1").get_attribute("value")
     packages.select_option(failing)
-    visit.press(card, "Show the plan")
-    visit.see(card, "to replace")
-    visit.see(card.locator(".diff"), "+")
+    visit.press(page, "Show the plan")
+    visit.see(page, "to replace")
+    visit.see(page.locator(".diff"), "+")
     photograph("plan")
     gate = Gate()
     undo = Fault(gate, method="PUT", path="*/configmaps/cm-data", nth=2)
     vnfm.stage.cluster.middlewares.append(Faults(undo))
-    visit.press(card, "Update now")
+    visit.press(page, "Update now")
     commands.append(visit.confirm("Update"))
-    running = visit.card("Running", "Update web")
-    card.get_by_role("tab", name="Resources").click()
-    card.locator(".vnfc.bad").first.wait_for()
-    visit.see(running, "ImagePullBackOff")
+    visit.badge("Update runs")
+    page.locator(".vnfc.bad").first.wait_for()
+    visit.see(visit.operation, "ImagePullBackOff")
     photograph("failing")
     with gate.held():  # the undo: the pods are seen however slow this machine is
-        visit.see(running, "ImagePullBackOff")
-    visit.see(running, "FAILED_TEMP")
+        visit.see(visit.operation, "ImagePullBackOff")
+    visit.badge("Update failed")
     vnfm.stage.cluster.middlewares.clear()
     photograph("failed")
-    visit.press(running, "Roll back")
+    visit.press(visit.operation, "Roll back")
     commands.append(visit.confirm("Roll back"))
+    visit.badge("INSTANTIATED")
     visit.see(visit.card("History", "Update web"), "ROLLED_BACK")
 
 
 def _change_package(visit: Visit, photograph: Callable[[str], object], commands: list[str]) -> None:
     """Change a package Blue-Green."""
-    card = _instantiate(visit, "Blue-Green sample 1.0", "shop", commands)
-    visit.press(card, "Change package")
-    card.get_by_label("Kind of change").select_option("Blue-Green")
-    visit.press(card, "Show the plan")
-    visit.see(card, "create")
+    _instantiate(visit, "Blue-Green sample 1.0", "shop", commands)
+    page = visit.tab.locator("#instance")
+    visit.press(page, "Change package")
+    page.get_by_label("Kind of change").select_option("Blue-Green")
+    visit.press(page, "Show the plan")
+    visit.see(page, "create")
     photograph("change-plan")
-    visit.press(card, "Change package now")
+    visit.press(page, "Change package now")
     commands.append(visit.confirm("Change package"))
     visit.see(visit.card("History", "Change the package of shop"), "COMPLETED")

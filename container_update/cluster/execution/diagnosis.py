@@ -102,9 +102,9 @@ class Diagnostician:
     def _events(self, pod: Json, known: str, hidden: Sequence[str]) -> tuple[str, ...]:
         """Return the newest warnings about a pod, the newest first."""
         events = self.informer.events_about(pod, type="Warning")
-        events = tuple(sorted(events, key=_time, reverse=True))
-        texts = (_event_text(event) for event in events if str(event.get("message")) not in known)
-        return tuple(_shown(dict.fromkeys(texts), hidden))[:_EVENTS]
+        events = tuple(sorted(events, key=event_time, reverse=True))
+        texts = (event_text(event) for event in events if str(event.get("message")) not in known)
+        return tuple(shown(dict.fromkeys(texts), hidden))[:_EVENTS]
 
     def _log(
         self, pod: ObjectKey, container: FailingContainer, hidden: Sequence[str]
@@ -123,32 +123,37 @@ class Diagnostician:
         except ClusterError as error:
             LOG.info("%s", error)
             return ()
-        return tuple(_shown(text.splitlines()[-_LOG_LINES:], hidden))
+        return tuple(shown(text.splitlines()[-_LOG_LINES:], hidden))
 
     def _hidden_words(self) -> list[str]:
         """Return what no text may show, the longest first.
 
         :raises ClusterError: it cannot be read again.
         """
-        secrets = [*self.secrets, *self.informer.everything(("", "Secret"))]
-        words = {word for body in secrets for word in _words(body)}
-        return sorted(words, key=len, reverse=True)
+        return hidden_words([*self.secrets, *self.informer.everything(("", "Secret"))])
 
 
-def _shown(texts: Iterable[str], hidden: Sequence[str]) -> Iterator[str]:
-    """Yield texts without values of Secrets, and none too long."""
+def hidden_words(secrets: Iterable[Json]) -> list[str]:
+    """Return what of Secrets no text may show, the longest first."""
+    words = {word for body in secrets for word in _words(body)}
+    return sorted(words, key=len, reverse=True)
+
+
+def shown(texts: Iterable[str], hidden: Sequence[str]) -> Iterator[str]:
+    """Yield texts without the hidden words, and none too long."""
     for text in texts:
         for word in hidden:
             text = text.replace(word, HIDDEN)  # noqa: PLW2901
         yield text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _time(event: Json) -> str:
+def event_time(event: Json) -> str:
     """Return when an Event was last seen; a few controllers give only the precise time."""
     return str(event.get("lastTimestamp") or event.get("eventTime") or "")
 
 
-def _event_text(event: Json) -> str:
+def event_text(event: Json) -> str:
+    """Return an Event in words."""
     count = int(event.get("count") or 1)
     times = f" ({count} times)" if count > 1 else ""
     return f"{event.get('reason')}: {' '.join(str(event.get('message')).split())}{times}"

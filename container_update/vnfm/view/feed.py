@@ -1,6 +1,7 @@
 """What all viewers of the page see, read from the database at most once a second for all of them.
 
-A value has an id and is JSON text: two readings are compared by their texts.
+A value has an id and is JSON text: two readings are compared by their texts. Of the instances, and
+of the steps of operations, a viewer gets those that he looks at.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -22,18 +24,42 @@ from container_update.vnfm.api import representations
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import RUNNING, UNSETTLED
 from container_update.vnfm.store.rows import Instance, Operation, Package, Step
-from container_update.vnfm.view import summaries
+from container_update.vnfm.view import summaries, table
+from container_update.vnfm.view.table import Row, Wanted
 
 PACE_SECONDS = 1.0
 """The least time between two readings."""
 _LAST = 50
 """The number of operations that are shown beside those that are not settled."""
-_MOST_LIVE = 8
-"""The number of instances at work whose live resources are shown without being asked for."""
+_FAR = ("id", "done", "total")
 
 Sections = Mapping[str, Mapping[str, str]]
-"""By the name of the section and the id of the value: 'packages', 'instances', 'operations', and
-'progress', that of operations which are not settled."""
+"""By the name of the section and the id of the value."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What there is, for all viewers."""
+
+    sections: Sections
+    """'packages', 'instances', 'operations', and of operations that are not settled 'progress'."""
+    rows: tuple[Row, ...]
+    unsettled: Mapping[str, str]
+    """By the id of an instance the id of its operation that is not settled."""
+    steps: Mapping[str, str]
+    """By the id of such an operation its steps."""
+
+    def seen(self, wanted: Wanted) -> Sections:
+        """Return what a viewer sees of it: a page of the table, and the instance that is open."""
+        page = table.page_of(self.rows, wanted)
+        ids = dict.fromkeys([*page["ids"], wanted.instance])
+        operation = self.unsettled.get(wanted.instance, "")
+        return {
+            **self.sections,
+            "instances": _picked(self.sections["instances"], ids),
+            "table": _texts([page]),
+            "steps": _picked(self.steps, [operation]),
+        }
 
 
 class Feed:
@@ -46,27 +72,37 @@ class Feed:
         self._lock = threading.Lock()
         self._next = -math.inf
         self._version: Any = None
-        self._sections: dict[str, dict[str, str]] = {}
+        self._reading = Reading({}, (), {}, {})
 
-    def read(self) -> Sections:
-        """Return the sections as of now, or of a moment ago.
+    def read(self) -> Reading:
+        """Return what there is now, or was a moment ago.
 
         :raises SQLAlchemyError: the database does not answer.
         """
         with self._lock:
             if self._clock() >= self._next:
                 with self._service.database.reading() as session:
-                    self._sections = self._read(session)
+                    self._reading = self._read(session)
                 self._next = self._clock() + PACE_SECONDS
-            return self._sections
+            return self._reading
 
-    def _read(self, session: Session) -> dict[str, dict[str, str]]:
+    def _read(self, session: Session) -> Reading:
         """Read what may have changed: everything only if :func:`_version` did."""
         version = _version(session)
         if version == self._version:
-            running = _progress(session, [state.value for state in RUNNING])
-            progress = {**self._sections["progress"], **running}
-            return {**self._sections, "progress": progress}
+            progress, steps = _progress(session, [state.value for state in RUNNING])
+            before = self._reading
+            progress = {**before.sections["progress"], **progress}
+            sections = {**before.sections, "progress": progress}
+            return replace(before, sections=sections, steps={**before.steps, **steps})
+        instances = [
+            summaries.instance(row)
+            for row in session.scalars(select(Instance).order_by(Instance.created))
+        ]
+        states = {state.value for state in UNSETTLED}
+        operations = [summaries.operation(row) for row in _operations(session)]
+        unsettled = {each["instanceId"]: each for each in operations if each["state"] in states}
+        progress, steps = _progress(session, list(states))
         sections = {
             "packages": _texts(
                 summaries.package(row, used=used)
@@ -74,23 +110,13 @@ class Feed:
                     select(Package, packages.IN_USE).order_by(Package.created)
                 )
             ),
-            "instances": _texts(
-                summaries.instance(row)
-                for row in session.scalars(select(Instance).order_by(Instance.created))
-            ),
-            "operations": _texts(summaries.operation(row) for row in _operations(session)),
-            "progress": _progress(session, [state.value for state in UNSETTLED]),
+            "instances": _texts(instances),
+            "operations": _texts(operations),
+            "progress": progress,
         }
         self._version = version
-        return sections
-
-
-def at_work(sections: Sections) -> list[str]:
-    """Return the ids of the instances with an operation that runs; of the first few."""
-    operations = map(json.loads, sections["operations"].values())
-    running = {state.value for state in RUNNING}
-    ids = [each["instanceId"] for each in operations if each["state"] in running]
-    return ids[:_MOST_LIVE]
+        rows = table.rows_of(instances, unsettled)
+        return Reading(sections, rows, {id_: op["id"] for id_, op in unsettled.items()}, steps)
 
 
 def _version(session: Session) -> Any:
@@ -117,7 +143,8 @@ def _operations(session: Session) -> Iterable[Operation]:
     return {row.id: row for row in (*unsettled, *last)}.values()
 
 
-def _progress(session: Session, states: list[str]) -> dict[str, str]:
+def _progress(session: Session, states: list[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return how far the operations in these states are, and their steps."""
     rows = {
         row.id: row for row in session.scalars(select(Operation).where(Operation.state.in_(states)))
     }
@@ -125,11 +152,16 @@ def _progress(session: Session, states: list[str]) -> dict[str, str]:
         select(Step).where(Step.operation_id.in_(rows)).order_by(Step.operation_id, Step.number)
     )
     found = {id_: list(each) for id_, each in groupby(steps, lambda step: step.operation_id)}
-    return _texts(
+    whole = [
         {"id": id_, **representations.progress(row, found.get(id_, ()))}
         for id_, row in rows.items()
-    )
+    ]
+    return _texts({name: each[name] for name in _FAR} for each in whole), _texts(whole)
 
 
 def _texts(values: Iterable[Json]) -> dict[str, str]:
     return {value["id"]: json.dumps(value) for value in values}
+
+
+def _picked(texts: Mapping[str, str], ids: Iterable[str]) -> dict[str, str]:
+    return {id_: texts[id_] for id_ in ids if id_ in texts}

@@ -6,10 +6,9 @@ import json
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from container_update.model import context_threads
 from container_update.vnfm.lcm.live.resources import resources_of
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
@@ -37,15 +36,8 @@ class LiveResources:
         self._lock = threading.Lock()
         self._readings: dict[str, _Reading] = {}
 
-    def read(self, instance_ids: Iterable[str]) -> Mapping[str, str]:
-        """Return the resources of instances by their ids, as JSON; or the 'problem'."""
-        ids = list(dict.fromkeys(instance_ids))
-        if not ids:
-            return {}
-        with context_threads.pool(len(ids)) as pool:  # a VIM may be slow to answer
-            return dict(zip(ids, pool.map(self._read, ids), strict=True))
-
-    def _read(self, instance_id: str) -> str:
+    def read(self, instance_id: str) -> str:
+        """Return the resources of an instance, or the 'problem', as JSON."""
         with self._lock:
             reading = self._readings.pop(instance_id, None) or _Reading()
             self._readings[instance_id] = reading

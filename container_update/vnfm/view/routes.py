@@ -1,4 +1,4 @@
-"""The resources under ``/view``: events, past operations, drafts of requests.
+"""The resources under ``/view``: events, past operations, drafts of requests, a pod's log.
 
 They are the page's own and change with it, so the OpenAPI document does not have them.
 """
@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from typing import Annotated
 
 from anyio import CapacityLimiter
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
 from sqlalchemy import or_, select
 
@@ -18,14 +18,16 @@ from container_update.model.objects import Json
 from container_update.vnfm.api import parts
 from container_update.vnfm.api.queries.lists import marker_of, place_of
 from container_update.vnfm.http.users import user_of
+from container_update.vnfm.lcm.live import pod_details
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Instance, Operation
 from container_update.vnfm.view import drafts, summaries
 from container_update.vnfm.view.events import MAX_VIEWERS, MEDIA_TYPE, events
-from container_update.vnfm.view.feed import Feed, Sections, at_work
+from container_update.vnfm.view.feed import Feed, Sections
 from container_update.vnfm.view.resources import LiveResources
+from container_update.vnfm.view.table import Wanted
 
 _PAGE_SIZE = 50
 _THREADS = 16
@@ -39,6 +41,7 @@ def router(service: ServiceContext) -> APIRouter:
     _add_events(routes, service)
     _add_operations(routes, service)
     _add_drafts(routes, service)
+    _add_pods(routes, service)
     return routes
 
 
@@ -48,12 +51,8 @@ def _add_events(routes: APIRouter, service: ServiceContext) -> None:
     threads = CapacityLimiter(_THREADS)
 
     @routes.get("/events", response_class=StreamingResponse)
-    async def watch(request: Request, instance: str | None = None) -> StreamingResponse:
-        """Send what the page shows, and from then on what changes of it.
-
-        The live resources are those of the instances with an operation that runs, and of the one
-        that is named.
-        """
+    async def watch(request: Request, wanted: Annotated[Wanted, Depends()]) -> StreamingResponse:
+        """Send what the page shows, and from then on what changes of it."""
         if len(viewers) >= MAX_VIEWERS:
             raise ProblemError(
                 503, f"{MAX_VIEWERS} viewers are connected: close a page that is not needed",
@@ -63,9 +62,9 @@ def _add_events(routes: APIRouter, service: ServiceContext) -> None:
         hello = json.dumps({"user": user.name, "mayChange": user.may_change})
 
         def read() -> Sections:
-            sections = feed.read()
-            shown = [instance] if instance else []
-            return {**sections, "resources": live.read([*shown, *at_work(sections)])}
+            sections = feed.read().seen(wanted)
+            shown = [wanted.instance] if wanted.instance in sections["instances"] else []
+            return {**sections, "resources": {id_: live.read(id_) for id_ in shown}}
 
         async def stream() -> AsyncIterator[str]:
             viewers.add(request)
@@ -125,3 +124,12 @@ def _add_drafts(routes: APIRouter, service: ServiceContext) -> None:
         with service.database.reading() as session, parts.unprocessable(service):
             row = by_id(session, Instance, instance_id, api)
             return drafts.draft(service, session, row, operation, vnfd_id)
+
+
+def _add_pods(routes: APIRouter, service: ServiceContext) -> None:
+    @routes.get("/pods/{api}/{instance_id}/{name}")
+    def pod(api: str, instance_id: str, name: str) -> Json:
+        """Return the last Events of a pod of a VNF instance, and the end of its logs."""
+        with service.database.reading() as session:
+            row = by_id(session, Instance, instance_id, api)
+        return pod_details.details_of(service, row, name)

@@ -10,16 +10,18 @@ let current = null;
 /**
  * Shows the dialog.
  *
- * fields: [{name, label, value, options: [[value, text], ...] | undefined, kind: "json" | "number"}]
- * command(values): the command that does the same; act(values): does it, and may raise Refused.
+ * fields: [{name, label, value, options: [[value, text], ...] | undefined, kind: "number"}]
+ * form: one of form.js, instead of fields.
+ * command(values): the command that does the same; act(values): does it, and may raise Refused;
+ * then(answer) shows what became of it.
  */
-export function ask({ title, text, fields = [], command, confirm, act }) {
-  current = { fields, command, act };
+export function ask({ title, text, fields = [], form, command, confirm, act, then = () => {} }) {
+  current = { fields, command, act, then };
   say(at("title"), title);
   say(at("text"), text);
   say(at("problem"), "");
   say(at("confirm"), confirm);
-  at("fields").replaceChildren(...fields.flatMap(entry));
+  at("fields").replaceChildren(...(form ? [form.element] : fields.flatMap(entry)));
   at("confirm").disabled = false;
   show();
   dialog.showModal();
@@ -30,19 +32,17 @@ function entry({ name, label, value = "", options, kind }) {
   const id = `field-${name}`;
   const made = options
     ? element("select", {}, ...options.map(([key, text]) => element("option", { value: key }, text)))
-    : element(kind === "json" ? "textarea" : "input", kind === "json"
-      ? { rows: "12", spellcheck: "false" }
-      : { type: kind ?? "text", autocomplete: "off", ...(kind === "number" ? { min: "1" } : {}) });
+    : element("input",
+      { type: kind ?? "text", autocomplete: "off", ...(kind === "number" ? { min: "1" } : {}) });
   made.id = id;
   if (!options || value) made.value = value;
   return [element("label", { for: id }, label), made];
 }
 
-/** The fields' values. Raises SyntaxError for what is no JSON. */
+/** The fields' values. */
 function values() {
   return Object.fromEntries(current.fields.map(({ name, kind }) => {
     const text = document.getElementById(`field-${name}`).value;
-    if (kind === "json") return [name, JSON.parse(text)];
     return [name, kind === "number" ? Number(text) : text];
   }));
 }
@@ -60,8 +60,9 @@ function show() {
 async function confirmed() {
   at("confirm").disabled = true;
   try {
-    await current.act(values());
+    const answer = await current.act(values());
     dialog.close();
+    current.then(answer);
   } catch (error) {
     if (!(error instanceof Refused || error instanceof SyntaxError)) throw error;
     say(at("problem"), error.message);

@@ -28,7 +28,7 @@ function packageCard() {
 
 function updatePackage(card, found, mayChange) {
   const { id, name, vnfdId, onboardingState, operationalState, isUsed, problem } = found;
-  const remark = [isUsed ? "in use" : "", operationalState === "DISABLED" && vnfdId ? "disabled" : ""]
+  const remark = [name ? vnfdId : "", isUsed ? "in use" : "", operationalState === "DISABLED" && vnfdId ? "disabled" : ""]
     .filter(Boolean).join(", ");
   head(card, name || vnfdId || id, remark, onboardingState, TONES[onboardingState]);
   say(card.querySelector(":scope > .problem"), problem);
@@ -70,6 +70,7 @@ function askNewInstance(name, vnfdId) {
     confirm: "Create",
     act: (values) => send("POST", `/vnflcm/${values.api}/vnf_instances`,
       { vnfdId, ...(values.name ? { vnfInstanceName: values.name } : {}) }),
+    then: ({ id }) => { location.hash = `#/instances/${id}`; },
   });
 }
 
@@ -119,7 +120,7 @@ async function onboard(files, status) {
   for (const [number, file] of files.entries()) {
     say(status, `Uploading ${file.name}, ${number + 1} of ${files.length}`);
     try {
-      const { id } = await send("POST", PATH, {});
+      const { id } = await send("POST", PATH, { userDefinedData: { file: file.name } });
       await upload(`${PATH}/${id}/package_content`, file);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;

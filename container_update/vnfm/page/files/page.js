@@ -1,14 +1,20 @@
-// The page: asks for a token where one is needed, then shows what the service tells it.
+// The page: asks for a token where one is needed, then shows the view that its address names.
+//
+// #/instances?text=&condition=&vnfd_id=&page=, #/instances/ID, #/packages, #/history
 
 import { Refused, token, watch } from "./api.js";
-import { history } from "./history.js";
-import { showInstances } from "./instances.js";
-import { isRunning, isUnsettled, showRunning, title } from "./operations.js";
+import { history as past } from "./history.js";
+import { showInstance } from "./instance.js";
+import { isRunning, isUnsettled, title } from "./operations.js";
 import { acceptFiles, showPackages } from "./packages.js";
 import { enterByLink } from "./session.js";
+import { followTable, showTable } from "./table.js";
 import { say } from "./view.js";
 
-const SECTIONS = ["packages", "instances", "operations", "progress", "resources"];
+const SECTIONS = [
+  "packages", "table", "instances", "operations", "progress", "steps", "resources",
+];
+const VIEWS = ["instances", "instance", "packages", "history"];
 const TICK_MS = 1000;
 const at = (id) => document.getElementById(id);
 
@@ -16,15 +22,17 @@ const at = (id) => document.getElementById(id);
 const known = Object.fromEntries(SECTIONS.map((name) => [name, new Map()]));
 let user = { user: "", mayChange: false };
 let stream = null;
-let selected = "";
+/** What the address says: the view, the id of the instance that is open, the table's query. */
+let place = { view: "instances", instance: "", query: "" };
 
 // --- what the service tells ----------------------------------------------------------------------
 
 function connect() {
   stream?.stop();
   const fresh = new Set(SECTIONS);
-  const path = `/view/events${selected ? `?instance=${selected}` : ""}`;
-  stream = watch(path, (name, value) => heard(name, value, fresh), failed);
+  const query = new URLSearchParams(place.query);
+  if (place.instance) query.set("instance", place.instance);
+  stream = watch(`/view/events?${query}`, (name, value) => heard(name, value, fresh), failed);
 }
 
 /** Takes an event; the first of each section after a connection replaces what was known. */
@@ -37,7 +45,7 @@ function heard(name, value, fresh) {
     state(value, true);
   } else {
     take(known[name], value, fresh.delete(name));
-    if (name === "operations") reload();
+    if (name === "operations" && place.view === "history") reload();
     show();
   }
 }
@@ -60,32 +68,60 @@ function failed(error) {
   else state(error.message, true);
 }
 
+// --- the address ---------------------------------------------------------------------------------
+
+/** Shows the view that the address names. */
+function follow() {
+  const [path, query = ""] = location.hash.slice(2).split("?");
+  const [name, id = ""] = path.split("/");
+  const before = place;
+  const view = name === "instances" && id ? "instance" : name;
+  place = {
+    view: VIEWS.includes(view) ? view : "instances",
+    instance: id,
+    query: view === "instances" ? query : before.query,
+  };
+  if (place.view === "instances") followTable(place.query);
+  at("to-instances").href = `#/instances${place.query && `?${place.query}`}`;
+  if (place.view === "history") reload();
+  if (stream && (before.instance !== place.instance || before.query !== place.query)) connect();
+  show();
+  if (before.view !== place.view || before.instance !== place.instance) {
+    scrollTo(0, 0);
+    at(`${place.view}-title`).focus();
+  }
+}
+
 // --- showing -------------------------------------------------------------------------------------
 
-const reload = history(at("history"), "", attempt);
+const reload = past(at("history").lastElementChild, "", attempt);
 
 function show() {
-  const { packages, instances, operations, progress, resources } = known;
-  const unsettled = [...operations.values()].filter(isUnsettled)
-    .sort((one, other) => other.started.localeCompare(one.started));
-  const running = new Map(unsettled.map((operation) => [operation.instanceId, operation]));
+  for (const view of VIEWS) at(view).hidden = view !== place.view;
+  for (const link of document.querySelectorAll(".views a")) {
+    const isHere = link.getAttribute("href") === `#/${place.view}`;
+    link.toggleAttribute("aria-current", isHere);
+    if (isHere) link.setAttribute("aria-current", "page");
+  }
+  const { packages, instances, operations } = known;
+  const unsettled = [...operations.values()].filter(isUnsettled);
   const shown = {
-    progress, resources, running, packages: newestFirst(packages), mayChange: user.mayChange,
+    ...known,
+    running: new Map(unsettled.map((operation) => [operation.instanceId, operation])),
+    packages: newestFirst(packages),
+    mayChange: user.mayChange,
   };
-  showRunning(at("running"), unsettled, shown);
-  showInstances(at("instances"), newestFirst(instances), shown, { select, attempt });
-  showPackages(at("packages"), shown.packages, user.mayChange);
+  if (place.view === "instances") showTable(known.table.get("table"), shown);
+  if (place.view === "instance") {
+    const isRead = known.instances.size > 0 || known.table.size > 0;
+    showInstance(instances.get(place.instance), isRead, shown, attempt);
+  }
+  showPackages(at("packages").querySelector(".cards"), shown.packages, user.mayChange);
   at("drop").hidden = !user.mayChange;
 }
 
 const newestFirst = (values) =>
   [...values.values()].sort((one, other) => other.created.localeCompare(one.created));
-
-function select(id, isOpen) {
-  if (isOpen === (selected === id)) return;
-  selected = isOpen ? id : "";
-  connect();
-}
 
 const tell = (operation) => say(at("news"), `${title(operation)}: ${operation.state}`);
 
@@ -123,9 +159,9 @@ function ask(error) {
 
 function leave() {
   stream?.stop();
+  stream = null;
   token.forget();
   for (const values of Object.values(known)) values.clear();
-  selected = "";
   show();
   say(at("user"), "");
   at("content").hidden = true;
@@ -145,8 +181,10 @@ at("forget").addEventListener("click", () => {
   state("The token is forgotten");
 });
 acceptFiles(at("drop"), at("files"), at("upload"), () => user.mayChange);
+addEventListener("hashchange", follow);
 setInterval(() => {
-  if (selected || [...known.operations.values()].some(isRunning)) show();
+  if (place.instance || [...known.operations.values()].some(isRunning)) show();
 }, TICK_MS);
 await attempt(enterByLink);
+follow();
 if (at("entry").hidden) connect();

@@ -3,6 +3,7 @@
 import { send } from "./api.js";
 import * as commands from "./commands.js";
 import { ask } from "./dialog.js";
+import { requestForm } from "./form.js";
 import { showSteps } from "./steps.js";
 import { button, element, say } from "./view.js";
 
@@ -12,14 +13,13 @@ const OPERATIONS = {
   CHANGE_VNFPKG: ["Change package", "Blue-Green or rolling, with the coordination scripts of the request",
     "POST", "/change_vnfpkg", commands.changePackage],
 };
-const TYPES = ["RollingUpdate", "Blue-Green"];
 
 /**
- * Makes the plan of an instance in `target`.
+ * Makes the plan of an instance in `target`; begun(): the operation has begun.
  *
  * Returns {choose(operation), update(instance, packages, mayChange)}.
  */
-export function planner(target, { api, id }, attempt) {
+export function planner(target, { api, id }, attempt, begun) {
   const field = (name, label, made) => {
     made.id = `plan-${name}-${id}`;
     return element("div", {}, element("label", { for: made.id }, label), made);
@@ -28,12 +28,10 @@ export function planner(target, { api, id }, attempt) {
   const operation = element("select", {}, ...names.map(([name, [label, effect]]) =>
     element("option", { value: name }, `${label}: ${effect}`)));
   const to = element("select");
-  const type = element("select", {}, ...TYPES.map((name) => element("option", { value: name }, name)));
-  const request = element("textarea", { rows: "10", spellcheck: "false" });
+  const request = element("div");
   const problem = element("p", { class: "problem", role: "alert" });
   const summary = element("p", { class: "summary", role: "status" });
   const steps = element("ol", { class: "steps" });
-  const typeField = field("type", "Kind of change", type);
   const act = button("Do it", () => confirm());
   act.classList.add("main");
   act.hidden = true;
@@ -41,11 +39,11 @@ export function planner(target, { api, id }, attempt) {
     element("div", { class: "fields" },
       field("operation", "Operation", operation),
       field("to", "New package", to),
-      typeField,
-      field("request", "Request", request)),
+      request),
     element("div", { class: "buttons" }, button("Show the plan", show), act),
     problem, summary, steps);
   let instance = null;
+  let form = null;
   let mayChange = false;
 
   function update(found, packages, may) {
@@ -54,24 +52,25 @@ export function planner(target, { api, id }, attempt) {
     mayChange = may;
     const others = packages.filter(({ vnfdId, operationalState }) =>
       vnfdId && vnfdId !== found.vnfdId && operationalState === "ENABLED");
-    const isSame = ({ product }) => Number(product === found.product);
-    others.sort((one, other) => isSame(other) - isSame(one));
     const key = JSON.stringify(others.map(({ vnfdId, name }) => [vnfdId, name]));
     if (to.dataset.shown !== key) {
       const chosen = to.value;
       to.dataset.shown = key;
-      to.replaceChildren(...others.map(({ vnfdId, name }) =>
-        element("option", { value: vnfdId }, `${name} (${vnfdId})`)));
+      const isSame = ({ product }) => product === found.product;
+      to.replaceChildren(
+        ...group(`Of ${found.product || "this product"}`, others.filter(isSame)),
+        ...group("Of another product", others.filter((each) => !isSame(each))));
       if (others.some(({ vnfdId }) => vnfdId === chosen)) to.value = chosen;
     }
     if (isOther) {
-      request.value = "";
+      form = null;
+      request.replaceChildren();
       clear();
     }
+    if (!may) act.hidden = true;
   }
 
   function clear() {
-    typeField.hidden = operation.value !== "CHANGE_VNFPKG";
     act.hidden = true;
     say(problem, "");
     say(summary, "");
@@ -86,21 +85,21 @@ export function planner(target, { api, id }, attempt) {
     }
     const query = new URLSearchParams({ operation: operation.value, vnfd_id: to.value });
     await guarded(async () => {
-      const body = await send("GET", `/view/drafts/${api}/${id}?${query}`);
-      if (operation.value === "CHANGE_VNFPKG") body.additionalParams.upgrade_type = type.value;
-      request.value = JSON.stringify(body, null, 2);
+      form = requestForm("plan", await send("GET", `/view/drafts/${api}/${id}?${query}`), clear);
+      request.replaceChildren(form.element);
     });
   }
 
   async function show() {
     clear();
-    if (!request.value) await draft();
+    if (!form) await draft();
+    if (!form) return;
     await guarded(async () => {
-      const body = JSON.parse(request.value);
+      const body = form.value();
       const plan = await send("POST", `/vnflcm/${api}/vnf_instances/${id}/plan`,
         { operation: operation.value, request: body });
       say(summary, plan.isEmpty ? "Nothing would change." : plan.summary);
-      showSteps(steps, plan.steps, plan.remarks);
+      showSteps(steps, plan.steps, plan.remarks, true);
       say(act, `${OPERATIONS[operation.value][0]} now`);
       act.hidden = !mayChange;
     });
@@ -118,22 +117,22 @@ export function planner(target, { api, id }, attempt) {
   }
 
   function confirm() {
-    const body = JSON.parse(request.value);
+    const body = form.value();
     const [label, effect, method, below, command] = OPERATIONS[operation.value];
     ask({
       title: `${label}: ${instance.name}?`,
       text: `${effect}. ${summary.textContent} Instance ${instance.name} (${id}).`,
       command: () => command(instance, body),
       confirm: label,
-      act: async () => {
-        await send(method, `/vnflcm/${api}/vnf_instances/${id}${below}`, body);
+      act: () => send(method, `/vnflcm/${api}/vnf_instances/${id}${below}`, body),
+      then: () => {
         clear();
+        begun();
       },
     });
   }
 
-  for (const each of [operation, to, type]) each.addEventListener("change", draft);
-  request.addEventListener("input", clear);
+  for (const each of [operation, to]) each.addEventListener("change", draft);
   clear();
   return {
     choose: (name) => {
@@ -144,3 +143,8 @@ export function planner(target, { api, id }, attempt) {
     update,
   };
 }
+
+/** Packages to choose from, under a title; nothing where there are none. */
+const group = (label, packages) => (packages.length ? [element("optgroup", { label },
+  ...packages.map(({ vnfdId, name }) =>
+    element("option", { value: vnfdId }, `${name} (${vnfdId})`)))] : []);

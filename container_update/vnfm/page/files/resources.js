@@ -24,17 +24,18 @@ function tree(found, steps) {
   const place = found.namespace ? `Namespace ${found.namespace}` : `Stack ${found.stack ?? ""}`;
   return [
     element("p", { class: "quiet" }, place),
-    element("ul", { class: "tree" }, ...found.vdus.map((vdu) => vduEntry(vdu, steps))),
+    element("ul", { class: "tree" },
+      ...found.vdus.map((vdu) => vduEntry(vdu, steps, found.vimType === "kubernetes"))),
   ];
 }
 
-function vduEntry({ vduId, workloads }, steps) {
+function vduEntry({ vduId, workloads }, steps, ofPods) {
   return element("li", {},
     element("p", { class: "name" }, vduId ? `VDU ${vduId}` : "Of no VDU"),
-    element("ul", {}, ...workloads.map((workload) => workloadEntry(workload, steps))));
+    element("ul", {}, ...workloads.map((workload) => workloadEntry(workload, steps, ofPods))));
 }
 
-function workloadEntry(workload, steps) {
+function workloadEntry(workload, steps, ofPods) {
   const step = steps.find(({ object, state }) => object === workload.object && state !== "no action");
   const line = element("p", { class: "line" },
     element("span", { class: "object" }, workload.object),
@@ -43,13 +44,13 @@ function workloadEntry(workload, steps) {
       `${workload.ready} of ${workload.desired} ready`));
   if (step) line.append(element("span", { class: "badge busy" }, `${step.action}: ${step.state}`));
   return element("li", {}, line, element("ul", {}, ...workload.vnfcs.map((vnfc) =>
-    vnfcEntry(vnfc, workload.images))));
+    vnfcEntry(vnfc, workload.images, ofPods))));
 }
 
 const tones = { ok: "good", changing: "busy", bad: "bad" };
 
-/** A pod or a server; its image where it is not that of the workload. */
-function vnfcEntry({ name, state, tone, problem, restarts, started, images }, expected) {
+/** A pod, to be opened, or a server; its image where it is not that of the workload. */
+function vnfcEntry({ name, state, tone, problem, restarts, started, images }, expected, isPod) {
   const image = images.join(", ");
   const about = [
     restarts ? `restarted ${restarts} ${restarts === 1 ? "time" : "times"}` : "",
@@ -57,7 +58,8 @@ function vnfcEntry({ name, state, tone, problem, restarts, started, images }, ex
   ].filter(Boolean).join(", ");
   const entry = element("li", { class: `vnfc ${tone}` },
     element("p", { class: "line" },
-      element("span", { class: "object" }, name),
+      isPod ? element("button", { type: "button", class: "object link", "data-pod": name }, name)
+        : element("span", { class: "object" }, name),
       element("span", { class: `badge ${tone}` }, state),
       element("span", { class: "quiet" }, about),
       element("span", { class: "told quiet", ...(started ? { "data-started": started } : {}) })));

@@ -11,38 +11,38 @@ const MARKS = {
   "could not be undone": ["\u2717", "bad"],
 };
 
-/** Steps, then what is left alone. */
-export function showSteps(target, steps, remarks) {
+/** Steps, then what is left alone; isOpen: with their reasons and differences. */
+export function showSteps(target, steps, remarks, isOpen = false) {
   const leftAlone = (remarks ?? []).map(({ object, kind, text }) =>
     ({ object, action: kind, state: "no action", message: text }));
   keep(target, [...steps, ...leftAlone], {
     key: (step) => `${step.action} ${step.object}`,
-    make: stepLine,
+    make: (step) => stepLine(step, isOpen),
     update: updateStep,
   });
 }
 
-function stepLine(step) {
-  const reasons = (step.reasons ?? []).map((reason) => element("li", {}, reason));
+function stepLine({ object, action, reasons = [], diff = [] }, isOpen) {
+  const why = element("details", isOpen ? { open: "" } : {},
+    element("summary", {}, "Why"),
+    element("ul", { class: "reasons" }, ...reasons.map((reason) => element("li", {}, reason))));
+  if (diff.length) why.append(difference(diff));
+  why.hidden = !reasons.length && !diff.length;
   return element("li", {},
     element("span", { class: "mark", "aria-hidden": "true" }),
     element("div", {},
       element("div", { class: "line" },
-        element("span", { class: "object" }, step.object),
-        element("span", { class: "quiet" }, step.action),
+        element("span", { class: "object" }, object),
+        element("span", { class: "quiet" }, action),
         element("span", { class: "told" })),
-      element("ul", { class: "reasons" }, ...reasons),
-      difference(step.diff ?? []),
-      element("p", { class: "message" })));
+      element("p", { class: "message" }),
+      why));
 }
 
 function difference(lines) {
-  const shown = element("pre", { class: "diff", tabindex: "0", role: "group", "aria-label": "Difference" });
-  shown.hidden = !lines.length;
   const tones = { "+": "good", "-": "bad" };
-  shown.append(...lines.map((line) =>
-    element("span", { class: tones[line[0]] ?? "quiet" }, `${line}\n`)));
-  return shown;
+  return element("pre", { class: "diff", tabindex: "0", role: "group", "aria-label": "Difference" },
+    ...lines.map((line) => element("span", { class: tones[line[0]] ?? "quiet" }, `${line}\n`)));
 }
 
 function updateStep(line, step) {

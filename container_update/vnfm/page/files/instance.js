@@ -1,66 +1,71 @@
-// Shows VNF instances: what runs, the plan of a request, their history, and the requests about them.
+// Shows one VNF instance: what runs, its operation, the plan of a request, its history, its requests.
 
 import { send } from "./api.js";
 import * as commands from "./commands.js";
 import { ask } from "./dialog.js";
+import { requestForm } from "./form.js";
 import { history } from "./history.js";
+import { badge, operationPanel, updatePanel } from "./operations.js";
 import { planner } from "./plan.js";
+import { openPod } from "./pod.js";
 import { showResources } from "./resources.js";
-import { button, element, facts, foldable, head, keep, tabs } from "./view.js";
+import { button, element, facts, head, keep, tabs } from "./view.js";
 
 const path = ({ api, id }) => `/vnflcm/${api}/vnf_instances/${id}`;
+const section = document.getElementById("instance");
+const body = document.getElementById("instance-body");
+/** What is made for the instance that is shown. */
+let made = null;
 
-/**
- * The list of instances.
- *
- * shown: {progress, resources, running, packages, mayChange}; does: {select(id), attempt(action)}.
- */
-export function showInstances(target, instances, shown, does) {
-  keep(target, instances, {
-    key: ({ id }) => id,
-    make: (instance) => instanceCard(instance, does),
-    update: (card, instance) => updateInstance(card, instance, shown),
-    none: "There is no VNF instance.",
-  });
+/** instance: undefined where there is none; isRead: the service has answered. */
+export function showInstance(instance, isRead, shown, attempt) {
+  if (!instance) {
+    made = null;
+    head(section, isRead ? "There is no such instance (any more)." : "Reading", "", "");
+    body.replaceChildren();
+    return;
+  }
+  if (made?.id !== instance.id) make(instance, attempt);
+  update(instance, shown);
 }
 
-/** Each card's functions: reload() its history, open(operation) its plan. */
-const parts = new WeakMap();
-
-function instanceCard(instance, { select, attempt }) {
-  const card = foldable();
-  const details = card.querySelector("details");
+function make(instance, attempt) {
+  const panel = operationPanel();
+  const buttons = element("div", { class: "buttons" });
+  const resources = element("div", { class: "resources" });
   const plan = element("div");
   const past = element("div");
+  const details = element("div", { class: "facts" });
   const reload = history(past, instance.id, attempt);
-  const planning = planner(plan, instance, attempt);
-  const tabbed = tabs(`instance-${instance.id}`, {
-    Resources: element("div", { class: "resources" }),
-    Plan: plan,
-    History: past,
-    Details: element("div", { class: "facts" }),
-  }, (name) => { if (name === "History") reload(); });
-  card.querySelector(".body").append(element("div", { class: "buttons" }), tabbed.element);
-  details.addEventListener("toggle", () => {
-    if (details.open) {
-      for (const other of card.parentElement.querySelectorAll(":scope > li > details[open]")) {
-        if (other !== details) other.open = false;
-      }
-    }
-    select(instance.id, details.open);
+  const planning = planner(plan, instance, attempt, () => {
+    tabbed.open("Resources");
+    lookAtIt();
   });
-  parts.set(card, { planning, tabbed, reload });
-  return card;
+  const tabbed = tabs("instance", {
+    Resources: resources, Plan: plan, History: past, Details: details,
+  }, (name) => { if (name === "History") reload(); });
+  resources.addEventListener("click", ({ target }) => {
+    if (target.dataset.pod) openPod(instance, target.dataset.pod);
+  });
+  body.replaceChildren(panel, buttons, tabbed.element);
+  made = {
+    id: instance.id, panel, buttons, resources, details, planning, tabbed, reload, operation: "",
+  };
 }
 
-function updateInstance(card, instance, { progress, resources, running, packages, mayChange }) {
-  const { planning, tabbed, reload } = parts.get(card);
+function update(instance, { steps, resources, running, packages, mayChange }) {
   const operation = running.get(instance.id);
-  const state = instance.isInstantiated ? "INSTANTIATED" : "NOT_INSTANTIATED";
-  head(card, instance.name, instance.package, state, instance.isInstantiated && "good");
-  const at = progress.get(operation?.id);
-  showResources(card.querySelector(".resources"), resources.get(instance.id), at?.steps);
-  facts(card.querySelector(".facts"), [
+  if (made.operation !== (operation?.id ?? "")) {
+    made.operation = operation?.id ?? "";
+    const fresh = operationPanel();
+    made.panel.replaceWith(fresh);
+    made.panel = fresh;
+    made.reload();
+  }
+  head(section, instance.name, instance.package, ...badge(instance, operation));
+  updatePanel(made.panel, operation, steps.get(operation?.id), resources.get(instance.id), mayChange);
+  showResources(made.resources, resources.get(instance.id), steps.get(operation?.id)?.steps);
+  facts(made.details, [
     ["Id", instance.id],
     ["API", instance.api],
     ["Description", instance.description],
@@ -70,17 +75,20 @@ function updateInstance(card, instance, { progress, resources, running, packages
     ...instance.aspects.map(({ id, level }) => [`Scale level of ${id}`, String(level)]),
     ...instance.vnfcs.map(({ vduId, resource }) => [vduId, resource]),
   ]);
-  planning.update(instance, packages, mayChange);
-  keep(card.querySelector(".buttons"), mayChange ? [...actions(instance, planning, tabbed)] : [], {
-    key: ([label]) => label,
-    make: ([label]) => button(label, () => card.acts.get(label)()),
+  const isFree = mayChange && !operation;
+  made.planning.update(instance, packages, isFree);
+  made.acts = new Map(isFree ? actions(instance, made.planning, made.tabbed) : []);
+  keep(made.buttons, [...made.acts.keys()], {
+    key: (label) => label,
+    make: (label) => button(label, () => made.acts.get(label)()),
     update: () => {},
   });
-  card.acts = new Map(actions(instance, planning, tabbed));
-  if (card.dataset.operation !== (operation?.id ?? "")) {
-    card.dataset.operation = operation?.id ?? "";
-    if (card.querySelector("details").open) reload();
-  }
+}
+
+/** After a request: the operation that it began is at the top. */
+function lookAtIt() {
+  scrollTo(0, 0);
+  document.getElementById("instance-title").focus();
 }
 
 function* actions(instance, planning, tabbed) {
@@ -105,15 +113,15 @@ const named = ({ name, id }) => `Instance ${name} (${id}).`;
 async function askInstantiation(instance) {
   const draft = await send("GET",
     `/view/drafts/${instance.api}/${instance.id}?operation=INSTANTIATE`);
+  const form = requestForm("instantiate", draft);
   ask({
     title: `Instantiate ${instance.name}?`,
     text: `What its package ${instance.package} describes is created in the VIM. ${named(instance)}`,
-    fields: [{
-      name: "body", label: "Request", kind: "json", value: JSON.stringify(draft, null, 2),
-    }],
-    command: ({ body }) => commands.instantiate(instance, body),
+    form,
+    command: () => commands.instantiate(instance, form.value()),
     confirm: "Instantiate",
-    act: ({ body }) => send("POST", `${path(instance)}/instantiate`, body),
+    act: () => send("POST", `${path(instance)}/instantiate`, form.value()),
+    then: lookAtIt,
   });
 }
 
@@ -137,6 +145,7 @@ function askHeal(instance) {
     command: (values) => commands.heal(instance, body(values)),
     confirm: "Heal",
     act: (values) => send("POST", `${path(instance)}/heal`, body(values)),
+    then: lookAtIt,
   });
 }
 
@@ -157,6 +166,7 @@ function askScale(instance) {
     command: (values) => commands.scale(instance, body(values)),
     confirm: "Scale",
     act: (values) => send("POST", `${path(instance)}/scale`, body(values)),
+    then: lookAtIt,
   });
 }
 
@@ -167,6 +177,7 @@ function askTermination(instance) {
     command: () => commands.terminate(instance),
     confirm: "Terminate",
     act: () => send("POST", `${path(instance)}/terminate`, { terminationType: "FORCEFUL" }),
+    then: lookAtIt,
   });
 }
 
@@ -177,5 +188,6 @@ function askRemoval(instance) {
     command: () => commands.remove(instance),
     confirm: "Delete",
     act: () => send("DELETE", path(instance)),
+    then: () => { location.hash = "#/instances"; },
   });
 }

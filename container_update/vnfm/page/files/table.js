@@ -1,0 +1,111 @@
+// Shows the table of VNF instances: those that need a decision first, filtered, a page at a time.
+
+import { badge, problemOf } from "./operations.js";
+import { button, element, keep, say, tone } from "./view.js";
+
+const CONDITIONS = {
+  "": "All",
+  decision: "Needs a decision",
+  "at-work": "At work",
+  instantiated: "Instantiated",
+  "not-instantiated": "Not instantiated",
+};
+const WAIT_MS = 300;
+const at = (id) => document.getElementById(id);
+const text = at("instances-text");
+const choice = at("instances-package");
+let wanted = new URLSearchParams();
+let timer = 0;
+
+/** Takes over the query of the address. */
+export function followTable(query) {
+  wanted = new URLSearchParams(query);
+  if (document.activeElement !== text) text.value = wanted.get("text") ?? "";
+}
+
+/** Changes the query in the address; a change of anything but the page goes to the first page. */
+function want(changed) {
+  clearTimeout(timer);
+  const all = { ...Object.fromEntries(wanted), page: "", text: text.value.trim(), ...changed };
+  wanted = new URLSearchParams(Object.entries(all).filter(([, value]) => value));
+  location.hash = `#/instances${wanted.size ? `?${wanted}` : ""}`;
+}
+
+/** page: what the service says of the table, undefined while it has not. */
+export function showTable(page, shown) {
+  if (!page) return;
+  const { ids, start, found, all, counts } = page;
+  const ofAll = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  keep(at("conditions"), Object.entries(CONDITIONS), {
+    key: ([condition]) => condition,
+    make: ([condition, label]) => button(label, () => want({ condition })),
+    update: (made, [condition, label]) => {
+      const count = condition ? counts[condition] : ofAll;
+      say(made, `${label} ${count}`);
+      made.setAttribute("aria-pressed", String((wanted.get("condition") ?? "") === condition));
+      tone(made, condition === "decision" && count ? "bad" : "");
+    },
+  });
+  showPackages(page.packages);
+  keep(at("rows"), ids.map((id) => shown.instances.get(id)).filter(Boolean), {
+    key: ({ id }) => id,
+    make: row,
+    update: (made, instance) => updateRow(made, instance, shown),
+  });
+  at("no-rows").hidden = found > 0;
+  say(at("no-rows"), all ? "No instance is like that." : "There is no VNF instance: Packages has "
+    + "the button New instance.");
+  at("no-rows").previousElementSibling.hidden = !found;
+  const end = start + ids.length;
+  say(at("rows-shown"), found ? `${start + 1}\u2013${end} of ${found}` : "");
+  at("rows-before").disabled = !start;
+  at("rows-after").disabled = end === found;
+  at("rows-before").dataset.page = Math.round(start / 50);
+  at("rows-after").dataset.page = Math.round(start / 50) + 2;
+}
+
+function showPackages(packages) {
+  const chosen = wanted.get("vnfd_id") ?? "";
+  const key = JSON.stringify([packages, chosen]);
+  if (choice.dataset.shown === key) return;
+  choice.dataset.shown = key;
+  choice.replaceChildren(element("option", { value: "" }, "all"),
+    ...packages.map(({ vnfdId, name, count }) =>
+      element("option", { value: vnfdId }, `${name || vnfdId} (${count})`)));
+  choice.value = chosen;
+}
+
+function row({ id }) {
+  return element("tr", {},
+    element("th", { scope: "row" }, element("a", { href: `#/instances/${id}` })),
+    element("td", { class: "condition" },
+      element("span", { class: "badge" }), element("span", { class: "remark quiet" })),
+    element("td"),
+    element("td", { class: "quiet" }));
+}
+
+function updateRow(made, instance, { running, progress }) {
+  const [name, condition, ofPackage, where] = made.children;
+  const operation = running.get(instance.id);
+  const [label, how] = badge(instance, operation);
+  const { done = 0, total = 0 } = progress.get(operation?.id) ?? {};
+  say(name.firstElementChild, instance.name);
+  say(condition.firstElementChild, label);
+  tone(condition.firstElementChild, how);
+  say(condition.lastElementChild,
+    (operation && problemOf(operation)) || (total ? `${done} of ${total} steps done` : ""));
+  say(ofPackage, instance.package);
+  say(where, instance.namespace || instance.stack || "");
+}
+
+text.addEventListener("input", () => {
+  clearTimeout(timer);
+  timer = setTimeout(() => want({}), WAIT_MS);
+});
+choice.addEventListener("change", () => want({ vnfd_id: choice.value }));
+for (const each of ["rows-before", "rows-after"]) {
+  at(each).addEventListener("click", (event) => {
+    want({ page: event.target.dataset.page });
+    scrollTo(0, 0);
+  });
+}
