@@ -25,7 +25,7 @@ from container_update.cli.main import main  # noqa: E402
 from container_update.cluster.client import connect  # noqa: E402
 from container_update.emulator.kubernetes import EmbeddedCluster  # noqa: E402
 
-PAGE = ROOT / "doc/source/compatibility.rst"
+PAGE = ROOT / "doc/source/developers/compatibility.rst"
 
 
 @dataclass(frozen=True)

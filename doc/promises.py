@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.functional.verbs import ELSEWHERE, PROMISES, VERBS  # noqa: E402
 
-PAGE = ROOT / "doc/source/promises.rst"
+PAGE = ROOT / "doc/source/developers/promises.rst"
 BEGIN = """\
 =======================
 What each verb promises

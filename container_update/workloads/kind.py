@@ -1,7 +1,7 @@
 """What must be known about a kind of workload: one subclass per kind, listed in the registry. Pure.
 
 A kind from elsewhere is a subclass in a distribution of its own, named by an entry point in the
-group ``container_update.workloads``; ``doc/source/architecture.rst`` says how to add one.
+group ``container_update.workloads``: ``doc/source/developers/architecture.rst`` says how.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ nitpicky = True
 nitpick_ignore_regex = [("py:.*", r"(container_update|collections\.abc)\..*")]
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
+autodoc_typehints = "none"
 
 # A part of the index may still have no page. Sphinx has no name for this warning.
 logging.getLogger("sphinx.sphinx.directives.other").addFilter(

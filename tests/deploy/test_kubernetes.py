@@ -39,7 +39,7 @@ PLURALS = {
     "ServiceAccount": ("api/v1", "serviceaccounts"),
 }
 SECRETS = {"container-update": ("tokens", "vault.key"), "container-update-tls": ()}
-"""What doc/source/howto/service-kubernetes.rst creates, with the keys that the settings name."""
+"""What doc/source/vnfm.rst creates, with the keys that the settings name."""
 
 
 @pytest.fixture

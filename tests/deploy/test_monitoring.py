@@ -208,5 +208,5 @@ def test_every_variable_of_the_dashboard_is_used() -> None:
 @pytest.mark.parametrize("name", ["grafana/container-update.json",
                                   "prometheus/container-update.rules.yaml"])  # fmt: skip
 def test_the_documentation_names_the_files(name: str) -> None:
-    page = Path(ROOT / "doc/source/vnfm-operations.rst").read_text(encoding="utf-8")
+    page = Path(ROOT / "doc/source/vnfm.rst").read_text(encoding="utf-8")
     assert f"deploy/{name}" in page

@@ -1,7 +1,7 @@
 """Every verb on Kubernetes and every promise, as data: how each is called, and what it keeps.
 
 All verbs work on the same VNF, a ConfigMap and a Deployment that reads it, and lead it from one of
-its states to another one. ``doc/source/promises.rst`` is made of the table in here.
+its states to another one. ``doc/source/developers/promises.rst`` is made of the table in here.
 """
 
 from __future__ import annotations
@@ -278,7 +278,7 @@ PROMISES: Mapping[str, str] = {
 """The columns: name to sentence."""
 
 _SERVICE = (
-    "There is no command for it: a VNFM heals and scales, the service has them (:doc:`vnfm`)."
+    "There is no command for it: a VNFM heals and scales, the service has them (:doc:`/vnfm`)."
 )
 _CHANGE_BACK = (
     "It is kept in the history, but ``undo`` refuses it: a change also creates and deletes "

@@ -1,4 +1,4 @@
-"""``doc/source/compatibility.rst`` has the projects and versions of ``doc/compatibility.py``.
+"""``developers/compatibility.rst`` has the projects and versions of ``doc/compatibility.py``.
 
 Its results are facts of a run, for which the projects' repositories are needed.
 """
@@ -11,7 +11,7 @@ from tests.project.test_repository import ROOT
 
 
 def test_every_project_is_on_the_page_with_its_versions() -> None:
-    page = (ROOT / "doc/source/compatibility.rst").read_text(encoding="utf-8")
+    page = (ROOT / "doc/source/developers/compatibility.rst").read_text(encoding="utf-8")
     projects = runpy.run_path(str(ROOT / "doc/compatibility.py"))["PROJECTS"]
     told = {each.repository: " to ".join(each.versions) for each in projects}
     assert len(told) >= 8

@@ -1,4 +1,4 @@
-"""``doc/source/conformance.rst``: every statement has its row, and every row a test that exists."""
+"""``doc/source/developers/conformance.rst``: every statement has a row with tests that exist."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.project.test_repository import ROOT
 STATEMENTS = {"v1": 39, "v2": 12, "cu": 37, "cp": 58}
 """How many each document has: the two user guides, container update, change of the package."""
 
-PAGE = (ROOT / "doc/source/conformance.rst").read_text(encoding="utf-8")
+PAGE = (ROOT / "doc/source/developers/conformance.rst").read_text(encoding="utf-8")
 ROW = re.compile(r"^   \* - (\w+-\d+)\n     - (.+(?:\n+       .+)*)", re.MULTILINE)
 REFERENCE = re.compile(r"``(tests/[\w/]+\.py)``|``::(test_\w+)``")
 DIFFERENCE = re.compile(r"\bD\d+\b")

@@ -1,4 +1,4 @@
-"""``doc/source/promises.rst`` is the table that ``tests/functional/test_promises.py`` runs.
+"""``developers/promises.rst`` is the table that ``tests/functional/test_promises.py`` runs.
 
 ``python doc/promises.py`` makes it anew.
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from docutils import nodes
@@ -21,6 +21,8 @@ from container_update.cli.arguments import option_arguments
 
 NOT_LISTED = {"help", "help_all", "verbose", "version"}
 """Options of every command, or of none: the page explains them."""
+COMMON = 4
+"""An option that so many commands have, with the same words, is explained once."""
 
 
 def commands() -> Iterator[tuple[argparse.ArgumentParser, str]]:
@@ -39,14 +41,21 @@ def _below(parser: argparse.ArgumentParser) -> Iterator[tuple[argparse.ArgumentP
                     yield command, helps[name]
 
 
-def options(
-    command: argparse.ArgumentParser,
-) -> tuple[list[argparse.Action], list[argparse.Action]]:
-    """Return the arguments of a command, what is no option first, and those of its settings."""
-    listed = [action for action in command._actions if action.dest not in NOT_LISTED]
-    listed.sort(key=lambda action: bool(action.option_strings))
-    own = [action for action in listed if action.dest not in option_arguments.ALL]
-    return own, [action for action in listed if action.dest in option_arguments.ALL]
+def listed(command: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Return the arguments of a command, what is no option first."""
+    actions = [action for action in command._actions if action.dest not in NOT_LISTED]
+    return sorted(actions, key=lambda action: bool(action.option_strings))
+
+
+def common_options() -> dict[str, argparse.Action]:
+    """Return the options that many commands share, by their longest name."""
+    found: dict[tuple[str, str], list[argparse.Action]] = {}
+    for command, _ in commands():
+        for action in listed(command):
+            if action.option_strings and action.dest not in option_arguments.ALL:
+                found.setdefault((action.option_strings[-1], _text(action)), []).append(action)
+    often = sorted(found.items(), key=lambda item: -len(item[1]))
+    return {name: same[0] for (name, _), same in reversed(often) if len(same) >= COMMON}
 
 
 def overview() -> Iterator[str]:
@@ -58,29 +67,54 @@ def overview() -> Iterator[str]:
 
 def reference() -> Iterator[str]:
     """Yield a section for each command."""
+    common = common_options()
     for command, _ in commands():
-        own, settings = options(command)
+        actions = listed(command)
         yield from (f".. _{_label(command)}:", "", command.prog, "-" * len(command.prog), "")
-        yield from (f".. program:: {command.prog}", "", *_synopsis(command, own), "")
+        yield from (f".. program:: {command.prog}", "", *_synopsis(command, actions), "")
         yield from (escaped(command.description or ""), "")
-        for action in own:
-            yield from _option(action)
-        if settings:
-            names = (action.option_strings[-1] for action in settings)
-            links = (f":option:`{name} <container-update {name}>`" for name in names)
-            yield from (f"Settings: {', '.join(links)}.", "")
+        shared = []
+        for action in actions:
+            name = action.option_strings[-1] if action.option_strings else ""
+            if name in common and _text(action) == _text(common[name]):
+                shared.append(f":option:`{name} <container-update {name}>`")
+            elif action.dest not in option_arguments.ALL:
+                yield from _option(action)
+        shared += _settings_of(actions)
+        if shared:
+            yield from (f"Also: {', '.join(shared)}.", "")
         yield from _examples(command.epilog or "")
+
+
+def _settings_of(actions: Iterable[argparse.Action]) -> list[str]:
+    """Return the settings that a command takes, in a word where it takes them all."""
+    taken = [each.option_strings[-1] for each in actions if each.dest in option_arguments.ALL]
+    if len(taken) == len(option_arguments.ALL):
+        return ["all :ref:`settings <settings>`"]
+    return [f"``{name}``" for name in taken]
+
+
+def common() -> Iterator[str]:
+    """Yield the options that many commands share."""
+    yield from (".. program:: container-update", "")
+    for action in common_options().values():
+        yield from _option(action)
 
 
 def settings() -> Iterator[str]:
     """Yield the settings that many commands have."""
-    every = {a.dest: a for command, _ in commands() for a in options(command)[1]}
+    every = {a.dest: a for command, _ in commands() for a in command._actions}
     yield from (".. program:: container-update", "")
     for name in option_arguments.ALL:
         yield from _option(every[name])
 
 
-PARTS: Mapping[str, object] = {"overview": overview, "reference": reference, "settings": settings}
+PARTS: Mapping[str, Callable[[], Iterator[str]]] = {
+    "overview": overview,
+    "reference": reference,
+    "common": common,
+    "settings": settings,
+}
 
 
 def _label(command: argparse.ArgumentParser) -> str:
@@ -94,9 +128,11 @@ def _value(action: argparse.Action) -> str:
     return str(action.metavar or f"{{{','.join(map(str, action.choices or ()))}}}")
 
 
-def _synopsis(command: argparse.ArgumentParser, own: Iterable[argparse.Action]) -> Iterator[str]:
+def _synopsis(
+    command: argparse.ArgumentParser, actions: Iterable[argparse.Action]
+) -> Iterator[str]:
     words = [command.prog, "[OPTIONS]"]
-    for action in own:
+    for action in actions:
         if not action.option_strings:
             words.append(f"[{_value(action)}]" if action.nargs == "?" else _value(action))
     yield from ("::", "", f"   {' '.join(words)}")
@@ -105,9 +141,14 @@ def _synopsis(command: argparse.ArgumentParser, own: Iterable[argparse.Action]) 
 def _option(action: argparse.Action) -> Iterator[str]:
     value = _value(action)
     names = [f"{name} {value}".rstrip() for name in action.option_strings] or [value]
-    text = getattr(action, "full_help", action.help) or ""
     yield from (f".. option:: {', '.join(names)}", "")
-    yield from (f"   {_sentence(text % vars(action))}", "")
+    yield from (f"   {_sentence(_text(action))}", "")
+
+
+def _text(action: argparse.Action) -> str:
+    """Return the whole help of an argument."""
+    text: str = getattr(action, "full_help", action.help) or ""
+    return text % vars(action)
 
 
 def _sentence(text: str) -> str:
@@ -132,7 +173,7 @@ def escaped(text: str) -> str:
 
 
 class Commands(SphinxDirective):
-    """``.. commands:: overview``, ``reference`` or ``settings``."""
+    """``.. commands::`` with one of the parts."""
 
     required_arguments = 1
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from docutils import nodes
 from dulwich.errors import NotGitRepository
 from dulwich.repo import Repo
+from reno.config import Config
+from reno.loader import Loader
 from reno.sphinxext import ReleaseNotesDirective
 from sphinx.application import Sphinx
 
@@ -15,12 +17,13 @@ ROOT = Path(__file__).parents[3]
 
 
 class ReleaseNotes(ReleaseNotesDirective):
-    """The notes by version; in an sdist a sentence that says where they are."""
+    """The notes of one ``:version:``, by default of what is in development."""
 
     def run(self) -> list[nodes.Node]:
-        """Return the nodes of the notes."""
+        """Return the nodes of the notes; in an sdist a sentence that says where they are."""
         try:
-            Repo(str(ROOT)).head()
+            repository = Repo(str(ROOT))
+            repository.head()
         except (NotGitRepository, KeyError):
             text = (
                 "This copy of the documentation was built without the git history, which says what "
@@ -29,6 +32,11 @@ class ReleaseNotes(ReleaseNotesDirective):
             return [nodes.paragraph(text, text)]
         logging.getLogger("reno").setLevel(logging.WARNING)
         self.options["reporoot"] = str(ROOT)
+        if "version" not in self.options:
+            released = {name.decode() for name in repository.refs.as_dict(b"refs/tags")}
+            with Loader(Config(str(ROOT))) as notes:
+                versions = [name for name in notes.versions if name not in released]
+            self.options["version"] = ", ".join(versions)
         return super().run()
 
 

@@ -124,8 +124,10 @@ def test_the_legend_explains_each_symbol_of_the_plan_and_no_other() -> None:
         assert (f"{sign} {meaning}" in text) == is_used
 
 
-def test_the_command_lines_page_explains_the_symbols_in_the_same_words() -> None:
-    page = (Path(__file__).parents[4] / "doc/source/cli.rst").read_text(encoding="utf-8")
+def test_the_page_of_the_commands_explains_the_symbols_in_the_same_words() -> None:
+    page = (Path(__file__).parents[4] / "doc/source/reference/commands.rst").read_text(
+        encoding="utf-8"
+    )
     rows = re.findall(r"^``(.)``\s+(\S.+)$", page, re.MULTILINE)
     assert dict(rows) == plan_report.LEGEND
     assert plan_report.LEGEND.keys() == plan_report.SYMBOL_STYLES.keys()
