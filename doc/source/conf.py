@@ -15,7 +15,10 @@ extensions = [
     "sphinx.ext.autodoc",
 ]
 highlight_language = "none"
+smartquotes = False  # they make a dash of the two of an option
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["narrow.css"]
 html_title = project
 html_show_sphinx = False
 man_pages = [

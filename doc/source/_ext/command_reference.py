@@ -21,7 +21,7 @@ from container_update.cli.arguments import option_arguments
 
 NOT_LISTED = {"help", "help_all", "verbose", "version"}
 """Options of every command, or of none: the page explains them."""
-COMMON = 4
+COMMON = 6
 """An option that so many commands have, with the same words, is explained once."""
 
 
@@ -55,7 +55,7 @@ def common_options() -> dict[str, argparse.Action]:
             if action.option_strings and action.dest not in option_arguments.ALL:
                 found.setdefault((action.option_strings[-1], _text(action)), []).append(action)
     often = sorted(found.items(), key=lambda item: -len(item[1]))
-    return {name: same[0] for (name, _), same in reversed(often) if len(same) >= COMMON}
+    return {name: same[0] for (name, _), same in often if len(same) >= COMMON}
 
 
 def overview() -> Iterator[str]:

@@ -17,7 +17,10 @@ ROOT = Path(__file__).parents[3]
 
 
 class ReleaseNotes(ReleaseNotesDirective):
-    """The notes of one ``:version:``, by default of what is in development."""
+    """The notes of one ``:version:``, by default of what is in development.
+
+    The page has the version as its title.
+    """
 
     def run(self) -> list[nodes.Node]:
         """Return the nodes of the notes; in an sdist a sentence that says where they are."""
@@ -37,7 +40,11 @@ class ReleaseNotes(ReleaseNotesDirective):
             with Loader(Config(str(ROOT))) as notes:
                 versions = [name for name in notes.versions if name not in released]
             self.options["version"] = ", ".join(versions)
-        return super().run()
+        return [
+            node
+            for part in super().run()
+            for node in (part.children[1:] if isinstance(part, nodes.section) else [part])
+        ]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
