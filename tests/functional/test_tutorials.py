@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("start", "tutorials/your-own-manifests", "tutorials/a-failing-update")
+PAGES = ("start", "tutorials/your-own-manifests", "tutorials/two-folders")
 BLOCK = re.compile(
     r"^\.\. code-block:: (\w+)\n((?:   :\w+: .*\n)*)\n((?:   .*\n|\n)+)", re.MULTILINE
 )
