@@ -33,12 +33,12 @@ def commands() -> Iterator[tuple[argparse.ArgumentParser, str]]:
 def _below(parser: argparse.ArgumentParser) -> Iterator[tuple[argparse.ArgumentParser, str]]:
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            helps = {choice.dest: choice.help or "" for choice in action._choices_actions}
-            for name, command in action.choices.items():
+            for choice in action._choices_actions:  # without an old name, which has no help
+                command = action.choices[choice.dest]
                 if command.get_default("run") is None:
                     yield from _below(command)
-                else:
-                    yield command, helps[name]
+                elif choice.help != argparse.SUPPRESS:
+                    yield command, choice.help or ""
 
 
 def listed(command: argparse.ArgumentParser) -> list[argparse.Action]:
