@@ -85,6 +85,7 @@ class Change(Goal):
     ) -> None:
         self.kind = job.request.upgrade_type
         self.namespace, self.instance_id = target.namespace, job.instance_id
+        self.promotes = job.promote
         self._job, self._target, self._planner, self._scripts = job, target, planner, scripts
         self._observed: Observed | None = None
         self._plan: Plan | None = None
@@ -106,13 +107,10 @@ class Change(Goal):
         cancel: CancelToken,
         progress: Progress,
         described: Callable[[], Iterable[ObjectKey] | None],
-        *,
-        promote: bool,
     ) -> Outcome | None:
         """Finish the change that an earlier run left, whatever its goal.
 
         :param described: returns the objects that the packages describe which somebody has named.
-        :param promote: let it go on where it waits for a person.
         :returns: what became of it; None where there was nothing.
         """
         job = self._job
@@ -125,7 +123,7 @@ class Change(Goal):
             job.leave_failed,
         )
         return instance.recover(
-            cancel=cancel, go_on=self.carry_out, described=described, promote=promote
+            cancel=cancel, go_on=self.carry_out, described=described, promote=self.promotes
         )
 
     # --- the plan -------------------------------------------------------------------------------

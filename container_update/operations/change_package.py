@@ -117,13 +117,8 @@ class AnyChange(Protocol):
         cancel: CancelToken,
         progress: Progress,
         described: Callable[[], Iterable[ObjectKey] | None],
-        *,
-        promote: bool,
     ) -> Outcome | None:
-        """Finish what an earlier run left, whatever its goal; None where there was nothing.
-
-        :param promote: let it go on where it waits for a person.
-        """
+        """Finish what an earlier run left, whatever its goal; None where there was nothing."""
 
     def records(self) -> Records:
         """Return what the VNFM has to record."""
@@ -196,20 +191,15 @@ def resume_change(  # noqa: PLR0913, PLR0917
     progress: Progress,
     scripts: Coordination,
     described: Callable[[], Iterable[ObjectKey] | None] = lambda: None,
-    *,
-    promote: bool = False,
 ) -> Outcome | None:
     """Finish the change that was interrupted.
 
     :param job: the one that the change's journal holds.
     :param described: returns the objects that the packages describe which somebody has named.
-    :param promote: let it go on where it waits for a person.
     :returns: what became of it; None where there was nothing.
     :raises UpdateFailedError: see :func:`run_change`.
     """
-    return _change(job, target, scripts).resume(
-        cancel, reporter(progress), described, promote=promote
-    )
+    return _change(job, target, scripts).resume(cancel, reporter(progress), described)
 
 
 def coordination_of(job: ChangeJob, target: Target, cancel: CancelToken) -> Coordination:

@@ -79,6 +79,8 @@ class Goal(ABC):
     happens_once: ClassVar[bool] = False
     """A run of it that was interrupted and is finished is all that was asked for."""
 
+    promotes: str = ""
+    """The name of the hold that is over: an earlier run goes on where it waits there."""
     undoes: int | None = None
     """The first revision that it undoes; None: it goes forward."""
     namespace: str

@@ -32,6 +32,8 @@ class ChangeJob:
     options: Options = field(default_factory=Options)
     leave_failed: bool = False
     """A failure is left for a rollback or a resume; otherwise it is undone at once."""
+    promote: str = ""
+    """The name of the hold that somebody has promoted: the change goes on where it waits there."""
     instance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The VnfInstance as the VNFM has it, for the scripts; may be empty."""
     occurrence: Occurrence | None = None

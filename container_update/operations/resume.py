@@ -87,8 +87,7 @@ def promote(  # noqa: PLR0913
     :raises UpdateFailedError: it could not be finished and was undone.
     """
     instance = _instance(cluster, options, progress, namespace, instance_id)
-    _refuse_unless_held(instance)
-    return _go_on(instance, cancel, packages, promote=True)
+    return _go_on(instance, cancel, packages, promote=_hold_of(instance))
 
 
 def abort(  # noqa: PLR0913
@@ -111,12 +110,16 @@ def abort(  # noqa: PLR0913
     :raises UndoIncompleteError: something could not be put back.
     """
     instance = _instance(cluster, options, progress, namespace, instance_id)
-    _refuse_unless_held(instance)
+    _hold_of(instance)
     described = _Named.read(packages, instance).described
     return instance.recover(back=True, cancel=cancel, described=described)
 
 
-def _refuse_unless_held(instance: Operation) -> None:
+def _hold_of(instance: Operation) -> str:
+    """Return the name of the hold at which the operation waits for a person.
+
+    :raises PlanError: it does not.
+    """
     record = instance.journal.read()
     if record is None or record.held_at is None:
         found = "none under way" if record is None else f"one that is {record.progress}"
@@ -124,6 +127,7 @@ def _refuse_unless_held(instance: Operation) -> None:
             f"VNF instance {instance.instance_id or 'without an id'} in {instance.namespace}: "
             f"expected an operation that waits for a person, found {found}"
         )
+    return record.held_at.key.name
 
 
 def _go_on(
@@ -131,7 +135,7 @@ def _go_on(
     cancel: CancelToken | None,
     packages: Sequence[str],
     *,
-    promote: bool = False,
+    promote: str = "",
 ) -> Outcome | None:
     cancel = CancelToken() if cancel is None else cancel
     cluster, namespace, options = instance.cluster, instance.namespace, instance.options
@@ -154,11 +158,17 @@ def _go_on(
         packages = (context["old"], context["new"])
     named = _Named.read(packages, instance)
     old, new = _of_operation(named, record, request)
-    job = ChangeJob(request, old, new, record.instance_id, options, instance=context["instance"])
-    scripts = coordination_of(job, target, cancel)
-    return resume_change(
-        job, target, cancel, instance.progress, scripts, named.described, promote=promote
+    job = ChangeJob(
+        request,
+        old,
+        new,
+        record.instance_id,
+        options,
+        promote=promote,
+        instance=context["instance"],
     )
+    scripts = coordination_of(job, target, cancel)
+    return resume_change(job, target, cancel, instance.progress, scripts, named.described)
 
 
 def rollback(  # noqa: PLR0913

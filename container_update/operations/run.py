@@ -72,7 +72,11 @@ def run(  # noqa: PLR0913
     instance = Operation(retrying, goal.namespace, goal.instance_id, options, report, leave_failed)
     with _wrong_requests_first(goal):
         resumed = instance.recover(
-            goal=goal.digest, cancel=cancel, go_on=goal.carry_out, described=goal.described
+            goal=goal.digest,
+            promote=goal.promotes,
+            cancel=cancel,
+            go_on=goal.carry_out,
+            described=goal.described,
         )
     if resumed is not None and (resumed.held or (goal.happens_once and _is_done(resumed))):
         return resumed

@@ -188,8 +188,6 @@ class StackChange:
         cancel: CancelToken,
         progress: Progress,
         described: Callable[[], Iterable[ObjectKey] | None],  # noqa: ARG002
-        *,
-        promote: bool,  # noqa: ARG002
     ) -> Outcome | None:
         """Finish what an earlier run left, whatever its goal; None where there was nothing."""
         self._cancel, self._progress = cancel, reporter(progress)
@@ -254,7 +252,8 @@ class StackChange:
 
     def _run_script(self, step: ScriptStep) -> None:
         self._progress(step)
-        result = StepResult(step, StepState.DONE)
+        back = bool(step.vdu.details["back"])
+        result = StepResult(step, StepState.UNDONE if back else StepState.DONE)
         try:
             report = self._scripts.run(step)
             result = replace(result, message=report.last_line if report else "", script=report)

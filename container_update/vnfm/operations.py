@@ -26,11 +26,14 @@ from container_update.vnfm.queries import compare_and_set, package_title
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import (
     CANCELLED,
+    HELD,
+    PROMOTED,
     RUNNING,
     TRANSITIONS,
     Request,
     State,
     allowed,
+    is_held,
     is_undoable,
     uncancelled,
 )
@@ -114,9 +117,12 @@ def apply_request(
     :raises ProblemError: 409: the request is not allowed in its state.
     """
     was, kind, due = State(operation.state), operation.operation, operation.due
-    state = allowed(was, undoable=is_undoable(kind, operation.kept)).get(request)
+    undoable, held = is_undoable(kind, operation.kept), is_held(operation.kept)
+    state = allowed(was, undoable=undoable, held=held).get(request)
     is_still = Operation.due.is_not_distinct_from(due)
-    if request is not Request.CANCEL:
+    if held and state is not None:
+        done = _decide(service, session, operation, request, is_still)
+    elif request is not Request.CANCEL:
         mine = {"owner": service.process_lock.id}
         done = state is not None and _move(service, session, operation.id, was, state, **mine)
     elif was is State.PROCESSING and due is None:
@@ -135,6 +141,27 @@ def apply_request(
         now_in = session.get_one(Operation, operation.id, populate_existing=True)
         refusal = _refusal(request, kind, State(now_in.state))  # another request may be the first
         raise ProblemError(409, f"operation {operation.id}: {refusal}")
+
+
+def _decide(
+    service: ServiceContext,
+    session: Session,
+    operation: Operation,
+    request: Request,
+    is_still: ColumnElement[bool],
+) -> bool:
+    """Let an occurrence go on that waits for a person, or undo it."""
+    kept, mine = dict(operation.kept or {}), {"owner": service.process_lock.id}
+    if request is Request.PROMOTE:
+        same = (Operation.id == operation.id, Operation.state == operation.state, is_still)
+        kept |= {PROMOTED: kept[HELD], HELD: ""}
+        return compare_and_set(session, Operation, *same, kept=kept, due=now(), **mine)
+    kept |= {HELD: ""}
+    steps = ((State.PROCESSING, State.FAILED_TEMP), (State.FAILED_TEMP, State.ROLLING_BACK))
+    return all(
+        _move(service, session, operation.id, was, to, kept=kept, due=None, **mine)
+        for was, to in steps
+    )
 
 
 def _note_cancel(session: Session, operation: Operation, is_still: ColumnElement[bool]) -> bool:
@@ -160,6 +187,8 @@ def _refusal(request: Request, kind: str, found: State) -> str:
             f"cancel is possible only in STARTING and PROCESSING, found {found.value}: what failed "
             "can be rolled back"
         )
+    if request in (Request.PROMOTE, Request.ABORT):
+        return f"{request.value} is possible only where it waits for a person"
     if request is Request.ROLLBACK and found is State.FAILED_TEMP:
         return f"{kind} cannot be rolled back: send a request to retry or fail"
     return f"{request.value} is possible only in FAILED_TEMP, found {found.value}"

@@ -27,6 +27,8 @@ class Request(str, enum.Enum):
     """A request about an occurrence."""
 
     CANCEL = "cancel"
+    PROMOTE = "promote"
+    ABORT = "abort"
     RETRY = "retry"
     ROLLBACK = "rollback"
     FAIL = "fail"
@@ -89,7 +91,25 @@ def uncancelled(kept: Mapping[str, Any] | None) -> dict[str, Any]:
     return {name: value for name, value in (kept or {}).items() if name != CANCELLED}
 
 
-def allowed(state: State, *, undoable: bool) -> Mapping[Request, State]:
-    """Return the requests that an occurrence allows, and the states that they lead to."""
+HELD, PROMOTED = "held", "promoted"
+"""In what an occurrence keeps: the hold at which it waits for a person, and the one that somebody
+has promoted; '' for none."""
+
+_REQUESTS_OF_A_HOLD = {Request.PROMOTE: State.PROCESSING, Request.ABORT: State.ROLLING_BACK}
+"""Extensions of SOL003."""
+
+
+def is_held(kept: Mapping[str, Any] | None) -> bool:
+    """Tell whether an occurrence waits for a person."""
+    return bool((kept or {}).get(HELD))
+
+
+def allowed(state: State, *, undoable: bool, held: bool = False) -> Mapping[Request, State]:
+    """Return the requests that an occurrence allows, and the states that they lead to.
+
+    :param held: it waits for a person.
+    """
+    if held and state is State.PROCESSING:
+        return _REQUESTS_OF_A_HOLD
     requests = REQUESTS.get(state, {})
     return {name: to for name, to in requests.items() if undoable or name is not Request.ROLLBACK}

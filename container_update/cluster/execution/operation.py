@@ -222,7 +222,7 @@ class Operation:
         *,
         goal: Callable[[], str] | None = None,
         back: bool = False,
-        promote: bool = False,
+        promote: str = "",
         cancel: CancelToken | None = None,
         go_on: GoOn | None = None,
         described: Described = lambda: None,
@@ -234,7 +234,7 @@ class Operation:
 
         :param goal: returns that of the present request; a run with another goal is undone.
         :param back: undo in any case.
-        :param promote: let it go on where it waits for a person.
+        :param promote: the name of the hold that is over: it goes on where it waits there.
         :param go_on: finishes a run that has a context, which is more than its steps.
         :param described: returns the objects that the packages of the request describe; None: it
             names none.
@@ -295,7 +295,8 @@ class Operation:
 
         def promoted(record: Record) -> Record:
             hold = record.held_at
-            return journal.note(record, hold.group + 1) if promote and hold else record
+            is_over = hold is not None and hold.key.name == promote
+            return journal.note(record, hold.group + 1) if hold and is_over else record
 
         return operation.recover(
             read,

@@ -69,6 +69,16 @@ def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, 
         """Undo an operation that is FAILED_TEMP."""
         return begin_again(operation_id, Request.ROLLBACK)
 
+    @routes.post("/{operation_id}/promote", **parts.accepting(404, 409), tags=[parts.EXTENSION])
+    def promote(operation_id: str) -> Response:
+        """Let a change go on that waits for a person; an extension of SOL003."""
+        return begin_again(operation_id, Request.PROMOTE)
+
+    @routes.post("/{operation_id}/abort", **parts.accepting(404, 409), tags=[parts.EXTENSION])
+    def abort(operation_id: str) -> Response:
+        """Undo a change that waits for a person; an extension of SOL003."""
+        return begin_again(operation_id, Request.ABORT)
+
     def begin_again(operation_id: str, request: Request) -> Response:
         with service.database.writing() as session:
             operation = by_id(session, Operation, operation_id, api)

@@ -149,6 +149,7 @@ def operation(base_url: str) -> Resource:
             requests = states.allowed(
                 states.State(row.state),
                 undoable=states.is_undoable(row.operation, row.kept),
+                held=states.is_held(row.kept),
             )
             links |= _links({request.value: f"{self}/{request.value}" for request in requests})
         return links

@@ -7,29 +7,45 @@ undoes it, both by the journal in the VIM.
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 from container_update.drivers import v2_memory
 from container_update.model.errors import NoWayBackError
 from container_update.model.objects import merge_patch
-from container_update.operations.change_package import coordination_of, preview_change, run_change
+from container_update.operations.change_package import (
+    coordination_of,
+    preview_change,
+    run_change,
+)
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.job import ChangeJob, Occurrence
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm.infrastructure.vim import connected
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
-from container_update.vnfm.lcm.operation_context import OperationContext, Record
+from container_update.vnfm.lcm.operation_context import NotYetError, OperationContext, Record
+from container_update.vnfm.states import HELD, PROMOTED
+from container_update.vnfm.store.database import now
+
+_LOOK_AGAIN = timedelta(minutes=1)
+"""A change that waits for a person is looked at so often: somebody may promote it by the command.
+"""
 
 
 def do_change(context: OperationContext) -> Record:
     """Change the package; all of the new one takes effect."""
     before = context.record
-    drivers = drivers_of(context)
-    context = replace(context, record=drivers.call("change_current_package_start", before))
+    drivers, is_held = drivers_of(context), HELD in context.kept
+    if not is_held:
+        before = drivers.call("change_current_package_start", before)
+    context = replace(context, record=before)
     with connected(context) as vim:
         target = vim.target()
         job = job_of(context, target.vim_type)
         scripts = coordination_of(job, target, context.cancel)
         changed = run_change(job, target, context.cancel, context.steps, scripts)
+        if changed.outcome.held is not None:
+            context.kept |= {HELD: changed.outcome.held.key.name, PROMOTED: ""}
+            raise NotYetError(now() + _LOOK_AGAIN)
         body = changed.records.applied({**context.record.body, "vnfdId": before.vnfd_id})
         vnfd_id = str(body.pop("vnfdId"))
         patches = {
@@ -78,6 +94,7 @@ def job_of(context: OperationContext, vim_type: str) -> ChangeJob:
         instance_id=context.instance_id,
         options=context.service.options,
         leave_failed=True,
+        promote=context.kept.get(PROMOTED, ""),
         instance=record.vnf_instance(context.instance_id),
         occurrence=Occurrence(
             context.operation_id,

@@ -61,7 +61,8 @@ def instance(row: Instance) -> Json:
 def operation(row: Operation) -> Json:
     """Return an operation as it was requested: the name is the one that the instance had then."""
     undoable = states.is_undoable(row.operation, row.kept)
-    requests = states.allowed(states.State(row.state), undoable=undoable)
+    held = states.is_held(row.kept)
+    requests = states.allowed(states.State(row.state), undoable=undoable, held=held)
     return {
         "id": row.id,
         "api": row.api,

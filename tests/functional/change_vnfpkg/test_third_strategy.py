@@ -59,10 +59,10 @@ def test_an_upgrade_type_that_is_not_installed_is_refused_and_the_others_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert type_change(site, "Big-Bang") == 64
-    assert 'kubernetes: Blue-Green, One-By-One, RollingUpdate), found "Big-Bang"' in (
+    assert 'kubernetes: Blue-Green, Canary, One-By-One, RollingUpdate), found "Big-Bang"' in (
         capsys.readouterr().err
     )
-    with pytest.raises(PackageError, match="Blue-Green, One-By-One, RollingUpdate"):
+    with pytest.raises(PackageError, match="Blue-Green, Canary, One-By-One, RollingUpdate"):
         site.change(V2, Arguments({"upgrade_type": "Big-Bang"}))
     assert site.is_at("v1")
     assert upgrade_types == []

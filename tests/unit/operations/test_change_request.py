@@ -91,7 +91,7 @@ WRONG: list[tuple[Any, str]] = [
     (body(vimConnectionInfo={"v": 1}), "vimConnectionInfo.v: expected a JSON object"),
     ({"vnfdId": "x"}, "additionalParams.upgrade_type: .* found nothing"),
     ({"vnfdId": "x", "additionalParams": "text"}, "additionalParams: expected a JSON object"),
-    (body({"upgrade_type": "Canary"}), 'upgrade_type: expected .* found "Canary"'),
+    (body({"upgrade_type": "Big-Bang"}), 'upgrade_type: expected .* found "Big-Bang"'),
     (body(extensions=[]), "extensions: expected a JSON object"),
     (body({"vdu_params": "VDU1"}), "vdu_params: expected a list of VDUs"),
     (body({"vdu_params": ["VDU1"]}), r"vdu_params\[0\]: expected a JSON object"),
