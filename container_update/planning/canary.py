@@ -67,13 +67,14 @@ class CanaryPlanner(BlueGreenPlanner):
         before = 0
         for percent, entry in self.shares:
             yield list(self._more(before, percent)) if before else ()
+            if percent == _WHOLE:  # while there are old pods
+                yield from self.script_phases(OLD, steps)
             yield list(self._fewer(before, percent))
             if not before:
                 yield from self.script_phases(NEW, steps)
             yield from pauses(entry, f"canary of {percent} %")
             before = percent
         yield [step for step in steps if step.is_switch]
-        yield from self.script_phases(OLD, steps)
         yield [step for step in steps if step.is_removal]
 
     def _more(self, before: int, percent: int) -> Iterator[ScaleStep]:
@@ -86,7 +87,7 @@ class CanaryPlanner(BlueGreenPlanner):
     def _fewer(self, before: int, percent: int) -> Iterator[ScaleStep]:
         """Yield the steps that take as many pods from the old Deployments."""
         for pair in self.pairs.values():
-            old, left = (replicas(pair.live) - _share(pair, each) for each in (before, percent))
+            old, left = (_old_share(pair, each) for each in (before, percent))
             yield from _scaled(pair.blue, pair.live, old, left, percent)
 
     def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
@@ -145,6 +146,14 @@ def _scaled(
         why = (Reason(f"canary of {percent} %: {before} -> {after} pods"),)
         there = with_replicas(body, before)
         yield ScaleStep(key, Action.SCALE, there, reasons=why, replicas=after)
+
+
+def _old_share(pair: Pair, percent: int) -> int:
+    """Return how many old pods there are beside a percentage of new ones: one at least before the
+    last step, or a single pod would be all of the traffic at once."""
+    whole = replicas(pair.live)
+    left = whole - _share(pair, percent)
+    return max(left, min(1, whole)) if percent < _WHOLE else left
 
 
 def _share(pair: Pair, percent: int) -> int:

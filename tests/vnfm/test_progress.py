@@ -17,7 +17,7 @@ from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import StepResult, StepState
 from container_update.model.plan import Action, Plan
-from container_update.model.scripts import ScriptRun
+from container_update.model.scripts import ScriptStep, VduChange
 from container_update.package import build
 from container_update.planning.steps import RestartStep
 from container_update.vnfm.lcm.steps import Steps
@@ -282,9 +282,9 @@ def test_a_rollback_with_nothing_left_to_undo_keeps_what_was_undone(stored: Stor
 
 
 def test_a_script_that_ran_when_its_service_died_runs_no_more(stored: Stored) -> None:
-    run = ScriptRun("new", "VDU1", "Scripts/new.py")
+    script = ScriptStep.of("new", "Scripts/new.py", VduChange("VDU1", "old", "new"))
     stored.steps(planned("a"))
     stored.steps(step("a"))
-    stored.steps.script(run)
+    stored.steps(script)
     stored.steps.stop_scripts()
-    assert stored.states() == [("Pod cnf/a", "running"), (run.title, "stopped")]
+    assert stored.states() == [("Pod cnf/a", "running"), (str(script.key), "stopped")]

@@ -302,7 +302,7 @@ class Operation:
             read,
             held,
             claim,
-            lambda record, stack: self._finish(run(record, stack), go_on),
+            lambda record, stack: self._finish(run(record, stack), go_on, promote),
             lambda record, stack: self._go_back(run(record, stack)),
             goal=goal,
             back=back,
@@ -384,7 +384,7 @@ class Operation:
         with self.lock(str(uuid.uuid4()), cancel) as lock:
             self._journal_of(lock).clear()
 
-    def _finish(self, run: JournalledRun, go_on: GoOn | None) -> Outcome:
+    def _finish(self, run: JournalledRun, go_on: GoOn | None, promote: str) -> Outcome:
         record = run.record
         if not record.context:
             go_on = _by_its_steps
@@ -393,7 +393,8 @@ class Operation:
                 f"operation {record.operation}, a change of the VNF package, has not ended",
                 next_step=errors.NextStep.RESUME_OR_ROLLBACK,
             )
-        self.progress(ResumeStarted(f"operation {record.operation} was interrupted", record.steps))
+        why = f"was promoted after {promote}" if promote else "was interrupted"
+        self.progress(ResumeStarted(f"operation {record.operation} {why}", record.steps))
         if run.is_over:
             go_on = _all_done
         with run.until_ended():

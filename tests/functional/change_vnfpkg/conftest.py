@@ -16,14 +16,17 @@ from container_update.package import samples
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import ContractSite
 from tests.functional.conftest import OPTIONS
-from tests.functional.upgrade_types import UPGRADE_TYPES
+from tests.functional.upgrade_types import CANARY, UPGRADE_TYPES
 
 CHANGE_OPTIONS = replace(OPTIONS, drain_seconds=0.1, coordination_seconds=20)
 
 
 RIGHTS = samples.root() / "rbac/change-vnfpkg.yaml"
 
-STRATEGIES = [(vim, kind) for vim in ("kubernetes", "openstack") for kind in UPGRADE_TYPES]
+STRATEGIES = [
+    *((vim, kind) for vim in ("kubernetes", "openstack") for kind in UPGRADE_TYPES),
+    ("kubernetes", CANARY),
+]
 
 
 @pytest.fixture(params=STRATEGIES, ids=lambda strategy: f"{strategy[0]}-{strategy[1]}")

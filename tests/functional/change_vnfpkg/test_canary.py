@@ -84,6 +84,14 @@ def test_without_steps_a_tenth_comes_first_then_half_then_all(make: Any) -> None
     assert percents == ["canary of 10 %", "canary of 50 %", "canary of 100 %"]
 
 
+def test_a_single_pod_stays_beside_the_new_one_until_the_last_step(make: Any) -> None:
+    site = make(Shape(replicas=1))
+    site.change(V2, HELD_ONCE)
+    assert site.serving() == {"v1", "v2"}
+    let_go_on(site)
+    assert site.is_at("v2")
+
+
 def test_a_broken_canary_takes_everything_back(make: Any) -> None:
     site = make()
     with pytest.raises(UpdateFailedError):
@@ -225,7 +233,7 @@ def test_a_hold_for_a_time_ends_by_itself(make: Any) -> None:
     assert site.is_at("v2")
 
 
-@pytest.mark.parametrize("number", range(2, 20, 3))
+@pytest.mark.parametrize("number", range(2, 32, 3))
 @pytest.mark.parametrize("finish", ["resume", "rollback"])
 def test_a_canary_that_is_killed_at_any_write_goes_on_or_back(
     make: Any, number: int, finish: str
