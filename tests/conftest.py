@@ -1,16 +1,23 @@
-"""How the tests are distributed among processes (pytest-xdist), and which signals they receive."""
+"""Which tests run, how they are distributed among processes (pytest-xdist), and what is said of the
+others."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-from pathlib import Path
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 from tests import garbage
+from tests.circles import circle_of, move_all_but_a_sample, skipped, what_was_not_run
+
+LEFT_OUT = pytest.StashKey[Counter[str]]()
+"""How many tests the other circles have, by their command."""
 
 ONE_PROCESS = ("tests/tacker/",)
 """Folders whose tests share something that takes long to start."""
@@ -22,6 +29,8 @@ LONG = (
     "tests/functional/change_vnfpkg/test_contract.py",
     "tests/vnfm/test_page.py",
     "tests/project/",
+    "tests/functional/test_promises.py",
+    "tests/terminal/",
     "tests/vnfm/test_guides.py",
     "tests/functional/test_late_requests.py",
     "tests/unit/package/test_hostile.py",
@@ -54,14 +63,6 @@ LONG = (
 )
 """The longest files start first, as ``--durations=0`` of a run had them, so that no process is left
 with one at the end."""
-
-QUICK = "tests/unit/"
-"""The folder of the tests that ``-m quick`` selects, for the time between two edits."""
-NOT_QUICK = ("tests/unit/package/test_hostile.py",)
-"""What takes long in it."""
-
-_ROOT = Path(__file__).parents[1]
-
 
 # nohup and a job in the background ignore these signals, and all that they start inherits it: the
 # commands of the tests too, which are sent one and never end.
@@ -102,24 +103,37 @@ def pytest_xdist_auto_num_workers() -> int:
     return 0 if os.environ.get("OS_CLOUD") else (os.cpu_count() or 1) + 2
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker."""
-    config.addinivalue_line("markers", "quick: all of tests/unit that takes less than a minute")
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With ``-m quick``, import no module that has no quick test."""
-    if config.option.markexpr != "quick" or collection_path.suffix != ".py":
-        return None
-    return None if _is_quick(collection_path.relative_to(_ROOT).as_posix()) else True
-
-
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the quick tests. Sort by LONG, then in the order of collection."""
-    for item in items:
-        if _is_quick(item.nodeid.partition("::")[0]):
-            item.add_marker("quick")
+    """Sort by LONG, then in the order of collection. Put all but a sample of each matrix into the
+    second circle, before ``-m`` chooses."""
     items.sort(key=lambda item: _position(item.nodeid))
+    move_all_but_a_sample(items)
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """Count what the other circles have."""
+    for item in items:
+        item.config.stash.setdefault(LEFT_OUT, Counter())[circle_of(item).command] += 1
+
+
+def pytest_testnodedown(node: Any) -> None:
+    """Take over what a worker has counted: each one collects all tests."""
+    if hasattr(node, "workeroutput"):  # it did not die
+        node.config.stash[LEFT_OUT] = Counter(node.workeroutput["left_out"])
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say what was not run: the other circles, and what this machine lacks."""
+    reports = terminalreporter.stats.get("skipped", ())
+    reasons = (str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports)
+    lines = [*skipped(reasons), what_was_not_run(config.stash.get(LEFT_OUT, Counter()))]
+    if any(lines):
+        terminalreporter.section("what was not run")
+    for line in filter(None, lines):
+        terminalreporter.write_line(line)
 
 
 def pytest_collection_finish() -> None:
@@ -127,13 +141,13 @@ def pytest_collection_finish() -> None:
     garbage.leave_modules_alone()
 
 
-def pytest_sessionfinish() -> None:
-    """Search for garbage once more, so that pytest's five searches at its end are short."""
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Search for garbage once more, so that pytest's five searches at its end are short. Send what
+    was counted to the process that reports."""
     garbage.leave_modules_alone()
-
-
-def _is_quick(path: str) -> bool:
-    return path.startswith(QUICK) and path not in NOT_QUICK
+    if hasattr(session.config, "workeroutput"):
+        left_out = session.config.stash.get(LEFT_OUT, Counter())
+        session.config.workeroutput["left_out"] = dict(left_out)
 
 
 def _position(nodeid: str) -> int:

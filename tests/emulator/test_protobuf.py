@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +12,9 @@ import pytest
 
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.emulator.kubernetes.api.protobuf import decode
+from tests import needs
 
-pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl here")
+pytestmark = needs.KUBECTL
 
 
 class Kubectl:

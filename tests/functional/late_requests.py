@@ -23,6 +23,7 @@ from container_update.model.errors import (
     NextStep,
     UpdateInProgressError,
 )
+from tests.circles import Circle
 from tests.functional import matrix
 from tests.functional.matrix import MissedError, Point, PointRun, Request, Victim
 from tests.functional.promise import settled
@@ -200,19 +201,20 @@ def writes(requests: Sequence[Request]) -> list[Request]:
     ]
 
 
-def points(reference_name: str, requests: Sequence[Request]) -> list[LatePoint]:
+def points(reference_name: str, requests: Sequence[Request], circle: Circle) -> list[LatePoint]:
     """Return the late points of a reference: all of them, or each request once."""
+    complete = circle is Circle.COMPLETE
     made = [
         LatePoint(reference_name, "done", "late", request, then, before)
         for number, request in enumerate(writes(requests))
         for turn, then in enumerate(THEN)
         for before in (
             (*range(1, 31), AFTERWARDS)
-            if matrix.COMPLETE
+            if complete
             else (BEFORE[(2 * number + turn) % len(BEFORE)],)
         )
     ]
-    if matrix.COMPLETE:
+    if complete:
         return made
     step = STEPS[reference_name]
     return made[list(STEPS).index(reference_name) % step :: step]

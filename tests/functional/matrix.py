@@ -38,6 +38,7 @@ from container_update.emulator.http_server import RequestRecord
 from container_update.model.errors import ContainerUpdateError, UndoIncompleteError
 from container_update.model.options import Options
 from tests import forks, garbage
+from tests.circles import Circle
 from tests.functional import scripts
 from tests.functional.promise import Checker, Expected, settled
 from tests.functional.reference_change import CHANGES
@@ -56,11 +57,12 @@ REFERENCES: dict[str, Reference[Any]] = {
 WAYS = ("done", "undone")
 """A run that goes well, and one that fails near its end and goes back."""
 
-COMPLETE = bool(os.environ.get("CONTAINER_UPDATE_COMPLETE_MATRIX"))
-"""Run every point; otherwise a fixed part of them, in which every request has several faults."""
 _SPREAD = 7
 """Has the points of one fault begin at other requests than those of the next one; a prime number,
 so that every request comes."""
+
+_FIRST = 16
+"""The default circle has one of so many points of the thorough one."""
 
 _ATTEMPTS = 5
 PROCESSES = 2
@@ -419,13 +421,12 @@ class Row:
     reference_name: str
     way: str
     step: int
-    """By default every so many points are run."""
+    """In the thorough circle every so many requests have each fault."""
     least: int
     """How many requests there are at least."""
 
-    def points(self, requests: dict[str, list[Request]]) -> list[Point]:
-        """Return all points or a fixed part of them; of an undo only the requests after the
-        failure.
+    def points(self, requests: dict[str, list[Request]], circle: Circle) -> list[Point]:
+        """Return the points of a circle; of an undo only the requests after the failure.
 
         :param requests: those of each way.
         """
@@ -433,12 +434,15 @@ class Row:
         if self.way == "undone" and self.reference_name not in REFUSED:
             chosen = [request for request in chosen if request not in requests["done"]]
         assert len(chosen) >= self.least, f"{self}: {len(chosen)} requests"
-        step = 1 if COMPLETE else self.step
-        return [
+        step = 1 if circle is Circle.COMPLETE else self.step
+        points = [
             Point(self.reference_name, self.way, fault, request)
             for number, fault in enumerate(FAULTS)
             for request in chosen[number * _SPREAD % step :: step]
         ]
+        if circle is Circle.DEFAULT:
+            return points[ROWS.index(self) % min(_FIRST, len(points)) :: _FIRST]
+        return points
 
     def __str__(self) -> str:
         return f"{self.reference_name}, {self.way}"

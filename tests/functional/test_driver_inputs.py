@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import io
-import os
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from container_update.drivers import v2_memory, v2_process
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests import mutations
+from tests.circles import Circle, in_circles
+from tests.examples import examples
 from tests.functional import tacker_host
 from tests.functional.tacker_host import Json
 
-EXAMPLES = int(os.environ.get("CONTAINER_UPDATE_EXAMPLES", "100"))
-settings.register_profile(
-    "driver inputs",
-    max_examples=EXAMPLES,
-    deadline=None,
-    derandomize="CONTAINER_UPDATE_EXAMPLES" not in os.environ,
-    suppress_health_check=list(HealthCheck),
-    print_blob=True,
-)
 OPTIONS = """\
 [container_update]
 lease_seconds = 3
@@ -134,24 +126,34 @@ def test_a_script_that_once_went_wrong_is_no_defect_of_ours(case: list[Any], hos
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(settings.get_profile("driver inputs"), max_examples=max(1, EXAMPLES // len(NAMES)))
-@given(data=st.data())
+@in_circles(*Circle)
 def test_a_script_with_something_wrong_in_it_is_no_defect_of_ours(
-    name: str, host: Host, data: st.DataObject
+    name: str, host: Host, circle: Circle
 ) -> None:
     script = host.scripts[name]
-    changes = data.draw(mutations.mutations(script, mutations.PYTHONS))
-    assert "defect" not in host.answer(pickle.dumps(mutations.mutated(script, *changes)))
+
+    @examples(16, circle)
+    @given(changes=mutations.mutations(script, mutations.PYTHONS))
+    def is_no_defect(changes: list[mutations.Mutation]) -> None:
+        assert "defect" not in host.answer(pickle.dumps(mutations.mutated(script, *changes)))
+
+    is_no_defect()
 
 
-@settings(settings.get_profile("driver inputs"))
-@given(data=st.data())
-def test_damaged_bytes_are_no_defect_of_ours(host: Host, data: st.DataObject) -> None:
-    sent = bytearray(pickle.dumps(host.scripts["rollback"]))
-    places = st.integers(0, len(sent) - 1)
-    for place, value in data.draw(st.dictionaries(places, st.integers(0, 255), min_size=1)).items():
-        sent[place] = value
-    assert "defect" not in host.answer(bytes(sent))
+@in_circles(*Circle)
+def test_damaged_bytes_are_no_defect_of_ours(host: Host, circle: Circle) -> None:
+    good = pickle.dumps(host.scripts["rollback"])
+    places = st.integers(0, len(good) - 1)
+
+    @examples(100, circle)
+    @given(damage=st.dictionaries(places, st.integers(0, 255), min_size=1))
+    def is_no_defect(damage: dict[int, int]) -> None:
+        sent = bytearray(good)
+        for place, value in damage.items():
+            sent[place] = value
+        assert "defect" not in host.answer(bytes(sent))
+
+    is_no_defect()
 
 
 @pytest.mark.parametrize("sent", mutations.stored("pickles.jsonl"))

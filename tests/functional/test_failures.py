@@ -101,19 +101,6 @@ def test_a_new_object_is_gone_again_after_a_failure(cnf: Cnf) -> None:
     assert cnf.admin.get(cnf.key("ConfigMap", "cm")) is None
 
 
-def test_an_exception_of_a_progress_callback_decides_nothing(
-    cnf: Cnf, caplog: pytest.LogCaptureFixture
-) -> None:
-    def broken(_: Event) -> None:
-        raise BrokenPipeError
-
-    cnf.instantiate(cm=OLD, w=workload("Deployment", container=ENV))
-    request = cnf.request({"cm": NEW, "w": workload("Deployment", container=ENV)})
-    outcome = update(request, cnf.cluster, cnf.options, progress=broken)
-    assert {result.state for result in outcome.results} == {StepState.DONE}
-    assert caplog.text.count("broken failed") == 1
-
-
 def test_an_exception_of_a_progress_callback_does_not_decide_about_a_resume_either(
     cnf: Cnf, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.circles import Circle, in_circles
 from tests.functional import matrix
 from tests.functional.conftest import REAL
 from tests.functional.matrix import ROWS, Request, Row, Workers
@@ -30,9 +31,10 @@ def requests(workers: Workers) -> Requests:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
+@in_circles(*Circle)
 def test_the_promise_holds_wherever_a_fault_hits(
-    row: Row, requests: Requests, workers: Workers
+    row: Row, circle: Circle, requests: Requests, workers: Workers
 ) -> None:
-    points = row.points(requests[row.reference_name])
-    assert len(points) >= (row.least * len(matrix.FAULTS) if matrix.COMPLETE else 2)
+    points = row.points(requests[row.reference_name], circle)
+    assert len(points) >= (row.least * len(matrix.FAULTS) if circle is Circle.COMPLETE else 1)
     assert not workers.problems(points)

@@ -16,10 +16,8 @@ from container_update.cluster.journal import Journal
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
     ClusterError,
-    ContainerUpdateError,
     PlanError,
     UpdateFailedError,
-    UpdateInProgressError,
     UpdateInterruptedError,
 )
 from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey
@@ -284,31 +282,21 @@ def where(cnf: Cnf) -> dict[str, str]:
     return {"namespace": cnf.namespace, "instance_id": INSTANCE}
 
 
-@pytest.mark.parametrize("way", ["again", "resume", "rollback"])
-def test_an_installation_that_was_interrupted_is_finished_or_undone(cnf: Cnf, way: str) -> None:
+def test_an_installation_that_was_interrupted_is_finished_by_another_one(cnf: Cnf) -> None:
     package = cnf.package({f"{name}.yaml": text for name, text in FILES.items()})
     interrupted(cnf, lambda **how: install(package, cnf.admin, **where(cnf), **how), "ConfigMap")
     assert names(cnf) == {"cm"}
-    if way == "again":
-        install(package, cnf.admin, **where(cnf), options=cnf.options)
-    else:
-        {"resume": resume, "rollback": rollback}[way](cnf.admin, cnf.options, **where(cnf))
-    assert names(cnf) == (set() if way == "rollback" else {"cm", "w"})
+    install(package, cnf.admin, **where(cnf), options=cnf.options)
+    assert names(cnf) == {"cm", "w"}
 
 
-@pytest.mark.parametrize("way", ["again", "resume", "rollback"])
-def test_an_uninstallation_that_was_interrupted_is_finished_or_undone(cnf: Cnf, way: str) -> None:
+def test_an_uninstallation_that_was_interrupted_is_finished_by_another_one(cnf: Cnf) -> None:
     package = cnf.package({f"{name}.yaml": text for name, text in FILES.items()})
     install(package, cnf.admin, **where(cnf), options=cnf.options)
     interrupted(cnf, lambda **how: terminate(None, cnf.admin, **where(cnf), **how), "Deployment")
     assert names(cnf) == {"cm"}
-    if way == "again":
-        terminate(None, cnf.admin, **where(cnf), options=cnf.options)
-    else:
-        {"resume": resume, "rollback": rollback}[way](cnf.admin, cnf.options, **where(cnf))
-    assert names(cnf) == ({"cm", "w"} if way == "rollback" else set())
-    if way == "rollback":
-        assert cnf.get("Deployment", "w")["status"]["readyReplicas"] == 1
+    terminate(None, cnf.admin, **where(cnf), options=cnf.options)
+    assert names(cnf) == set()
 
 
 def test_an_undo_goes_on_where_a_workload_cannot_be_read(cnf: Cnf) -> None:
@@ -407,54 +395,6 @@ def test_an_uninstallation_that_cannot_be_completed_has_lost_no_data(cnf: Cnf) -
     assert uids(cnf) == {}
 
 
-@pytest.mark.parametrize("verb", [install, terminate])
-def test_no_second_operation_of_an_instance_begins(cnf: Cnf, verb: Callable[..., object]) -> None:
-    package = cnf.package({f"{name}.yaml": text for name, text in FILES.items()})
-    install(package, cnf.admin, **where(cnf), options=cnf.options)
-    more = cnf.package({"cm2.yaml": config_map("cm2", setting="b")})
-    refused: list[ContainerUpdateError] = []
-
-    def begin_another(event: Event) -> None:
-        if isinstance(event, StepResult):
-            try:
-                verb(more, cnf.admin, **where(cnf), options=cnf.options)
-            except ContainerUpdateError as error:
-                refused.append(error)
-
-    cnf.old = package
-    new = {**FILES, "w": workload("Deployment", container=ENV, image=IMAGES[1])}
-    from container_update.operations.update import update  # noqa: PLC0415
-
-    update(cnf.request(new), cnf.admin, cnf.options, progress=begin_another)
-    assert [type(error) for error in refused] == [UpdateInProgressError]
-    assert names(cnf) == {"cm", "w"}
-
-
-def test_an_account_that_lacks_a_right_for_the_undo_writes_nothing(cnf: Cnf) -> None:
-    package = cnf.package({"w.yaml": FILES["w"]})
-    with pytest.raises(ContainerUpdateError, match=r"may not .*create Deployment"):
-        install(package, cnf.cluster, **where(cnf), options=cnf.options)
-    assert names(cnf) == set()
-
-
-def test_a_saved_plan_of_an_installation_is_carried_out_or_refused(
-    shell: Shell, tmp_path: Path
-) -> None:
-    package, file = shell.package(**FILES), str(tmp_path / "plan.json")
-    plan = ("install", package, "--instance-id", INSTANCE, "--plan")
-    assert shell.run(*plan, "--server", "--out", file)[0] == 3
-    assert names(shell.cnf) == set()
-    kubeconfig = shell.where[2:]
-    assert main(["apply", file, *kubeconfig], io.StringIO()) == 0
-    assert names(shell.cnf) == {"cm", "w"}
-    plan = ("uninstall", "--instance-id", INSTANCE, "--plan")
-    assert shell.run(*plan, "--out", file)[0] == 3
-    body = shell.cnf.get("ConfigMap", "cm")
-    shell.cnf.admin.replace({**body, "data": {"setting": "of somebody else"}})
-    assert main(["apply", file, *kubeconfig], io.StringIO()) == PlanError.exit_status
-    assert names(shell.cnf) == {"cm", "w"}
-
-
 def test_the_history_begins_with_the_installation_and_ends_with_the_instance(cnf: Cnf) -> None:
     package = cnf.package({f"{name}.yaml": text for name, text in FILES.items()})
     outcome = install(package, cnf.admin, **where(cnf), options=cnf.options)
@@ -465,13 +405,6 @@ def test_the_history_begins_with_the_installation_and_ends_with_the_instance(cnf
         undo(cnf.admin, cnf.options, revision=1, **where(cnf))
     terminate(None, cnf.admin, **where(cnf), options=cnf.options)
     assert cnf.history() == ()
-
-
-def test_what_became_of_it_is_a_document(shell: Shell) -> None:
-    package = shell.package(**FILES)
-    status, text = shell.run("install", package, "--instance-id", INSTANCE, "-o", "json")
-    assert status == 0
-    assert {step["state"] for step in json.loads(text)["results"]} == {"done"}
 
 
 # --- without the old package ----------------------------------------------------------------------

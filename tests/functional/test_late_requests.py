@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.circles import Circle, in_circles
 from tests.functional import late_requests, matrix
 from tests.functional.conftest import REAL
 from tests.functional.late_requests import AFTERWARDS, LatePoint
@@ -13,15 +14,19 @@ pytestmark = pytest.mark.skipif(bool(REAL), reason="holds requests to the embedd
 
 
 @pytest.mark.parametrize("reference_name", late_requests.STEPS)
-def test_a_late_request_of_a_killed_host_changes_nothing(reference_name: str) -> None:
-    late = late_requests.points(reference_name, matrix.record(reference_name, "done"))
-    assert len(late) > (300 if matrix.COMPLETE else 7)
+@in_circles(Circle.THOROUGH, Circle.COMPLETE)
+def test_a_late_request_of_a_killed_host_changes_nothing(
+    reference_name: str, circle: Circle
+) -> None:
+    late = late_requests.points(reference_name, matrix.record(reference_name, "done"), circle)
+    assert len(late) > (300 if circle is Circle.COMPLETE else 7)
     assert not late_requests.run_late_points(late)
 
 
 @pytest.mark.parametrize("reference_name", ["update", BLUE_GREEN])
+@in_circles(Circle.THOROUGH, Circle.COMPLETE)
 def test_a_host_that_was_paused_for_longer_than_its_lease_reports_no_success(
-    reference_name: str,
+    reference_name: str, circle: Circle
 ) -> None:
     requests = late_requests.writes(matrix.record(reference_name, "done"))
     late = [
@@ -29,7 +34,7 @@ def test_a_host_that_was_paused_for_longer_than_its_lease_reports_no_success(
         for number, request in enumerate(requests)
         for then in late_requests.THEN
         for before in (2, AFTERWARDS)
-        if matrix.COMPLETE or number % 6 == (0 if before == AFTERWARDS else 3)
+        if circle is Circle.COMPLETE or number % 6 == (0 if before == AFTERWARDS else 3)
     ]
     assert len(late) > 6
     assert not late_requests.run_late_points(late)

@@ -6,12 +6,11 @@ The model defines in a few lines the result of an update, without plans, steps o
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import pytest
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 
 from container_update.emulator.faults import Fault
@@ -22,6 +21,8 @@ from container_update.model.errors import (
     UndoIncompleteError,
     UpdateFailedError,
 )
+from tests.circles import Circle, in_circles
+from tests.examples import examples
 from tests.functional import matrix
 from tests.functional.conftest import REAL
 from tests.functional.manifests import config_map, secret, workload
@@ -29,16 +30,6 @@ from tests.functional.promise import Checker, Expected, Running, settled
 from tests.functional.reference_update import Files, Lab
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="faults are injected into the embedded cluster")
-
-EXAMPLES = int(os.environ.get("CONTAINER_UPDATE_EXAMPLES", "30"))
-settings.register_profile(
-    "promise",
-    max_examples=EXAMPLES,
-    deadline=None,
-    derandomize="CONTAINER_UPDATE_EXAMPLES" not in os.environ,
-    suppress_health_check=list(HealthCheck),
-    print_blob=True,
-)
 
 KEYS = ("a", "b")
 VALUES = ("1", "2", "3")
@@ -221,9 +212,12 @@ def drift(lab: Lab, namespace: str, world: World) -> None:
     lab.embedded.call(change)
 
 
-@settings(settings.get_profile("promise"))
-@given(world=worlds())
-def test_an_update_leaves_the_new_state_or_the_old_one(lab: Lab, world: World) -> None:
+@in_circles(*Circle)
+def test_an_update_leaves_the_new_state_or_the_old_one(lab: Lab, circle: Circle) -> None:
+    examples(30, circle)(given(world=worlds())(leaves_the_new_state_or_the_old_one))(lab)
+
+
+def leaves_the_new_state_or_the_old_one(lab: Lab, world: World) -> None:
     namespace = lab.deploy(world.files("old"))
     try:
         drift(lab, namespace, world)

@@ -1,7 +1,7 @@
 """Many updates of one VNF, back and forth, by one process: nothing is left, nothing grows.
 
 Every third update fails and is undone. Every second one is run by the command's main function, the
-others by the library. ``pytest`` runs a few, ``tox -e soak`` all.
+others by the library. The thorough circle has a few, the complete one all.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import pytest
 
 from container_update.emulator.kubernetes import Registry
 from container_update.model.errors import UpdateFailedError
+from tests.circles import Circle, in_circles
 from tests.footprint import Footprint, footprint, resident_bytes
 from tests.functional.cnf import INSTANCE
 from tests.functional.manifests import secret
-from tests.functional.matrix import COMPLETE
 from tests.functional.promise import Checker
 from tests.functional.reference_update import (
     BAD_FILES,
@@ -35,7 +35,7 @@ from tests.functional.reference_update import (
     until,
 )
 
-UPDATES, WARM_UP = (1_000, 40) if COMPLETE else (12, 6)
+UPDATES = {Circle.THOROUGH: (12, 6), Circle.COMPLETE: (1_000, 40)}
 """Updates that are counted, and before them those that fill caches."""
 WINDOW = 6
 """Updates after which every turn was made both ways; memory is the least of them."""
@@ -156,30 +156,34 @@ def updater(tmp_path: Path) -> Iterator[Updater]:
         yield Updater(process, lab, lab.deploy(FILES), folder)
 
 
-def test_many_updates_of_one_vnf_leave_nothing_and_need_no_more_memory(updater: Updater) -> None:
+@in_circles(Circle.THOROUGH, Circle.COMPLETE)
+def test_many_updates_of_one_vnf_leave_nothing_and_need_no_more_memory(
+    updater: Updater, circle: Circle
+) -> None:
+    updates, warm_up = UPDATES[circle]
     checker = Checker(updater.lab.embedded, updater.namespace)
     turns = itertools.cycle(TURNS)
     samples, before = [], FILES
-    for number in range(WARM_UP + UPDATES):
+    for number in range(warm_up + updates):
         new, state, status = next(turns)
         way = ("command", "library")[number % 2]
         assert updater.update(way, before, new) == status, f"update {number}, by the {way}"
         before = before if status else new
         assert checker.differences(state, as_before=False) == []
         assert checker.left_over() == []
-        if number >= WARM_UP:  # what ends on a thread of its own may take a moment
-            until(lambda: updater.held().within(samples[WARM_UP - 1].held))
+        if number >= warm_up:  # what ends on a thread of its own may take a moment
+            until(lambda: updater.held().within(samples[warm_up - 1].held))
         samples.append(updater.sample())
-        if number >= WARM_UP:
-            assert samples[-1].objects == samples[WARM_UP - 1].objects, f"update {number}"
+        if number >= warm_up:
+            assert samples[-1].objects == samples[warm_up - 1].objects, f"update {number}"
 
-    first, last = samples[WARM_UP - WINDOW : WARM_UP], samples[-WINDOW:]
+    first, last = samples[warm_up - WINDOW : warm_up], samples[-WINDOW:]
     blocks, size = (
         [min(getattr(sample, name) for sample in window) for window in (first, last)]
         for name in ("blocks", "size")
     )
-    print(f"\n{UPDATES} updates: blocks {blocks}, resident bytes {size}, {last[-1]}")
-    assert blocks[1] - blocks[0] < MARGIN_BLOCKS + UPDATES * BLOCKS_PER_UPDATE
-    assert size[1] - size[0] < MARGIN_BYTES + UPDATES * BYTES_PER_UPDATE
+    print(f"\n{updates} updates: blocks {blocks}, resident bytes {size}, {last[-1]}")
+    assert blocks[1] - blocks[0] < MARGIN_BLOCKS + updates * BLOCKS_PER_UPDATE
+    assert size[1] - size[0] < MARGIN_BYTES + updates * BYTES_PER_UPDATE
     updater.end()
     assert list(updater.folder.iterdir()) == []

@@ -12,7 +12,6 @@ import contextlib
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import textwrap
@@ -20,6 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests import needs
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("start", "tutorials/your-own-manifests", "tutorials/two-folders")
@@ -55,7 +56,7 @@ def plain(line: str) -> str:
     return " ".join(VOLATILE.sub("VOLATILE", line).split())
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="the reader types kubectl too")
+@needs.KUBECTL
 @pytest.mark.parametrize("page", PAGES)
 def test_what_a_page_lets_you_type_prints_what_it_shows(page: str, tmp_path: Path) -> None:
     program = tmp_path / "bin/container-update"

@@ -17,7 +17,6 @@ from tests.functional.manifests import ENV, config_map, workload
 
 KINDS = ("Pod", "Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
 ON_DELETE = "updateStrategy: {type: OnDelete}"
-VDUS = {"VDU1": "w"}
 
 
 def healed(cnf: Cnf, *names: str, leave_failed: bool = False) -> Outcome:
@@ -106,14 +105,6 @@ def test_a_scaling_that_fails_is_undone(cnf: Cnf) -> None:
         scaled(cnf, 2)
     assert cnf.get("Deployment", "w")["spec"]["replicas"] == 0
     assert before.keys().isdisjoint(cnf.pods("Deployment", "w"))
-
-
-def test_a_heal_that_fails_is_undone(cnf: Cnf) -> None:
-    cnf.instantiate(w=workload("Deployment"))
-    cnf.old = cnf.package({"w.yaml": workload("Deployment", image=BAD_IMAGE)})
-    with pytest.raises(UpdateFailedError, match="Everything is as before"):
-        healed(cnf)
-    assert {pod.image for pod in cnf.pods("Deployment", "w").values()} == {IMAGES[0]}
 
 
 def test_a_vnf_whose_package_has_no_manifests_any_more_is_not_healed(cnf: Cnf) -> None:

@@ -11,7 +11,6 @@ import json
 import os
 import random
 import re
-import shutil
 import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -21,10 +20,9 @@ import pytest
 
 from container_update.model.errors import PackageError
 from container_update.package import manifests
+from tests import needs
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("kubectl") is None, reason="there is no kubectl on this machine's path"
-)
+pytestmark = needs.KUBECTL
 
 NAME = "an-object"
 HEAD = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {NAME}}}\n"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from container_update.model.errors import ContainerUpdateError, UpdateInProgressError
+from tests.circles import Circle
 from tests.functional import matrix
 from tests.functional.late_requests import DEADLINE, HeldRequest, writes
 from tests.functional.matrix import Point, PointRun, Request, Victim
@@ -124,7 +125,7 @@ class ClockRun(PointRun):
             self.reference.run(self.lab.cluster, self._request(), self.reference.options)
 
 
-def points(reference_name: str, requests: Sequence[Request]) -> list[ClockPoint]:
+def points(reference_name: str, requests: Sequence[Request], circle: Circle) -> list[ClockPoint]:
     """Return the points of a reference at every write but those of the lease itself.
 
     Where not all are tried, every request is, with a difference, an attempt and a fate each.
@@ -137,7 +138,7 @@ def points(reference_name: str, requests: Sequence[Request]) -> list[ClockPoint]
         for attempt in ATTEMPTS
         for fate in FATES
     ]
-    return made if matrix.COMPLETE else made[::STEP]
+    return made if circle is Circle.COMPLETE else made[::STEP]
 
 
 def run_clock_points(chosen: Sequence[ClockPoint]) -> list[str]:

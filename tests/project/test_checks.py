@@ -77,6 +77,7 @@ def test_the_documentation_loads_nothing_from_the_network(documentation):
     assert [found for page in pages for found in re.findall(loads, page.read_text("utf-8"))] == []
 
 
+@pytest.mark.thorough
 def test_the_documentation_builds_without_a_git_history_too(tmp_path):
     """As from an sdist: the release notes then say where they are."""
     for part in ("container_update", "deploy", "doc", "releasenotes", "samples"):

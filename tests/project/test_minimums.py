@@ -55,4 +55,4 @@ def test_a_job_installs_the_minimums_and_nothing_else() -> None:
     tox.read(ROOT / "tox.ini")
     install, run = tox["testenv:minimums"]["commands"].strip().splitlines()
     assert "--resolution lowest-direct" in install
-    assert run == "pytest -m quick {posargs}"
+    assert run == "pytest tests/unit {posargs}"

@@ -187,7 +187,7 @@ def postgresql(postgresql_server: postgres.Server) -> str:
     return postgresql_server.create_database()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=postgres.DATABASES)
 def database(request: pytest.FixtureRequest) -> str:
     """The URL of each kind of database, one after the other; '' for SQLite in a folder."""
     return "" if request.param == "sqlite" else str(request.getfixturevalue("postgresql"))

@@ -19,9 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from tests.vnfm.waiting import until
 
+DATABASES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.thorough))
 BINARIES = Path("/usr/lib/postgresql")
 OPTIONS = ("fsync=off", "synchronous_commit=on", "full_page_writes=off", "max_connections=300")
 

@@ -149,7 +149,7 @@ class Torrent:
                 self.sent += len(self._chunk)
 
 
-ZIPPED = zlib.compress(b" " * (256 * 1024 * 1024), wbits=31)
+ZIPPED = zlib.compress(b" " * (256 * 1024 * 1024), 1, wbits=31)
 """256 MiB in 260 kB."""
 TORRENTS = {
     "plain": (b"", b" " * 65536, 256 * 1024 * 1024),

@@ -32,7 +32,7 @@ from tests.vnfm.clouds import registration, vims
 from tests.vnfm.conftest import SAMPLES
 from tests.vnfm.test_upkeep_openstack import ASPECT, POLICIES
 
-pytestmark = pytest.mark.skipif(not REAL, reason="OS_CLOUD names no real cloud")
+pytestmark = pytest.mark.skipif(not REAL, reason="no cloud: set OS_CLOUD to one of clouds.yaml")
 OPTIONS = Options(timeout=300, undo_timeout=300, retry_seconds=5, lease_seconds=20)
 Json = dict[str, Any]
 

@@ -2,8 +2,7 @@
 nothing grows.
 
 In a round one VNF is updated there and back, and another one scaled out and in, from instantiation
-to termination: ten operations. ``tox -e soak`` runs all rounds, ``pytest`` two, without the ways
-back.
+to termination: ten operations.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ import psycopg
 import pytest
 
 from container_update.emulator.kubernetes import EmbeddedCluster, Registry
+from tests.circles import Circle, in_circles
 from tests.footprint import Footprint, footprint, resident_bytes
-from tests.functional.matrix import COMPLETE
 from tests.functional.reference_update import quick
 from tests.vnfm import scalable, vnfs
 from tests.vnfm.client import Client
@@ -29,10 +28,9 @@ from tests.vnfm.served import Served
 from tests.vnfm.test_load import client_of
 from tests.vnfm.waiting import until
 
-ROUNDS, WARM_UP = (20, 4) if COMPLETE else (1, 1)
+ROUNDS = {Circle.THOROUGH: (1, 1), Circle.COMPLETE: (20, 4)}
 """Rounds that are counted, and before them those that fill caches and pools."""
-CHANGES, OPERATIONS_PER_RESTART = (2, 20) if COMPLETE else (1, 8)
-"""2: a change and the way back."""
+OPERATIONS_PER_RESTART = 8
 POOLS = Footprint(descriptors=5, threads=5, processes=0, files=0)
 """By how much pools of threads and connections may still grow after the warm-up: by less than one
 for each operation of a round."""
@@ -156,19 +154,21 @@ def site(cluster: EmbeddedCluster, own_postgresql: Server, tmp_path: Path) -> It
                 service.kill()
 
 
+@in_circles(Circle.THOROUGH, Circle.COMPLETE)
 def test_many_operations_and_restarts_of_the_database_leave_nothing(
-    site: Site, tmp_path: Path
+    site: Site, circle: Circle, tmp_path: Path
 ) -> None:
+    rounds, warm_up = ROUNDS[circle]
     archive = scalable.package(tmp_path)
     objects = site.objects()
     apis = itertools.cycle(site.clients)
-    for _ in range(WARM_UP):
+    for _ in range(warm_up):
         carry_out(site, next(apis), archive, tmp_path)
         site.look()
     files = site.files()
     most, connections = site.most.plus(POOLS), site.connections + POOLS.descriptors
     size = resident_bytes(site.service.process)
-    for number in range(ROUNDS):
+    for number in range(rounds):
         carry_out(site, next(apis), archive, tmp_path)
         until(lambda: site.held().within(most), f"at most {most}, round {number}")
         until(lambda: site.connected() <= connections, f"{connections} connections")
@@ -183,7 +183,7 @@ def test_many_operations_and_restarts_of_the_database_leave_nothing(
     now = f"{site.held()}, {site.connected()} connections, {rows}"
     print(f"\nwarmed up: {site.most}, {site.connections} connections, {size} bytes resident")
     print(f"{site.operations} operations: {now}, {grown} bytes more")
-    assert grown < MARGIN_BYTES + ROUNDS * BYTES_PER_ROUND
+    assert grown < MARGIN_BYTES + rounds * BYTES_PER_ROUND
 
     assert site.service.stop() == 0
     assert list(site.folder.iterdir()) == []
@@ -203,7 +203,7 @@ def carry_out(site: Site, client: Client, archive: Path, folder: Path) -> None:
     scaled, old, new = (str(each["vnfdId"]) for each in packages)
     path = client.create(old)
     site.do(client, "POST", f"{path}/instantiate", vnfs.instantiation(client.vims(site.cluster)))
-    for vnfd_id in (new, old)[:CHANGES]:
+    for vnfd_id in (new, old):
         site.do(client, *_to(client.api, path, vnfd_id))
     site.do(client, "POST", f"{path}/heal", {})
     site.do(client, "POST", f"{path}/terminate", {"terminationType": "FORCEFUL"})
@@ -212,7 +212,7 @@ def carry_out(site: Site, client: Client, archive: Path, folder: Path) -> None:
     path = client.create(scaled)
     request = scalable.instantiation(client.vims(site.cluster))
     site.do(client, "POST", f"{path}/instantiate", request)
-    for kind in ("OUT", "IN")[:CHANGES]:
+    for kind in ("OUT", "IN"):
         body = {"type": f"SCALE_{kind}", "aspectId": scalable.ASPECT}
         site.do(client, "POST", f"{path}/scale", body)
     site.do(client, "POST", f"{path}/heal", {})

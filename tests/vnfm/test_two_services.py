@@ -1,7 +1,5 @@
 """Two services on one PostgreSQL under load, in both APIs and both kinds of VIM: one of them is
 killed and the database is restarted, and every operation ends right.
-
-``tox -e matrix`` has fifty operations, ``pytest`` ten.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from pathlib import Path
 
 from container_update.cluster.client import KubernetesCluster
 from container_update.emulator.kubernetes import EmbeddedCluster
-from tests.functional.matrix import COMPLETE
+from tests.circles import Circle, in_circles
 from tests.vnfm import fleet
 from tests.vnfm.client import Client
 from tests.vnfm.clouds import ROLLING, Cloud, CloudVnf, Sample
@@ -21,7 +19,8 @@ from tests.vnfm.served import Served
 from tests.vnfm.test_load import client_of, modify
 from tests.vnfm.waiting import until
 
-SIZES = {"v1": 20, "v2": 20, "stacks": 10} if COMPLETE else {"v1": 4, "v2": 4, "stacks": 2}
+SIZES = {Circle.THOROUGH: (4, 2), Circle.COMPLETE: (20, 10)}
+"""How many VNFs there are on Kubernetes in each API, and in stacks."""
 
 
 @dataclass(frozen=True)
@@ -32,21 +31,24 @@ class Begun:
     path: str
 
 
+@in_circles(Circle.THOROUGH, Circle.COMPLETE)
 def test_of_two_services_one_is_killed_and_no_operation_is_lost_or_robbed(
     pair: tuple[Served, Served],
     own_postgresql: Server,
     cluster: EmbeddedCluster,
     kubernetes: KubernetesCluster,
     cloud: Cloud,
+    circle: Circle,
     tmp_path: Path,
 ) -> None:
+    size, size_of_stacks = SIZES[circle]
     first, second = pair
     clients = {api: client_of(first, api, 120) for api in ("v1", "v2")}
     fleets = {
-        api: fleet.launch(client, cluster, kubernetes, tmp_path, SIZES[api])
+        api: fleet.launch(client, cluster, kubernetes, tmp_path, size)
         for api, client in clients.items()
     }
-    stacks = _stacks(clients["v2"], cloud, tmp_path)
+    stacks = _stacks(clients["v2"], cloud, tmp_path, size_of_stacks)
 
     begun: list[Begun] = []
     for api, instances in fleets.items():
@@ -80,10 +82,10 @@ def test_of_two_services_one_is_killed_and_no_operation_is_lost_or_robbed(
     assert len(cloud.stacks()) == len(stacks), "no journal is left"
 
 
-def _stacks(client: Client, cloud: Cloud, folder: Path) -> list[CloudVnf]:
+def _stacks(client: Client, cloud: Cloud, folder: Path, size: int) -> list[CloudVnf]:
     sample = Sample(ROLLING, cloud, folder, scripts=False)
     old, _ = (client.onboard(sample.zipped(side)) for side in ("before", "after"))
-    vnfs = [CloudVnf(client, sample, client.create(old)) for _ in range(SIZES["stacks"])]
+    vnfs = [CloudVnf(client, sample, client.create(old)) for _ in range(size)]
     request = sample.instantiation(cloud.vims())
     operations = [client.begin("POST", f"{vnf.path}/instantiate", request) for vnf in vnfs]
     for operation in operations:

@@ -108,6 +108,7 @@ def test_a_second_heal_changes_no_object_that_is_as_its_manifest_says(
     assert {step["object"].split()[0] for step in steps} == {"Deployment", "StatefulSet"}
 
 
+@pytest.mark.thorough
 def test_after_an_update_a_heal_brings_the_rest_of_the_new_manifests_into_effect(
     client: Client, cluster: EmbeddedCluster, kubernetes: KubernetesCluster, tmp_path: Path
 ) -> None:
@@ -132,6 +133,7 @@ def environment(kubernetes: KubernetesCluster) -> set[str]:
     return {entry["name"] for entry in container["env"]}
 
 
+@pytest.mark.thorough
 def test_after_a_blue_green_change_the_new_names_stay(
     http: TestClient,
     cluster: EmbeddedCluster,
@@ -165,6 +167,7 @@ def test_after_a_blue_green_change_the_new_names_stay(
     assert [step["object"].split()[0] for step in steps] == ["Deployment"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", ["retry", "rollback"])
 @pytest.mark.parametrize("asked", ["one", "all"])
 def test_a_heal_that_fails_is_finished_or_rolled_back(
@@ -186,6 +189,7 @@ def test_a_heal_that_fails_is_finished_or_rolled_back(
     assert len(kubectl.pods()) == 2
 
 
+@pytest.mark.thorough
 def test_a_heal_that_was_done_and_not_recorded_is_not_done_twice(
     client: Client, vnf: str, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,6 +301,7 @@ def test_a_scaling_that_fails_is_finished_or_rolled_back(
     assert recorded(client.call("GET", vnf))["VDU2"] == sorted(workers)
 
 
+@pytest.mark.thorough
 def test_a_scaling_that_was_done_and_not_recorded_is_not_done_twice(
     client: Client, vnf: str, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
 ) -> None:

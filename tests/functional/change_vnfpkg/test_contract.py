@@ -386,6 +386,7 @@ MOST_WRITES = 21
 """No strategy sends more write requests, lease and journal included."""
 
 
+@pytest.mark.thorough  # a matrix of faults
 @pytest.mark.usefixtures("scripts_end_at_once")
 @pytest.mark.parametrize(
     ("recovery", "number"),

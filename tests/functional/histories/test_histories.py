@@ -6,15 +6,16 @@ clocks that differ. A success that was reported was true, and nothing is left in
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
+from tests.circles import Circle, in_circles
+from tests.examples import examples
 from tests.functional.conftest import REAL
 from tests.functional.histories.history import History
 from tests.functional.histories.packages import Family
@@ -23,17 +24,8 @@ from tests.functional.reference_update import Lab
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="looks into the embedded cluster")
 
-EXAMPLES = int(os.environ.get("CONTAINER_UPDATE_EXAMPLES", "30"))
 AT_ONCE = 5
 """So many histories are one example, each of a VNF of its own: most of their time is waiting."""
-settings.register_profile(
-    "histories",
-    max_examples=EXAMPLES // AT_ONCE,
-    deadline=None,
-    derandomize="CONTAINER_UPDATE_EXAMPLES" not in os.environ,
-    suppress_health_check=list(HealthCheck),
-    print_blob=True,
-)
 
 SKEWS = (-3600.0, -20.0, 0.0, 20.0, 3600.0)
 NUMBERS = st.one_of(st.integers(1, 16), st.integers(9, 12))
@@ -94,11 +86,15 @@ def known() -> Iterator[dict[int, Process]]:
         yield by_number
 
 
-@settings(settings.get_profile("histories"))
-@given(drawn=st.lists(histories(), min_size=AT_ONCE, max_size=AT_ONCE))
+@in_circles(Circle.THOROUGH, Circle.COMPLETE)
 def test_after_any_history_the_vnf_is_wholly_old_or_wholly_new(
-    lab: Lab, known: dict[int, Process], drawn: list[Drawn]
+    lab: Lab, known: dict[int, Process], circle: Circle
 ) -> None:
+    drawn = st.lists(histories(), min_size=AT_ONCE, max_size=AT_ONCE)
+    examples(6, circle)(given(drawn=drawn)(is_wholly_old_or_wholly_new))(lab, known)
+
+
+def is_wholly_old_or_wholly_new(lab: Lab, known: dict[int, Process], drawn: list[Drawn]) -> None:
     with ThreadPoolExecutor(AT_ONCE) as pool:
         running = [pool.submit(one.run, lab, known) for one in drawn]
     problems = [str(error) for future in running if (error := future.exception())]

@@ -37,16 +37,15 @@ from container_update.package.tosca import process
 from container_update.stacks.client import connect
 from container_update.stacks.planner import BLUE_GREEN, ROLLING, StackRequest
 from tests import forks
+from tests.circles import Circle
 from tests.functional.stacks.balancer import Balancer
 from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.site import Site
 from tests.functional.stacks.vnf import Vnf
 
-COMPLETE = bool(os.environ.get("CONTAINER_UPDATE_COMPLETE_MATRIX"))
-"""Play every point; otherwise a fixed part of them."""
-
 SAMPLED_STEP = 40
+"""In the thorough circle every so many requests have each fault."""
 AT_ONCE = 4
 """How many points one process runs at the same time."""
 _ATTEMPTS = 4
@@ -152,18 +151,21 @@ def record(way: str) -> list[Request]:
     return requests
 
 
-def points(way: str, requests: Sequence[Request]) -> dict[str, list[Point]]:
-    """Return the points of a way by fault, all or a fixed part of them. Because a stack is busy
+def points(way: str, requests: Sequence[Request], circle: Circle) -> dict[str, list[Point]]:
+    """Return the points of a way by fault, all or a fixed part of them; in the
+    default circle one of each fault. Because a stack is busy
     Heat refuses only writes."""
     chosen_points = {}
     for number, fault in enumerate(FAULTS):
         chosen = [
             request for request in requests if fault != "answered 409" or request.method != "GET"
         ]
-        step = 1 if COMPLETE else SAMPLED_STEP
+        step = 1 if circle is Circle.COMPLETE else SAMPLED_STEP
         chosen_points[fault] = [
             Point(way, fault, request) for request in chosen[number % step :: step]
         ]
+        if circle is Circle.DEFAULT:
+            chosen_points[fault] = chosen_points[fault][:1]
     return chosen_points
 
 

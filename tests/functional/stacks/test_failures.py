@@ -42,7 +42,6 @@ from tests.functional.stacks import templates
 from tests.functional.stacks.change import change, plan_change
 from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.limits import Limits
-from tests.functional.stacks.matrix import COMPLETE
 from tests.functional.stacks.site import REAL
 from tests.functional.stacks.vnf import Vnf, until
 
@@ -419,7 +418,7 @@ class DiesAfterAnUpdate:
             raise KilledError
 
 
-EVERY = 3 if REAL and not COMPLETE else 1
+EVERY = 3 if REAL else 1
 """A real cloud takes half a minute for each write that the change is killed at."""
 
 

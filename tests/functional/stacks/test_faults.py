@@ -8,6 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 
 from tests import forks
+from tests.circles import Circle, in_circles
 from tests.functional.stacks import matrix
 from tests.functional.stacks.matrix import FAULTS, WAYS, Point, Request
 from tests.functional.stacks.site import REAL
@@ -46,10 +47,11 @@ def problems(pool: ProcessPoolExecutor) -> Play:
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("way", WAYS)
+@in_circles(*Circle)
 def test_the_promise_holds_wherever_a_fault_hits_a_change(
-    way: str, fault: str, requests: dict[str, list[Request]], problems: Play
+    way: str, fault: str, circle: Circle, requests: dict[str, list[Request]], problems: Play
 ) -> None:
     assert len(requests[way]) > 50
-    points = matrix.points(way, requests[way])[fault]
+    points = matrix.points(way, requests[way], circle)[fault]
     assert points
     assert not problems(points)

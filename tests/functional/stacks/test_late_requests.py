@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -23,6 +22,7 @@ from container_update.model.errors import (
 from container_update.model.objects import Json
 from container_update.stacks.client import Heat, connect
 from container_update.stacks.operation import StackInstance
+from tests.circles import Circle, in_circles
 from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.matrix import AT_ONCE, OPTIONS, WAYS, Lab, Point, Request
@@ -30,7 +30,6 @@ from tests.functional.stacks.site import REAL
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="only the embedded cloud can be paused")
 
-COMPLETE = bool(os.environ.get("CONTAINER_UPDATE_COMPLETE_MATRIX"))
 SAMPLED_STEP = 149
 AWAKE_STEP = 29
 MOST_REQUESTS = 110
@@ -214,7 +213,8 @@ def run(play: Callable[[PointT], list[str] | None], points: Sequence[PointT]) ->
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_request_that_arrives_late_spoils_nothing(way: str) -> None:
+@in_circles(Circle.THOROUGH, Circle.COMPLETE)
+def test_a_request_that_arrives_late_spoils_nothing(way: str, circle: Circle) -> None:
     points = [
         Late(way, write, then, at, cancels)
         for write in range(1, MOST_WRITES)
@@ -222,7 +222,9 @@ def test_a_request_that_arrives_late_spoils_nothing(way: str) -> None:
         for at in range(1, MOST_REQUESTS)
         for cancels in (False, True)
     ]
-    results = run(Late.problems, points if COMPLETE else points[WAYS.index(way) :: SAMPLED_STEP])
+    if circle is not Circle.COMPLETE:
+        points = points[WAYS.index(way) :: SAMPLED_STEP]
+    results = run(Late.problems, points)
     assert len(results) > 2
     assert "\n".join(problem for problems in results for problem in problems) == ""
 
@@ -272,8 +274,13 @@ class Awake:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_host_that_wakes_up_after_it_was_taken_over_stops_and_says_so(way: str) -> None:
+@in_circles(Circle.THOROUGH, Circle.COMPLETE)
+def test_a_host_that_wakes_up_after_it_was_taken_over_stops_and_says_so(
+    way: str, circle: Circle
+) -> None:
     points = [Awake(way, at, then) for at in range(1, MOST_REQUESTS) for then in THEN]
-    results = run(Awake.problems, points if COMPLETE else points[WAYS.index(way) :: AWAKE_STEP])
+    if circle is not Circle.COMPLETE:
+        points = points[WAYS.index(way) :: AWAKE_STEP]
+    results = run(Awake.problems, points)
     assert len(results) > 2
     assert "\n".join(problem for problems in results for problem in problems) == ""

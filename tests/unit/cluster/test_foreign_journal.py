@@ -47,7 +47,7 @@ RECORD: Json = {
 
 
 def bomb(start: bytes, size: int) -> bytes:
-    return gzip.compress(start + b" " * size)
+    return gzip.compress(start + b" " * size, 1)
 
 
 def secret(name: str, kind: str, data: dict[str, bytes]) -> Json:

@@ -5,22 +5,22 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.requests import UpdateRequest
 from container_update.operations.update import plan_update
 from tests import mutations
+from tests.circles import Circle, in_circles
+from tests.examples import examples
 from tests.hostile import CNF, cnf, text_of
 from tests.packages import write_folder
 from tests.unit.fakes import FakeCluster
 
-EXAMPLES = int(os.environ.get("CONTAINER_UPDATE_EXAMPLES", "150"))
 OBJECTS: list[Any] = [
     *cnf(),
     {
@@ -57,20 +57,18 @@ def test_the_package_that_the_others_are_made_of_is_planned(packages: Packages) 
     packages.plan(packages.old)
 
 
-@settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    derandomize="CONTAINER_UPDATE_EXAMPLES" not in os.environ,
-    suppress_health_check=list(HealthCheck),
-    print_blob=True,
-)
-@given(changes=mutations.mutations(OBJECTS))
+@in_circles(*Circle)
 def test_a_package_with_something_wrong_in_it_is_no_defect_of_ours(
-    packages: Packages, changes: list[mutations.Mutation]
+    packages: Packages, circle: Circle
 ) -> None:
-    mutated = mutations.mutated(OBJECTS, *changes)
-    with contextlib.suppress(ContainerUpdateError):
-        packages.plan(packages.write(mutated))
+    @examples(150, circle)
+    @given(changes=mutations.mutations(OBJECTS))
+    def is_no_defect(changes: list[mutations.Mutation]) -> None:
+        mutated = mutations.mutated(OBJECTS, *changes)
+        with contextlib.suppress(ContainerUpdateError):
+            packages.plan(packages.write(mutated))
+
+    is_no_defect()
 
 
 @pytest.mark.parametrize("changes", mutations.stored("packages.jsonl"), ids=json.dumps)

@@ -11,6 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from container_update.vnfm.service import Service
+from tests.vnfm import postgres
 from tests.vnfm.client import Client
 from tests.vnfm.lists.stored import lister, store_operations
 
@@ -43,7 +44,7 @@ class Filled:
     client: Client
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module", params=postgres.DATABASES)
 def filled(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Filled]:

@@ -92,13 +92,6 @@ def test_what_is_created_bears_the_instances_label() -> None:
     assert cluster.objects[KEY]["metadata"]["labels"] == {"tacker_vnf_instance_id": "i-1"}
 
 
-def test_an_immutable_object_is_deleted_and_created() -> None:
-    cluster = FakeCluster(config_map("cm", OLD, immutable=True))
-    run(cluster, replace_step(cluster))
-    assert cluster.calls == ["delete ConfigMap ns/cm", "create ConfigMap ns/cm"]
-    assert data(cluster) == NEW
-
-
 def test_a_label_that_another_added_in_the_meantime_stays() -> None:
     cluster = FakeCluster(config_map("cm", OLD))
     step = replace_step(cluster)
@@ -108,34 +101,6 @@ def test_a_label_that_another_added_in_the_meantime_stays() -> None:
     run(cluster, step)
     assert data(cluster) == NEW
     assert cluster.objects[KEY]["metadata"]["labels"] == {"other": "x"}
-
-
-def test_content_that_another_changed_in_the_meantime_stops_the_update() -> None:
-    cluster = FakeCluster(config_map("cm", OLD), config_map("first", OLD))
-    first, step = replace_step(cluster, "first"), replace_step(cluster)
-    changed = copy.deepcopy(cluster.objects[KEY])
-    changed["data"] = {"k": "theirs"}
-    cluster.put(changed)
-    message, _ = failure(cluster, first, step, workers=1)
-    assert "ConfigMap ns/cm was changed by somebody else since it was read" in message
-    assert data(cluster) == {"k": "theirs"}
-    assert data(cluster, "first") == OLD
-
-
-def test_a_failure_puts_back_what_was_written_and_tells_so() -> None:
-    cluster = FakeCluster(config_map("one", OLD), config_map("two", OLD))
-    refuse(cluster, "create", "three")
-    message, outcome = failure(
-        cluster, replace_step(cluster, "one"), create_step("three"), workers=1
-    )
-    assert "ConfigMap ns/three failed: create ConfigMap ns/three: refused" in message
-    assert "Everything is as before" in message
-    assert data(cluster, "one") == OLD
-    states = {result.step.key.name: (result.state, result.message) for result in outcome.results}
-    assert states == {
-        "one": (StepState.UNDONE, "restored"),
-        "three": (StepState.UNDONE, "already as before"),
-    }
 
 
 def test_what_the_failure_of_another_ends_is_stopped_and_not_failed() -> None:
@@ -197,13 +162,6 @@ def test_the_undo_goes_on_past_what_it_cannot_put_back_and_names_it() -> None:
     states = {r.step.key.name: r.state for r in raised.value.outcome.results}
     assert states["two"] is StepState.UNDO_FAILED
     assert states["one"] is StepState.UNDONE
-
-
-def test_the_undo_of_something_created_deletes_it() -> None:
-    cluster = FakeCluster()
-    refuse(cluster, "create", "two")
-    failure(cluster, create_step("one"), create_step("two"), workers=1)
-    assert not cluster.objects
 
 
 @pytest.mark.parametrize("immutable", [True, False])

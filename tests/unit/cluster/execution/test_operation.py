@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -26,13 +25,12 @@ from container_update.model.errors import (
     NextStep,
     UndoIncompleteError,
     UpdateFailedError,
-    UpdateInProgressError,
     UpdateInterruptedError,
 )
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.operation import Phase
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome, StepResult, StepState
+from container_update.model.outcome import StepResult
 from container_update.model.plan import Action, Plan
 from container_update.planning import permissions
 from container_update.planning.steps import ConfigStep
@@ -170,17 +168,6 @@ def test_what_a_run_creates_is_the_journals_until_the_run_ends() -> None:
     assert_ended(cluster, AFTER)
 
 
-def test_a_run_tells_what_becomes_of_each_step() -> None:
-    cluster, told = fake(), list[object]()
-    informer = Informer(cluster)
-    informer.list({Collection.of(ONE)})
-    made = plan(cluster)
-    with operation(cluster, progress=told.append).begun(made, informer, CancelToken(), GOAL) as run:
-        results = run.execution.run()
-    assert [(r.step, r.state) for r in results] == [(step, StepState.DONE) for step in made.steps]
-    assert told == [made.steps[0], results[0], made.steps[1], results[1]]
-
-
 def test_the_journal_has_what_another_host_needs() -> None:
     cluster = fake()
     interrupt(cluster, context={"vnfd": "v-2"})
@@ -197,16 +184,6 @@ def rights(cluster: FakeCluster, *refused: Right) -> None:
         return tuple(right for right in asked if right in refused)
 
     cluster.refused = answer  # type: ignore[method-assign]
-
-
-def test_without_a_right_that_a_run_needs_nothing_is_written() -> None:
-    cluster = fake()
-    create = Right("ns", "", "ConfigMap", "create")
-    rights(cluster, create, *permissions.to_release(plan(cluster)))
-    with pytest.raises(ClusterError, match=r"may not create ConfigMap in namespace ns: ") as raised:
-        run(cluster)
-    assert (raised.value.status, raised.value.reason) == (403, "Forbidden")
-    assert writes(cluster) == []
 
 
 @pytest.mark.parametrize("resumed", [False, True])
@@ -352,42 +329,6 @@ def take_over(cluster: FakeCluster) -> Hook:
 # --- what one left behind -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("asked", "found"),
-    [
-        ({}, AFTER),
-        ({"goal": lambda: GOAL}, AFTER),
-        ({"goal": lambda: "something else"}, BEFORE),
-        ({"back": True}, BEFORE),
-        ({"goal": lambda: GOAL, "back": True}, BEFORE),
-    ],
-)
-def test_what_a_run_left_behind_is_finished_or_undone(
-    asked: dict[str, Any], found: dict[str, Any]
-) -> None:
-    cluster = fake()
-    interrupt(cluster)
-    fenced = []
-
-    def look() -> None:
-        lease = cluster.objects[LEASE]["spec"]["holderIdentity"].rpartition("/")[2]
-        fenced.append(cluster.objects[ONE]["metadata"]["labels"][TAKEN_OVER] == lease)
-
-    cluster.calls.clear()
-    at(cluster, "create", TWO, look)
-    at(cluster, "replace", ONE, look, nth=2)
-    outcome = operation(cluster).recover(**asked)
-    assert isinstance(outcome, Outcome)
-    assert outcome.plan.def_files == ("a.yaml",)
-    state = StepState.DONE if found is AFTER else StepState.UNDONE
-    assert {(r.step.key, r.state) for r in outcome.results} == {(ONE, state), (TWO, state)}
-    assert all(fenced)
-    assert fenced, "no object was written before it had a new version"
-    was_owned = "replace ConfigMap ns/two" in cluster.calls
-    assert was_owned is (found is AFTER), "what is created is the journal's until the end"
-    assert_ended(cluster, found)
-
-
 def test_what_is_being_undone_is_undone_whatever_is_asked() -> None:
     cluster = fake()
     at(cluster, "create", TWO, refuse)
@@ -402,16 +343,6 @@ def test_what_is_being_undone_is_undone_whatever_is_asked() -> None:
     assert phase(cluster) is Phase.UNDO
     operation(cluster).recover(goal=lambda: GOAL)
     assert_ended(cluster, BEFORE)
-
-
-def test_an_undo_that_loses_its_lease_has_not_ended() -> None:
-    cluster, cancel = fake(), CancelToken()
-    interrupt(cluster)
-    cancelled = functools.partial(cancel.request, "by the test", lease_lost=True)
-    at(cluster, "replace", ONE, cancelled, nth=2)
-    with pytest.raises(LeaseLostError):
-        operation(cluster).recover(back=True, cancel=cancel)
-    assert phase(cluster) is not None
 
 
 def interrupt_at_its_end(cluster: FakeCluster) -> None:
@@ -554,15 +485,3 @@ def test_the_status_names_who_holds_the_instance_and_whether_it_is_still_heard_o
     operation(cluster).recover()
     run(cluster)
     assert operation(cluster).status().record is None
-
-
-def test_a_second_run_is_refused_and_waits_for_nothing() -> None:
-    cluster = fake()
-
-    def second() -> None:
-        with pytest.raises(UpdateInProgressError):
-            run(cluster)
-
-    at(cluster, "create", TWO, second)
-    run(cluster)
-    assert_ended(cluster, AFTER)

@@ -1,0 +1,165 @@
+"""The three circles of tests, and the sample of a matrix that is in the first.
+
+::
+
+    pytest               everything that decides something
+    pytest -m thorough   what takes longer than one waits before a commit
+    pytest -m complete   every point of the matrices: hours
+
+A test is in the first circle unless a marker says otherwise. A test with several tables of
+parameters, or with a fixture that has several (the two APIs, each strategy on each VIM), is a
+matrix: outside ``tests/unit`` the first circle has as many of its points as it takes to have each
+row of each table once, on one of the fixtures, and the second circle has the others.
+"""
+
+from __future__ import annotations
+
+import collections
+import enum
+import itertools
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+
+import pytest
+
+THOROUGH = {
+    "tests/emulator/test_helm.py": "Helm, against the emulator",
+    "tests/emulator/test_kubectl.py": "kubectl, against the emulator",
+    "tests/emulator/test_protobuf.py": "kubectl, against the emulator",
+    "tests/functional/change_vnfpkg/test_kubernetes_in_trouble.py": "a matrix of faults",
+    "tests/functional/change_vnfpkg/test_samples.py": "processes, and what is typed",
+    "tests/functional/change_vnfpkg/test_traffic.py": "load",
+    "tests/functional/reference/test_trouble.py": "a matrix of faults",
+    "tests/functional/stacks/test_failures.py": "stacks that fail in every way",
+    "tests/functional/stacks/test_sample_readmes.py": "processes, and what is typed",
+    "tests/functional/stacks/test_samples.py": "processes, and what is typed",
+    "tests/functional/stacks/test_server_actions.py": "a matrix of servers and what changes",
+    "tests/functional/stacks/test_two_hosts.py": "two hosts",
+    "tests/functional/stacks/test_vnfc_over_ssh.py": "processes",
+    "tests/functional/test_hostile_neighbour.py": "hostile Secrets",
+    "tests/functional/test_least_rights.py": "a matrix of rights",
+    "tests/functional/test_library.py": "processes, and what is typed",
+    "tests/functional/test_mirror.py": "each kind behind a webhook",
+    "tests/functional/test_signals.py": "processes that get signals",
+    "tests/functional/test_terminal_orders.py": "hostile texts",
+    "tests/functional/test_tutorials.py": "processes, and what is typed",
+    "tests/functional/test_yaml.py": "kubectl, against the reader of YAML",
+    "tests/project/test_benchmarks.py": "measures",
+    "tests/project/test_wheel.py": "builds, three times",
+    "tests/tacker/": "a real Tacker",
+    "tests/unit/package/test_hostile.py": "hostile packages",
+    "tests/vnfm/test_coordination.py": "processes of scripts",
+    "tests/vnfm/test_demo.py": "processes and the openstack client",
+    "tests/vnfm/test_docs.py": "a browser",
+    "tests/vnfm/test_driver_scripts.py": "hostile packages",
+    "tests/vnfm/test_drivers.py": "processes of drivers",
+    "tests/vnfm/test_guides.py": "processes and the openstack client",
+    "tests/vnfm/test_handover.py": "services that are killed",
+    "tests/vnfm/test_hostile_answers.py": "hostile answers",
+    "tests/vnfm/test_hostile_packages.py": "hostile packages",
+    "tests/vnfm/test_live_resources.py": "what the page shows",
+    "tests/vnfm/test_load.py": "load",
+    "tests/vnfm/test_members.py": "services that are killed",
+    "tests/vnfm/test_openapi.py": "generated requests",
+    "tests/vnfm/test_openstack.py": "stacks, which tests/functional has too",
+    "tests/vnfm/test_openstack_served.py": "processes and the openstack client",
+    "tests/vnfm/test_outages.py": "services whose database goes away",
+    "tests/vnfm/test_page.py": "a browser",
+    "tests/vnfm/test_plans.py": "what the page shows",
+    "tests/vnfm/test_progress.py": "what the page shows",
+    "tests/vnfm/test_records.py": "each attribute of a record after each request",
+    "tests/vnfm/test_recovery.py": "services that are killed",
+    "tests/vnfm/test_specification.py": "each sample request of the specification",
+    "tests/vnfm/test_tackers_packages.py": "a real Tacker",
+    "tests/vnfm/test_upkeep_openstack.py": "heal and scale in stacks",
+    "tests/vnfm/test_upkeep_served.py": "processes and the openstack client",
+    "tests/vnfm/test_view.py": "what the page shows",
+    "tests/vnfm/test_vim_modifications.py": "each part of a VIM's connection, on each VIM",
+}
+"""Files and folders of the second circle, and what makes them expensive."""
+
+
+class Circle(enum.Enum):
+    """A circle; its value is the marker of its tests."""
+
+    DEFAULT = ""
+    THOROUGH = "thorough"
+    COMPLETE = "complete"
+
+    @property
+    def command(self) -> str:
+        """What runs it."""
+        return f"pytest -m {self.value}" if self.value else "pytest"
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+def circle_of(item: pytest.Item) -> Circle:
+    """Return the circle of a test."""
+    marked = (circle for circle in Circle if circle.value and item.get_closest_marker(circle.value))
+    return next(marked, Circle.DEFAULT)
+
+
+def in_circles(*circles: Circle) -> pytest.MarkDecorator:
+    """Have a test run in several circles, each time with more points: ``circle`` says where."""
+    marks = {
+        Circle.DEFAULT: (),
+        Circle.THOROUGH: (pytest.mark.thorough,),
+        Circle.COMPLETE: (pytest.mark.complete, pytest.mark.timeout(0)),
+    }
+    points = [pytest.param(circle, marks=marks[circle], id=str(circle)) for circle in circles]
+    return pytest.mark.parametrize("circle", points)
+
+
+def move_all_but_a_sample(items: Sequence[pytest.Item]) -> None:
+    """Mark THOROUGH, and the points of matrices that are beyond the sample, as thorough."""
+    items = list(items)
+    for item in items:
+        if item.nodeid.startswith(tuple(THOROUGH)) and circle_of(item) is Circle.DEFAULT:
+            item.add_marker(pytest.mark.thorough)
+    in_first = (item for item in items if circle_of(item) is Circle.DEFAULT)
+    matrices = (item for item in in_first if not item.nodeid.startswith("tests/unit/"))
+    for name, points in itertools.groupby(matrices, lambda item: item.nodeid.partition("[")[0]):
+        matrix = list(points)
+        start = zlib.crc32(name.encode())  # another fixture for each test, always the same one
+        chosen = sample([_values(item) for item in matrix], start)
+        for number, item in enumerate(matrix):
+            if number not in chosen:
+                item.add_marker(pytest.mark.thorough)
+
+
+def sample(points: Sequence[frozenset[str]], start: int) -> set[int]:
+    """Return the numbers of a few points that have each value once, preferring those from *start*
+    on."""
+    order = [(start + number) % len(points) for number in range(len(points))]
+    chosen: set[int] = set()
+    left = frozenset[str]().union(*points)
+    while left:
+        best = max(order, key=lambda number: len(points[number] & left))
+        chosen.add(best)
+        left -= points[best]
+    return chosen or {order[0]}
+
+
+def _values(item: pytest.Item) -> frozenset[str]:
+    """Return a test's row of each of its tables."""
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    tables = [mark.args[0] for mark in item.iter_markers("parametrize")]
+    rows = [re.findall(r"\w+", table) if isinstance(table, str) else table for table in tables]
+    return frozenset(repr([(name, params[name]) for name in row]) for row in rows)
+
+
+def what_was_not_run(left_out: Mapping[str, int]) -> str:
+    """Return a line about the tests of other circles, by their command; '' if there are none."""
+    numbers = [f"{number} tests of '{command}'" for command, number in sorted(left_out.items())]
+    return f"Not run: {', '.join(numbers)}." if numbers else ""
+
+
+def skipped(reasons: Iterable[str]) -> list[str]:
+    """Return a line for each reason why tests were skipped."""
+    return [
+        f"Skipped: {number} test{'s' * (number > 1)}: {reason}"
+        for reason, number in collections.Counter(reasons).most_common()
+    ]

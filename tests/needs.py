@@ -1,0 +1,11 @@
+"""What a machine may lack: the tests that need it are skipped with what installs it."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+KUBECTL = pytest.mark.skipif(
+    shutil.which("kubectl") is None, reason="no kubectl: apt-get install kubernetes-client"
+)
