@@ -108,7 +108,7 @@ def root_parser() -> argparse.ArgumentParser:
     emulate.add_emulate_arguments(add("emulate", emulate.emulate, text))
     text = "run a small VNFM with the REST API of SOL003, for use without Tacker"
     serve.add_arguments(add("serve", serve.run, text, configured=False))
-    text = "the service's database: upgrade, backup, restore, vacuum"
+    text = "the service's database: upgrade its tables"
     tasks = commands.add_parser("db", help=text).add_subparsers(
         title="commands", required=True, metavar="COMMAND"
     )

@@ -29,8 +29,6 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
             "container_update/operations/scripts/supervisor.py": "the program that its parent "
             "names",
             "container_update/package/tosca/process.py": "toscaparser, within limits",
-            "container_update/vnfm/store/postgresql_tools.py": "pg_dump and pg_restore, with the "
-            "file that the operator names",
         },
     ),
     "runs a shell": (r"shell\s*=\s*True|os\.system|os\.popen|getoutput|/bin/(ba)?sh", {}),

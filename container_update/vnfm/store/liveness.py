@@ -98,42 +98,27 @@ def is_used(database: Database, folder: Path) -> bool:
     :param folder: as for :func:`join`.
     """
     if database.is_sqlite:
-        with _reserved(folder) as is_reserved:
-            return not is_reserved
+        return _has_members(folder)
     with database.engine.connect() as connection:
         return bool(connection.scalar(text(_LIVING)))
 
 
-def reserved(database: Database, folder: Path) -> AbstractContextManager[bool]:
-    """Keep services from starting on an SQLite database for a ``with`` block; yield whether none
-    lives. On a PostgreSQL only look.
-
-    :param folder: as for :func:`join`.
-    """
-    if database.is_sqlite:
-        return _reserved(folder)
-    return nullcontext(not is_used(database, folder))
-
-
-@contextmanager
-def _reserved(folder: Path) -> Iterator[bool]:
+def _has_members(folder: Path) -> bool:
     if not folder.exists():  # no service was ever started
-        yield True
-        return
+        return False
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        yield False
-    else:
-        yield True
+        return True
     finally:
         os.close(handle)
+    return False
 
 
 class FileLock(ProcessLock):
-    """A lock on one host. Each service also shares a lock of the folder, so that one who needs the
-    database alone sees whether any of them lives, and lets none start meanwhile."""
+    """A lock on one host. Each service also shares a lock of the folder, which shows whether any of
+    them lives."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
