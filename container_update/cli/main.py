@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
 def _report_error(error: ContainerUpdateError, parsed: argparse.Namespace, out: TextIO) -> None:
     next_step = advice.advice(error, parsed)
     output.write_error(error, next_step, parsed, out)
-    if getattr(parsed, "output", output.TEXT) not in output.DOCUMENT:
+    if getattr(parsed, "output", output.TEXT) != output.JSON:
         out.flush()
         output.complain(output.sentence(error, parsed, next_step))
 
@@ -307,7 +307,7 @@ def _add_operations(add: Callable[..., argparse.ArgumentParser]) -> None:
     text = "show an operation that runs or was interrupted, else how the workloads are"
     command = add("status", recover.status, text)
     connection.add_stack_arguments(command)
-    connection.add_cluster_arguments(command, (output.TEXT, output.JSON, output.YAML))
+    connection.add_cluster_arguments(command, (output.TEXT, output.JSON))
     watch.add_arguments(add("watch", watch.run, "follow an operation that runs; write nothing"))
     for name, run, text in (
         ("resume", recover.resume, "finish an operation that was interrupted"),

@@ -15,7 +15,7 @@ import zipfile
 import zlib
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -118,14 +118,6 @@ def open_archive(source: str, options: Options) -> Archive:
     return _Zip(source, options)
 
 
-def replaced(files: Archive, contents: Mapping[str, bytes]) -> Archive:
-    """Return an archive with the same files, some of them with another content.
-
-    :param contents: the path of a file to its content.
-    """
-    return _Replaced(files, contents)
-
-
 def inside(path: str) -> str:
     """Return the path in its shortest form.
 
@@ -146,29 +138,6 @@ def inside(path: str) -> str:
             f'"{path}" is not a path in the package: expected a path relative to its root'
         )
     return shortest
-
-
-class _Replaced(Archive):
-    def __init__(self, files: Archive, contents: Mapping[str, bytes]) -> None:
-        self._files = files
-        self._contents = contents
-
-    def names(self) -> Sequence[str]:
-        return self._files.names()
-
-    def has(self, path: str) -> bool:
-        return self._files.has(path)
-
-    def size(self, path: str) -> int:
-        content = self._contents.get(path)
-        return self._files.size(path) if content is None else len(content)
-
-    def open(self, path: str) -> AbstractContextManager[IO[bytes]]:
-        content = self._contents.get(path)
-        return self._files.open(path) if content is None else io.BytesIO(content)
-
-    def close(self) -> None:
-        self._files.close()
 
 
 class _Folder(Archive):

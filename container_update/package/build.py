@@ -1,10 +1,9 @@
 """Build a package from a folder, and the bundle: the v2 script as one file.
 
-A package gets Tacker's driver file, TOSCA.meta with every hash, and if wanted the names that its
-images and flavours have in a cloud. The bundle is a zip that Python can run (zipapp) with this
-package in it. Everything else that an update needs is a dependency of Tacker itself:
-``kubernetes``, ``tosca-parser``, ``oslo.config``. So the bundle works as a package's script
-wherever Tacker 16 runs. It does not work
+A package gets Tacker's driver file, and TOSCA.meta with every hash. The bundle is a zip that Python
+can run (zipapp) with this package in it. Everything else that an update needs is a dependency of
+Tacker itself: ``kubernetes``, ``tosca-parser``, ``oslo.config``. So the bundle works as a package's
+script wherever Tacker 16 runs. It does not work
 
 - for the v1 API, whose drivers the conductor loads from the installed packages,
 - with a Python older than this package requires,
@@ -19,15 +18,13 @@ import os
 import posixpath
 import shutil
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from container_update.model.errors import PackageError
 from container_update.model.options import DEFAULTS
 from container_update.package import archive, csar_metadata
-from container_update.package.csar import Csar
-from container_update.package.values.settable import contents_with
 
 _HEADER = """\
 TOSCA-Meta-File-Version: 1.0
@@ -59,19 +56,17 @@ def build(
     target: str | Path,
     *,
     api: str | None = None,
-    values: Sequence[tuple[str, str]] = (),
 ) -> Path:
     """Build a package (zip) from a folder; return its path.
 
     The driver file and TOSCA.meta are written into the folder too. Its other files stay as they
-    are: only the package has the *values*.
+    are.
 
     :param folder: ``Definitions`` and the other files of the package.
     :param target: the zip to write; an existing file is replaced.
     :param api: 'v1' or 'v2': put the driver file of that API into ``Scripts``; None: no driver.
-    :param values: names and texts, as :func:`contents_with` takes them.
-    :raises PackageError: as :func:`write_metadata` and :func:`contents_with`; the folder has no
-        VNFD; or the zip cannot be written.
+    :raises PackageError: as :func:`write_metadata`; the folder has no VNFD; or the zip cannot be
+        written.
     """
     folder, target = Path(folder), Path(target)
     if folder.resolve() in target.resolve().parents:
@@ -89,7 +84,7 @@ def build(
         copy.parent.mkdir(exist_ok=True)
         shutil.copyfile(driver_file(api), copy)
     write_metadata(folder)
-    files = _with_values(folder, values)
+    files = archive.open_archive(str(folder), DEFAULTS)
     names = [name for name in files.names() if _is_packed(name) or name == csar_metadata.TOSCA_META]
     with _new_zip(target) as package:
         for name in names:
@@ -99,16 +94,6 @@ def build(
             with files.open(name) as source, package.open(entry, "w") as packed:
                 shutil.copyfileobj(source, packed, 1024 * 1024)
     return target
-
-
-def _with_values(folder: Path, values: Sequence[tuple[str, str]]) -> archive.Archive:
-    """Return the files of the package: those of the folder, but with the values."""
-    files = archive.open_archive(str(folder), DEFAULTS)
-    if not values:
-        return files
-    changed = archive.replaced(files, contents_with(values, Csar(str(folder), files, DEFAULTS)))
-    text = _metadata(folder, changed)
-    return archive.replaced(changed, {csar_metadata.TOSCA_META: text.encode()})
 
 
 def driver_file(api: str) -> Path:

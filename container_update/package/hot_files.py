@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from container_update.model.errors import PackageError
 from container_update.package import hot
@@ -18,28 +17,11 @@ from container_update.package.hot import Body
 _ENDINGS = (".yaml", ".yml")
 
 
-@dataclass(frozen=True)
-class Templates:
-    """The templates of a flavour, and where the package has them."""
-
-    body: Body
-    """Without parameters."""
-    top: str
-    """The path of the top template."""
-    paths: Mapping[str, str]
-    """The paths of the files of the body, by their names in the templates."""
-
-
 def base_hot(package: Csar, flavour_id: str) -> Body:
     """Read the top template of a flavour and the files that it uses; without parameters.
 
     :raises PackageError: there is no top template, there are several, or one is not a template.
     """
-    return templates_of(package, flavour_id).body
-
-
-def templates_of(package: Csar, flavour_id: str) -> Templates:
-    """Read the templates of a flavour, as :func:`base_hot`, with their paths."""
     folder = _folder(package, flavour_id)
     texts = _texts(package, folder)
     templates = {
@@ -54,9 +36,8 @@ def templates_of(package: Csar, flavour_id: str) -> Templates:
             f"{package.source}: expected one top template in {folder}, found "
             f"{', '.join(tops) or 'none'}: put nested ones into {folder}nested/"
         )
-    paths = {_as_used(name, folder, used): name for name in texts if name != tops[0]}
-    body = Body(templates[tops[0]], files={name: texts[path] for name, path in paths.items()})
-    return Templates(body, tops[0], paths)
+    nested = {_as_used(name, folder, used): texts[name] for name in texts if name != tops[0]}
+    return Body(templates[tops[0]], files=nested)
 
 
 def _texts(package: Csar, folder: str) -> dict[str, str]:

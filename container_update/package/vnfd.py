@@ -34,9 +34,9 @@ _TYPE_SECTIONS = (
     "artifact_types", "capability_types", "data_types", "group_types", "interface_types",
     "node_types", "policy_types", "relationship_types",
 )  # fmt: skip
-IMAGE = ("properties", "sw_image_data")
+_IMAGE = ("properties", "sw_image_data")
 _PROFILE = ("properties", "vdu_profile")
-COMPUTE_FLAVOUR = (
+_COMPUTE_FLAVOUR = (
     "capabilities", "virtual_compute", "properties", "requested_additional_capabilities",
     "properties", "requested_additional_capability_name",
 )  # fmt: skip
@@ -346,8 +346,8 @@ def _flavour(definitions: Definitions, path: str, topology: Topology) -> Flavour
         vnfd_id=product.pop("descriptor_id"),
         path=path,
         vdus=dict(_vdus(definitions, path, nodes)),
-        software_images=dict(_found(nodes, IMAGE, dict)),
-        compute_flavours=dict(_found(nodes, COMPUTE_FLAVOUR, str)),
+        software_images=dict(_found(nodes, _IMAGE, dict)),
+        compute_flavours=dict(_found(nodes, _COMPUTE_FLAVOUR, str)),
         scripts={script.operation: script for node in vnf for script in _scripts(node)},
         scaling=Scaling.of(topology.policies, dict(_found(nodes, _PROFILE, dict))),
         product={name: value for name, value in product.items() if value},

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from jsonschema import Draft202012Validator
 
 from container_update.cli.demo.scenarios import guide_request
@@ -183,12 +182,3 @@ def test_a_document_with_another_field_is_refused(
     assert VALIDATOR.is_valid(plan)
     spoil(plan)
     assert not VALIDATOR.is_valid(plan)
-
-
-def test_yaml_is_the_same_document(programs: Programs) -> None:
-    out = io.StringIO()
-    common = ("--kubeconfig", programs.kubeconfig, "-o", "yaml")
-    main(["plan", "no-package", GUIDE.new, *common], out)
-    [error] = [d for d in programs.documents if d.get("error") == "PackageError"]
-    assert yaml.safe_load(out.getvalue()) == error
-    assert VALIDATOR.is_valid(error)

@@ -5,8 +5,8 @@ As tests/functional/stacks: ``OS_CLOUD`` names the cloud.
 
 from __future__ import annotations
 
-import io
 import json
+import re
 import shutil
 import uuid
 from pathlib import Path
@@ -19,7 +19,6 @@ pytest.importorskip("openstack", reason="the extra openstack is not installed")
 
 import openstack.config
 
-from container_update.cli.main import main
 from container_update.model.options import Options
 from container_update.package import build
 from container_update.stacks import live
@@ -51,16 +50,15 @@ def package(folder: Path, sample: str, side: str, image: str, flavor: str) -> tu
         if line.strip().startswith("descriptor_id:") and "-" in line.split(":")[1]
     }
     new_id = str(uuid.uuid4())
+    new = {"front-1.0": image, "front-2.0": image, "m1.small": flavor, "m1.medium": flavor}
+    new[old_id] = new_id
+    pattern = re.compile("|".join(map(re.escape, new)))
     for path, text in texts.items():
-        path.write_text(text.replace(old_id, new_id))
+        path.write_text(pattern.sub(lambda match: new[match[0]], text))
     vnfd = source / "Definitions" / "df_simple.yaml"
     if sample.startswith("07"):
         vnfd.write_text(vnfd.read_text() + POLICIES)
-    build.write_metadata(source)
-    target = source.with_suffix(".zip")
-    words = ["csar", "build", str(source), "--set", f"image={image}", "--set", f"flavor={flavor}"]
-    assert main([*words, "--to", str(target)], io.StringIO()) == 0
-    return target, new_id
+    return build.build(source, source.with_suffix(".zip")), new_id
 
 
 def images(heat: Heat, instance_id: str) -> list[str]:

@@ -347,7 +347,7 @@ def _write_records(path: Path, instance: Mapping[str, Any]) -> None:
 
 def _show(changed: Changed, way_back: str, parsed: argparse.Namespace, out: TextIO) -> None:
     outcome, style = changed.outcome, parsed.output
-    if output.is_stream(parsed) or style in output.DOCUMENT:
+    if output.is_stream(parsed) or style == output.JSON:
         body = json_report.outcome_dict(outcome)
         body["scripts"] = [script.as_dict() for script in changed.scripts]
         body["vnfdId"] = changed.records.vnfd_id

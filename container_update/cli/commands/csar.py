@@ -34,10 +34,6 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
         help="the zip to write (default: FOLDER.zip)")  # fmt: skip
     command.add_argument("--api", choices=("v1", "v2"),
         help="add the driver file for this API of Tacker (default: no driver file)")  # fmt: skip
-    command.add_argument("--set", metavar="NAME=TEXT", type=_assignment, dest="values",
-        action="append", default=[], help="give the package an image or a flavour of your cloud "
-        "instead of the folder's; NAME is image, flavor, VDU1.image, FLAVOUR.VDU1.image, ...; "
-        "can be repeated")  # fmt: skip
 
     text = "write the v2 script as a single file that needs no installation"
     command = add("bundle", _bundle, text)
@@ -61,7 +57,7 @@ def _check(parsed: argparse.Namespace, out: TextIO) -> int:
     if parsed.output == output.JSON:
         found = [finding.as_dict() for finding in findings]
         body = json_report.document("Findings", {"findings": found})
-        out.write(output.DOCUMENT[output.JSON](body) + "\n")
+        out.write(output.as_json(body) + "\n")
     else:
         out.writelines(f"{finding}\n" for finding in findings)
         others = counted(len(findings) - errors, "other finding")
@@ -73,17 +69,9 @@ def _build(parsed: argparse.Namespace, out: TextIO) -> int:
     from container_update.package.build import build  # noqa: PLC0415
 
     target = parsed.to or parsed.folder.resolve().with_name(parsed.folder.resolve().name + ".zip")
-    package = build(parsed.folder, target, api=parsed.api, values=parsed.values)
+    package = build(parsed.folder, target, api=parsed.api)
     out.write(f"{package}\n")
     return DONE
-
-
-def _assignment(text: str) -> tuple[str, str]:
-    """Split the argument of ``--set``."""
-    name, separator, value = text.partition("=")
-    if not separator or not name:
-        raise argparse.ArgumentTypeError(f'expected NAME=TEXT, such as image=NAME, found "{text}"')
-    return name, value
 
 
 def _bundle(parsed: argparse.Namespace, out: TextIO) -> int:

@@ -45,7 +45,7 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
     if parsed.output == output.JSON:
         found = [{**check.as_dict(), **_advice(check, parsed)} for check in checks]
         body = json_report.document("Checks", {"checks": found})
-        out.write(output.DOCUMENT[output.JSON](body) + "\n")
+        out.write(output.as_json(body) + "\n")
     return preflight.exit_status(checks)
 
 

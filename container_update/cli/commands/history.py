@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from container_update.cluster.history.revision import Revision
     from container_update.operations.goal import Goal
 
-FORMATS = (output.TEXT, output.JSON, output.YAML)
+FORMATS = (output.TEXT, output.JSON)
 
 
 def add_history_arguments(command: argparse.ArgumentParser) -> None:
@@ -136,8 +135,6 @@ def _write(
     parsed: argparse.Namespace, out: TextIO, lines: Iterable[Line], document: dict[str, Any]
 ) -> None:
     if parsed.output == output.JSON:
-        out.write(json.dumps(document, indent=2) + "\n")
-    elif parsed.output == output.YAML:
-        out.write(output.as_yaml(document) + "\n")
+        out.write(output.as_json(document) + "\n")
     else:
         Screen(out).show(lines)

@@ -33,10 +33,10 @@ def status(parsed: argparse.Namespace, out: TextIO) -> int:
         current = _stack_status(parsed)
     else:
         current, states = _cluster_status(parsed)
-    if parsed.output in output.DOCUMENT:
+    if parsed.output == output.JSON:
         found = [state.as_dict() for state in states]
         body = json_report.document("Status", {**current.as_dict(), "workloads": found})
-        out.write(output.DOCUMENT[parsed.output](body) + "\n")
+        out.write(output.as_json(body) + "\n")
     else:
         out.write(f"{current}\n")
         if states:

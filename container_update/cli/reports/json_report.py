@@ -1,4 +1,4 @@
-"""Plans and outcomes as plain values, for programs: JSON, YAML. Pure; never a Secret's value."""
+"""Plans and outcomes as plain values, for programs. Pure; never a Secret's value."""
 
 from __future__ import annotations
 

@@ -7,11 +7,8 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from typing import Any, TextIO, cast
-
-import yaml
 
 from container_update.cli.reports import html_report, json_report, lines, markdown_report
 from container_update.cli.reports.header import NONE as NO_HEADER
@@ -36,19 +33,15 @@ from container_update.planning.comparison.content_diff import printable_lines
 DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
 """Exit statuses; each class of error has its own."""
 
-TEXT, JSON, YAML, HTML, MARKDOWN = FORMATS = ("text", "json", "yaml", "html", "markdown")
+TEXT, JSON, HTML, MARKDOWN = FORMATS = ("text", "json", "html", "markdown")
 NOTHING_INTERRUPTED = "Nothing to do: no operation was interrupted."
 
 
-def as_yaml(document: object) -> str:
-    """Return plain values as a YAML document, without its last line end."""
-    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True).rstrip("\n")
+def as_json(document: object) -> str:
+    """Return plain values as a JSON document, without a line end after it."""
+    return json.dumps(document, indent=2)
 
 
-DOCUMENT: Mapping[str, Callable[[object], str]] = {
-    JSON: lambda document: json.dumps(document, indent=2),
-    YAML: as_yaml,
-}
 PLAN_PAGE = {HTML: html_report.plan_html, MARKDOWN: markdown_report.plan_markdown}
 OUTCOME_PAGE = {HTML: html_report.outcome_html, MARKDOWN: markdown_report.outcome_markdown}
 SENTENCE_PAGE = {HTML: html_report.sentence_html, MARKDOWN: markdown_report.sentence_markdown}
@@ -185,9 +178,9 @@ def show_plan(plan: Plan, header: Header, parsed: argparse.Namespace, out: TextI
     """Write the plan of an operation that is not carried out; return the exit status."""
     if parsed.output == TEXT:
         Screen(out).show([*header.lines(plan.packages), *plan_lines(plan, every=parsed.all)])
-    elif parsed.output in DOCUMENT:
+    elif parsed.output == JSON:
         document = {**json_report.plan_dict(plan), **header.as_dict()}
-        out.write(DOCUMENT[parsed.output](document) + "\n")
+        out.write(as_json(document) + "\n")
     else:
         out.write(PLAN_PAGE[parsed.output](plan, header) + "\n")
     return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING
@@ -206,7 +199,7 @@ def is_stream(parsed: argparse.Namespace) -> bool:
 
 def write_document(body: object, parsed: argparse.Namespace, out: TextIO) -> None:
     """Write plain values as a document, or as the last line of a stream."""
-    out.write((json.dumps(body) if is_stream(parsed) else DOCUMENT[parsed.output](body)) + "\n")
+    out.write((json.dumps(body) if is_stream(parsed) else as_json(body)) + "\n")
 
 
 def show_outcome(
@@ -216,7 +209,7 @@ def show_outcome(
 
     :param way_back: the command that goes back; '': the undo of its revision, if it has one.
     """
-    if is_stream(parsed) or parsed.output in DOCUMENT:
+    if is_stream(parsed) or parsed.output == JSON:
         write_document(json_report.outcome_dict(outcome), parsed, out)
     elif parsed.output in OUTCOME_PAGE:
         out.write(OUTCOME_PAGE[parsed.output](outcome, header=header_of(parsed)) + "\n")
@@ -287,7 +280,7 @@ def write_error(
     style = getattr(parsed, "output", TEXT)
     outcome = failure.outcome if isinstance(failure, UpdateFailedError) else None
     message = with_advice(failure, advice)
-    if style in DOCUMENT or is_stream(parsed):
+    if style == JSON or is_stream(parsed):
         body: dict[str, Any] = {
             "error": type(failure).__name__,
             "message": str(failure),
@@ -309,7 +302,7 @@ def write_nothing(sentence: str, parsed: argparse.Namespace, out: TextIO) -> int
     :param sentence: the text for people.
     """
     style = JSON if is_stream(parsed) else parsed.output
-    if style in DOCUMENT:
+    if style == JSON:
         sentence = "{}"
     elif style in SENTENCE_PAGE:
         sentence = SENTENCE_PAGE[style](sentence)

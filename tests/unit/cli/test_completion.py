@@ -36,7 +36,7 @@ def completions(line: str, folder: Path) -> list[str]:
     [
         ("container-update ap", ["apply"]),
         ("container-update apply --undo-t", ["--undo-timeout"]),
-        ("container-update plan a b -o y", ["yaml"]),
+        ("container-update plan a b -o j", ["json"]),
         ("container-update csar b", ["build", "bundle"]),
     ],
 )

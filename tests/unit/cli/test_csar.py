@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from container_update.cli import main
-from container_update.package import csar as csar_package
 from container_update.package import samples
 
 SAMPLE = samples.root() / "01-user-guide" / "v1" / "before"
@@ -104,38 +103,3 @@ def test_what_is_built_passes_the_check(package: Path, tmp_path: Path) -> None:
     status, told = csar("build", package, "--to", tmp_path / "p.zip", "--api", "v1")
     assert (status, told) == (0, f"{tmp_path / 'p.zip'}\n")
     assert csar("check", tmp_path / "p.zip")[0] == 0
-
-
-MACHINES = samples.root() / "07-openstack-rolling" / "after"
-SET = [
-    (["image=a", "flavor=b"], 0, ""),
-    (["image=a=b", "VDU1.flavor=b c"], 0, ""),
-    (["size=3"], 4, "simple.VDU1.image (front-2.0), simple.VDU1.flavor (m1.medium)"),
-    (["image="], 4, "image: expected the name or id of an image or flavour"),
-]
-
-
-@pytest.mark.parametrize(("values", "expected", "told"), SET)
-def test_a_package_is_built_for_a_cloud(
-    values: list[str], expected: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder, target = shutil.copytree(MACHINES, tmp_path / "machines"), tmp_path / "p.zip"
-    options = [f"--set={value}" for value in values]
-    assert csar("build", folder, "--to", target, *options)[0] == expected
-    assert told in capsys.readouterr().err
-    if not expected:
-        assert csar("check", target) == (0, "0 errors, 0 other findings\n")
-        with csar_package.open_package(str(target)) as package:
-            (flavour,) = package.flavours
-        named = (flavour.images["VDU1"], flavour.compute_flavours["VDU1"])
-        assert named == tuple(value.partition("=")[2] for value in values)
-
-
-@pytest.mark.parametrize("value", ["image", "=a", ""])
-def test_a_value_without_name_or_text_is_wrong_usage(
-    value: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        csar("build", tmp_path, "--set", value)
-    assert ended.value.code == 64
-    assert f'expected NAME=TEXT, such as image=NAME, found "{value}"' in capsys.readouterr().err

@@ -203,7 +203,6 @@ def written(error: ContainerUpdateError, **parsed: object) -> str:
         (PackageError("wrong"), output.JSON, '"advice": "Do it again"'),
         (PackageError("wrong"), output.HTML, "wrong. Do it again."),
         (FAILURE, output.TEXT, ""),
-        (FAILURE, output.YAML, "kind: Error"),
         (FAILURE, output.MARKDOWN, "| failed |"),
         (PackageError("wrong"), output.MARKDOWN, "**Failed:** wrong"),
         (FAILURE, output.JSON, "outcome"),
@@ -227,7 +226,7 @@ def test_a_failure_on_a_page_says_what_it_was_about(style: str) -> None:
 
 @pytest.mark.parametrize("style", output.FORMATS)
 def test_nothing_to_do_is_said_in_each_format(style: str) -> None:
-    words = {"json": "{}", "yaml": "{}", "html": "<!doctype html>"}
+    words = {"json": "{}", "html": "<!doctype html>"}
     out = io.StringIO()
     assert output.write_nothing("no update", argparse.Namespace(output=style), out) == 2
     assert words.get(style, "no update") in out.getvalue()
