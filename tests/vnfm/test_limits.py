@@ -117,27 +117,6 @@ def test_a_stalled_body_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught == [408]
 
 
-def test_a_body_that_trickles_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "CHUNK_SECONDS", 0.2)
-    received: list[bytes] = []
-    caught: list[int] = []
-
-    async def app(_: Any, receive: Any, __: Any) -> None:
-        try:
-            while len(received) < 1000:
-                received.append((await receive())["body"])
-        except HTTPException as error:
-            caught.append(error.status_code)
-
-    async def trickle() -> Any:
-        await asyncio.sleep(0.02)
-        return {"type": "http.request", "body": b"x", "more_body": True}
-
-    scope = {"type": "http", "method": "POST", "path": "/", "headers": []}
-    asyncio.run(limits.body_limit(app, Settings())(scope, trickle, None))  # type: ignore[arg-type]
-    assert caught == [408]
-
-
 # --- hosts --------------------------------------------------------------------------------------
 
 

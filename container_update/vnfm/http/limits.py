@@ -1,4 +1,4 @@
-"""Limits for every request: its host and origin, and the size and pace of its body.
+"""Limits for every request: its host and origin, and the size of its body.
 
 The middlewares are pure ASGI: they count a body as it arrives, also a chunked one.
 """
@@ -6,7 +6,6 @@ The middlewares are pure ASGI: they count a body as it arrives, also a chunked o
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Collection
 from typing import TypeAlias
 from urllib.parse import urlsplit
@@ -22,8 +21,6 @@ from container_update.vnfm.settings import Settings, is_loopback
 
 CHUNK_SECONDS = 30.0
 """Maximum time to wait for the next part of a body."""
-BYTES_PER_SECOND = 16 * 1024
-"""How fast a body has to arrive on average, once it has taken CHUNK_SECONDS."""
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -145,19 +142,14 @@ def body_limit(app: ASGIApp, settings: Settings) -> ASGIApp:
 
 def _counting(receive: Receive, maximum: int) -> Receive:
     """Return *receive* with the limits; after the whole body it may wait for a disconnect."""
-    size, complete, start = 0, False, time.monotonic()
+    size, complete = 0, False
 
     async def counted() -> Message:
         nonlocal size, complete
-        late = CHUNK_SECONDS + size / BYTES_PER_SECOND - (time.monotonic() - start)
         try:
-            wait = None if complete else min(CHUNK_SECONDS, late)
-            message = await asyncio.wait_for(receive(), wait)
+            message = await asyncio.wait_for(receive(), None if complete else CHUNK_SECONDS)
         except asyncio.TimeoutError:
-            detail = (
-                f"the body stood still for {CHUNK_SECONDS:g} seconds, or arrived at less than "
-                f"{BYTES_PER_SECOND} bytes a second: send it again"
-            )
+            detail = f"the body stood still for {CHUNK_SECONDS:g} seconds: send it again"
             raise HTTPException(408, detail) from None
         if message["type"] == "http.request":
             size += len(message.get("body", b""))

@@ -5,16 +5,14 @@ loses a notification; it may arrive twice (with the same ``id``). The next notif
 subscription waits for the one before. After ``callback_attempts``, or the time that these would
 take, a notification is given up.
 
-Subscriptions take turns: what waited longest begins, a turn delivers a few notifications, and who
-had one comes after those who had not. Callbacks whose last attempt failed take half of the places
-at most: however many are dead, one that lives does not wait for them.
+What is due first is delivered first, to a few callbacks at a time. A callback that does not answer
+is due again later than those that wait, so it does not keep them waiting for long.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import logging
 import threading
 from collections.abc import Callable, Iterable
@@ -41,9 +39,6 @@ LOOK_SECONDS = 1.0
 """Maximum time between two looks at the outbox."""
 AT_ONCE = 16
 """Maximum number of callbacks that are called at the same time."""
-TURN = 16
-"""Maximum number of notifications that a subscription gets before others have their turn."""
-
 PENDING = (Notification.delivered.is_(None), Notification.given_up.is_(None))
 """The conditions for a notification that is still to be delivered."""
 
@@ -72,51 +67,6 @@ class Attempt:
         return f"notification {self.body.get('id')} ({about}) to {parts.scheme}://{parts.netloc}"
 
 
-@dataclass(frozen=True)
-class Waiting:
-    """A subscription, by its first notification that is not delivered."""
-
-    subscription: str
-    due: datetime
-    failing: bool
-    """Its last attempt failed."""
-
-
-class Turns:
-    """Which subscription is next; all its methods are called from one thread."""
-
-    def __init__(self) -> None:
-        self._busy: dict[str, bool] = {}
-        """The subscriptions with an attempt in progress: whether they are failing."""
-        self._last: dict[str, int] = {}
-        """The number of the last turn of each."""
-        self._numbers = itertools.count()
-
-    def begin(self, waiting: Iterable[Waiting]) -> list[str]:
-        """Return the subscriptions whose turn begins now.
-
-        :param waiting: all that have a notification, also those that are not due yet.
-        """
-        known = {each.subscription: each for each in waiting}
-        self._last = {name: turn for name, turn in self._last.items() if name in known}
-        moment, begun = now(), []
-        due = [each for each in known.values() if each.due <= moment]
-        for each in sorted(due, key=self._order):
-            name, failing = each.subscription, sum(self._busy.values())
-            is_full = len(self._busy) >= AT_ONCE or (each.failing and failing >= AT_ONCE // 2)
-            if name not in self._busy and not is_full:
-                self._busy[name], self._last[name] = each.failing, next(self._numbers)
-                begun.append(name)
-        return begun
-
-    def end(self, subscription: str) -> None:
-        """End a turn."""
-        del self._busy[subscription]
-
-    def _order(self, each: Waiting) -> tuple[int, datetime]:
-        return self._last.get(each.subscription, -1), each.due
-
-
 class Notifier:
     """Delivers notifications on a thread of its own.
 
@@ -135,7 +85,8 @@ class Notifier:
         self._patience = timedelta(seconds=sum(spent))
         self._settings, self._database, self._vault = settings, database, vault
         self._count = count
-        self._turns = Turns()
+        self._busy: set[str] = set()
+        """The subscriptions with an attempt in progress."""
         self._tidied = datetime.min
         self._loop = asyncio.new_event_loop()
         self._woken = asyncio.Event()
@@ -174,7 +125,8 @@ class Notifier:
             while not self._stopping:
                 self._woken.clear()
                 waiting = await asyncio.to_thread(self._look)
-                for subscription in self._turns.begin(waiting):
+                for subscription in self._due(waiting):
+                    self._busy.add(subscription)
                     task = asyncio.create_task(self._deliver(callbacks, subscription))
                     tasks.add(task)
                     task.add_done_callback(tasks.discard)
@@ -182,21 +134,23 @@ class Notifier:
                     await asyncio.wait_for(self._woken.wait(), _seconds_to_next(waiting))
             await asyncio.gather(*tasks, return_exceptions=True)
 
+    def _due(self, waiting: Iterable[tuple[str, datetime]]) -> list[str]:
+        """Return the subscriptions to which a notification is sent now."""
+        moment = now()
+        due = [name for name, due in waiting if due <= moment and name not in self._busy]
+        return due[: AT_ONCE - len(self._busy)]
+
     async def _deliver(self, callbacks: Callbacks, subscription: str) -> None:
-        """Deliver a subscription's notifications, until none is due or its turn is over."""
+        """Deliver the next notification of a subscription, if it is due."""
         try:
-            for _ in range(TURN):
-                if self._stopping:
-                    return
-                attempt = await asyncio.to_thread(self._begin, subscription)
-                if attempt is None:
-                    return
+            attempt = await asyncio.to_thread(self._begin, subscription)
+            if attempt is not None:
                 problem = await self._send(callbacks, attempt)
                 await asyncio.to_thread(self._record, attempt, problem)
         except SQLAlchemyError as error:
             LOG.error("the outbox cannot be read or written, is tried again: %s", error)
         finally:
-            self._turns.end(subscription)
+            self._busy.remove(subscription)
             self._woken.set()
 
     async def _send(self, callbacks: Callbacks, attempt: Attempt) -> str:
@@ -208,20 +162,19 @@ class Notifier:
             return str(error)
         return "" if 200 <= status < 300 else f"answered {status}"
 
-    def _look(self) -> list[Waiting]:
-        """Return the subscriptions with a notification that is not delivered."""
+    def _look(self) -> list[tuple[str, datetime]]:
+        """Return the subscriptions with a notification that is not delivered, and when it is due;
+        what is due first comes first."""
         try:
             self._tidy()
             first = select(func.min(Notification.id)).where(*PENDING)
             query = (
-                select(
-                    Notification.subscription_id, Notification.next_attempt, Subscription.failing
-                )
-                .join(Subscription, Subscription.id == Notification.subscription_id)
+                select(Notification.subscription_id, Notification.next_attempt)
                 .where(Notification.id.in_(first.group_by(Notification.subscription_id)))
+                .order_by(Notification.next_attempt)
             )
             with self._database.reading() as session:
-                return [Waiting(*row) for row in session.execute(query)]
+                return [(name, due) for name, due in session.execute(query)]
         except SQLAlchemyError as error:
             LOG.error("the outbox cannot be read, is tried again: %s", error)
             return []
@@ -275,13 +228,6 @@ class Notifier:
         with self._database.writing() as session:
             is_notification = Notification.id == attempt.notification_id
             session.execute(update(Notification).where(is_notification).values(**values))
-            compare_and_set(
-                session,
-                Subscription,
-                Subscription.id == attempt.subscription_id,
-                Subscription.failing.is_not(bool(problem)),
-                failing=bool(problem),
-            )
         self._count(result)
 
     def _tidy(self) -> None:
@@ -293,10 +239,9 @@ class Notifier:
         retention.forget_notifications(self._database)
 
 
-def _seconds_to_next(waiting: Iterable[Waiting]) -> float:
+def _seconds_to_next(waiting: Iterable[tuple[str, datetime]]) -> float:
     """Return the time until the outbox is to be looked at again."""
     moment = now()
     return min(
-        [LOOK_SECONDS]
-        + [(each.due - moment).total_seconds() for each in waiting if each.due > moment]
+        [LOOK_SECONDS] + [(due - moment).total_seconds() for _, due in waiting if due > moment]
     )

@@ -173,7 +173,7 @@ class Subscription(Base):
     sealed: Mapped[str | None] = mapped_column(Text)
     """authentication."""
     failing: Mapped[bool] = mapped_column(default=False, server_default=false())
-    """The last attempt to deliver a notification failed."""
+    """Not used any more; an older service beside this one may write it."""
 
 
 class Notification(Base):
