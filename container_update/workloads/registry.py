@@ -77,8 +77,8 @@ def installed() -> Mapping[tuple[str, str], WorkloadKind]:
 
     :raises ContainerUpdateError: a plugin cannot be loaded, or is for a kind that is known already.
     """
-    # not stevedore, which keeps a file in ~/.cache for each sys.path: every script of a package has
-    # another one
+    # not stevedore, which reads the entry points of all distributions, and keeps them in a file in
+    # ~/.cache for each sys.path: every script of a package has another one
     from importlib.metadata import entry_points  # noqa: PLC0415, slow to load
 
     kinds = dict(_BUILT_IN)

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DEMO = "python3 install.py emulator && .venv/bin/container-update demo"
+DEMO = (
+    "python3 -m venv .venv && .venv/bin/pip install -q '.[emulator]' && "
+    ".venv/bin/container-update demo"
+)
 TESTS = "python3 -m venv .venv && .venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest"
 THOROUGH = "[ ! -x .venv/bin/pytest ] || .venv/bin/pytest -m thorough || status=$?"
 PLACES = re.compile(r"/(?:work|home|root|Users|opt/pypi[a-z-]*)/[A-Za-z0-9.]")

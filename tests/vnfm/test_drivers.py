@@ -12,7 +12,6 @@ from unittest.mock import Mock
 
 import pytest
 from fastapi.testclient import TestClient
-from stevedore import ExtensionManager
 
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
@@ -143,7 +142,6 @@ def recorder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[type]:
         "[tacker.tacker.mgmt.drivers]\nmgmt-recorder = recorder:Recorder\n"
     )
     monkeypatch.syspath_prepend(site_packages)
-    monkeypatch.setattr(ExtensionManager, "ENTRY_POINT_CACHE", {})
     importlib.invalidate_caches()
     yield type(v1.load("mgmt-recorder"))
     sys.modules.pop("recorder", None)

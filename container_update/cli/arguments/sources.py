@@ -7,12 +7,13 @@ default.
 from __future__ import annotations
 
 import argparse
-import configparser
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
+
+from oslo_config import iniparser
 
 from container_update.model.errors import PackageError
 from container_update.model.options import GROUP, Options
@@ -91,6 +92,27 @@ def _value(
     return values if is_list else values[0]
 
 
+class _Section(iniparser.BaseParser):
+    """The values of our section of a file, in oslo.config's syntax. Its ``cfg``, which has such a
+    parser too, takes 0.1 seconds to load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._name = ""
+        self.values: dict[str, str] = {}
+
+    def new_section(self, section: str) -> None:
+        """Remember which section the values below are in."""
+        self._name = section
+
+    def assignment(self, key: str, value: list[str]) -> None:
+        """Keep a value of our section."""
+        if not self._name:
+            raise iniparser.ParseError("expected a section before the first value", self.lineno, "")
+        if self._name == GROUP:
+            self.values[key] = "\n".join(value)
+
+
 def _read(arguments: Sequence[str]) -> Mapping[str, tuple[str, str]]:
     """Return the values of the file by name, each with its place."""
     named = _named_file(arguments)
@@ -103,12 +125,12 @@ def _read(arguments: Sequence[str]) -> Mapping[str, tuple[str, str]]:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise PackageError(f"{path}: the configuration file cannot be read: {error}") from None
-    parser = configparser.ConfigParser(interpolation=None)
+    parser = _Section()
     try:
-        parser.read_string(text, str(path))
-    except configparser.Error as error:
-        raise PackageError(f"the configuration file is wrong: {error.message}") from None
-    section = dict(parser[GROUP]) if parser.has_section(GROUP) else {}
+        parser.parse(text.splitlines())
+    except iniparser.ParseError as error:
+        raise PackageError(f"{path}:{error.lineno}: {error.msg}") from None
+    section = parser.values
     places = {name: _line(text, name) for name in section}
     unknown = [name for name in section if name not in _KNOWN]
     if unknown:

@@ -1,4 +1,4 @@
-"""Mgmt Drivers of the v1 API: classes that stevedore finds in Tacker's namespace, in this process.
+"""Mgmt Drivers of the v1 API: entry points in Tacker's namespace, in this process.
 
 As in Tacker, the VNFD has the name of the entry point, and the file that defines the class must be
 the one in the package, byte for byte. If Tacker is not installed, the base class that such a file
@@ -11,6 +11,7 @@ import inspect
 import itertools
 import sys
 from dataclasses import dataclass, replace
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -111,23 +112,17 @@ def load(name: str) -> Any:
 
     :raises DriverError: none is installed, or it cannot be loaded.
     """
-    from stevedore import DriverManager  # noqa: PLC0415, slow to load
-    from stevedore.exception import NoMatches  # noqa: PLC0415
-
-    _replace_missing_base()
-    try:
-        return DriverManager(
-            NAMESPACE, name, invoke_on_load=True, on_load_failure_callback=_cannot_load
-        ).driver
-    except NoMatches as error:
+    found = [*entry_points(group=NAMESPACE, name=name)]
+    if not found:
         raise DriverError(
             f"the VNFD names the Mgmt Driver {name}: nothing of this name is installed in "
             f"{NAMESPACE}"
-        ) from error
-
-
-def _cannot_load(_: object, entry_point: object, error: BaseException) -> None:
-    raise DriverError(f"{entry_point} cannot be loaded: {error}") from error
+        )
+    _replace_missing_base()
+    try:
+        return found[0].load()()
+    except Exception as error:  # a driver may raise anything
+        raise DriverError(f"{found[0]} cannot be loaded: {error}") from error
 
 
 def _replace_missing_base() -> None:

@@ -183,7 +183,7 @@ FILES = {
     "a value": ("[container_update]\ntimeout = 5x\n", ":2: timeout: expected a duration such as"),
     "a choice": ("[container_update]\noutput = x\n", ":2: output: expected one of text, json"),
     "a switch": ("[container_update]\nall = x\n", ':2: all: expected true or false, found "x"'),
-    "its syntax": ("timeout = 5\n", "the configuration file is wrong: File contains no section"),
+    "its syntax": ("timeout = 5\n", "container-update.conf:1: expected a section before"),
 }
 
 
