@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from container_update.model.options import GROUP, Options
 if TYPE_CHECKING:
     from container_update.vnfm.settings import Settings
 
-_ARGUMENTS = ("host", "port", "state_dir", "database_url", "log_format")
+_ARGUMENTS = ("host", "port", "state_dir", "database_url")
 """The settings that are arguments of a command too."""
 
 
@@ -33,16 +34,40 @@ def read(parsed: argparse.Namespace) -> tuple[Settings, Options]:
 
     :raises ContainerUpdateError: a file cannot be read, or a setting is invalid.
     """
-    from oslo_config import cfg  # noqa: PLC0415, slow to load
-
     from container_update.vnfm.settings import Settings  # noqa: PLC0415, an extra
 
-    conf = cfg.ConfigOpts()
     given = {name: getattr(parsed, name, None) for name in _ARGUMENTS}
     values = {name: value for name, value in given.items() if value is not None}
+    with _files(parsed) as conf:
+        return Settings.from_conf(conf, **values), Options.from_conf(conf)
+
+
+def start_log(parsed: argparse.Namespace) -> None:
+    """Log as the configuration files say.
+
+    :raises ContainerUpdateError: a file cannot be read, or an option is invalid.
+    """
+    from container_update.vnfm.http import logs  # noqa: PLC0415, an extra
+
+    with _files(parsed, logs.register_options) as conf:
+        logs.setup(conf)
+
+
+@contextmanager
+def _files(
+    parsed: argparse.Namespace, register: Callable[[Any], None] = lambda _: None
+) -> Iterator[Any]:
+    """Yield what oslo.config has read of the configuration files; explain its errors.
+
+    :param register: registers options that have to be known before that.
+    """
+    from oslo_config import cfg  # noqa: PLC0415, slow to load
+
+    conf = cfg.ConfigOpts()
+    register(conf)
     try:
         conf(args=[], default_config_files=parsed.config_file)
-        return Settings.from_conf(conf, **values), Options.from_conf(conf)
+        yield conf
     except (cfg.Error, ValueError) as error:
         raise ContainerUpdateError(f"invalid configuration: {_text(error)}") from None
 

@@ -40,15 +40,43 @@ longer, and one that says so is refused."""
 _MIB = 1024 * 1024
 
 
-def _option(
+def option(  # noqa: PLR0913
     default: float | int | bool | str | tuple[str, ...],
     text: str,
     minimum: float | None = None,
     maximum: float | None = None,
     choices: tuple[str, ...] | None = None,
+    *,
+    kind: str | None = None,
+    secret: bool = False,
 ) -> Any:
+    """Return a field of a dataclass with settings.
+
+    :param text: what it is, for the help and for oslo-config-generator.
+    :param kind: its class in ``oslo_config.cfg``; None: by the type of its default.
+    :param secret: its value is shown nowhere.
+    """
     limits = {"min": minimum, "max": maximum, "choices": choices}
-    return field(default=default, metadata={"help": text, **limits})
+    metadata = {"help": text, **limits, "kind": kind, "secret": secret}
+    return field(default=default, repr=not secret, metadata=metadata)
+
+
+def refuse_invalid(settings: Any, group: str) -> None:
+    """Refuse settings with a value that is out of its bounds, or none of its choices.
+
+    :raises ValueError: names the first such setting.
+    """
+    for each in fields(settings):
+        value, limits = getattr(settings, each.name), each.metadata
+        expected = None
+        if limits["min"] is not None and value < limits["min"]:
+            expected = f"at least {limits['min']:g}"
+        elif limits["max"] is not None and value > limits["max"]:
+            expected = f"at most {limits['max']:g}"
+        elif limits["choices"] is not None and value not in limits["choices"]:
+            expected = f"one of {', '.join(limits['choices'])}"
+        if expected:
+            raise ValueError(f"[{group}] {each.name}: expected {expected}, found {value}")
 
 
 @dataclass(frozen=True)
@@ -59,149 +87,128 @@ class Options:
     600.0
     """
 
-    timeout: float = _option(600.0, "Maximum time in seconds for one workload to restart.", 1)
-    undo_timeout: float = _option(600.0, "Maximum time in seconds to undo a failed update.", 1)
-    grace_period: float = _option(
+    timeout: float = option(600.0, "Maximum time in seconds for one workload to restart.", 1)
+    undo_timeout: float = option(600.0, "Maximum time in seconds to undo a failed update.", 1)
+    grace_period: float = option(
         30.0,
         "Time in seconds that all new pods of a workload may report an error (ImagePullBackOff, "
         "CrashLoopBackOff, ...), or the API server may refuse to create them (a quota, admission), "
         "before the update fails.",
         0,
     )
-    settle_seconds: float = _option(
+    settle_seconds: float = option(
         0.0,
         "Time in seconds that all restarted workloads must stay ready before the update succeeds, "
         "to notice pods without a readiness probe that crash after their start.",
         0,
     )
-    retry_seconds: float = _option(
+    retry_seconds: float = option(
         60.0,
         "Time in seconds to retry a request if the API server is unreachable or overloaded.",
         0,
     )
-    restart_for: str = _option(
+    restart_for: str = option(
         CHANGED_KEYS,
         "What restarts a workload: changed-keys, a key of a ConfigMap or Secret that its pods use; "
         "changed-objects, any key of one that they use, for programs that read more of it than "
         "their manifests declare.",
         choices=(CHANGED_KEYS, CHANGED_OBJECTS),
     )
-    file_end: str = _option(
+    file_end: str = option(
         KUBECTL,
         "How a text block at the end of a file without a line end is read: as kubectl does, with "
         "one, or as Tacker does, without. Of a VNF that a VNFM has on record: as Tacker does.",
         choices=(KUBECTL, TACKER),
     )
-    lease_seconds: float = _option(
+    lease_seconds: float = option(
         60.0,
         "Time in seconds without a heartbeat after which another host may take over an update.",
         3,
         LONGEST_LEASE,
     )
-    history: int = _option(
+    history: int = option(
         10,
         "How many operations that have ended are kept of each VNF instance, as Secrets in its "
         "namespace, to show and to undo them; 0: none. Of a VNF that a VNFM has on record: none.",
         0,
     )
-    workers: int = _option(100, "Maximum number of workloads that restart at the same time.", 1)
-    request_timeout: float = _option(
+    workers: int = option(100, "Maximum number of workloads that restart at the same time.", 1)
+    request_timeout: float = option(
         30.0, "Maximum time in seconds for one request to the API server.", 1
     )
-    page_size: int = _option(500, "Maximum number of objects in one page of a list.", 1)
-    watch_seconds: float = _option(300.0, "Time in seconds after which a watch is renewed.", 1)
-    drain_seconds: float = _option(
+    page_size: int = option(500, "Maximum number of objects in one page of a list.", 1)
+    watch_seconds: float = option(300.0, "Time in seconds after which a watch is renewed.", 1)
+    drain_seconds: float = option(
         15.0,
         "Time in seconds that the old pods of a Blue-Green change stay after the traffic was "
         "switched, until all nodes send it to the new pods and open requests are answered.",
         0,
     )
-    coordination_seconds: float = _option(
+    coordination_seconds: float = option(
         300.0, "Maximum time in seconds for one run of a coordination script.", 1
     )
-    prometheus: str = _option(
+    prometheus: str = option(
         "",
         "URL of the Prometheus server that the gates of a change ask, as http://prometheus:9090.",
     )
-    url_schemes: tuple[str, ...] = _option(
+    url_schemes: tuple[str, ...] = option(
         ("http", "https"), "Allowed schemes of def-file URLs: http, https, file."
     )
-    url_hosts: tuple[str, ...] = _option(
+    url_hosts: tuple[str, ...] = option(
         (),
         "Hosts from which def-files may be fetched, by name or address as in the URL; if empty, "
         "all hosts that have only public addresses.",
     )
-    url_seconds: float = _option(
+    url_seconds: float = option(
         30.0,
         "Maximum time in seconds to fetch one def-file, name servers and handshakes included.",
         0.1,
     )
-    url_bytes: int = _option(8 * _MIB, "Maximum size in bytes of a def-file at a URL.", 1)
-    package_urls: int = _option(
+    url_bytes: int = option(8 * _MIB, "Maximum size in bytes of a def-file at a URL.", 1)
+    package_urls: int = option(
         20, "Maximum number of URLs in a package's metadata, each of which is fetched.", 0
     )
-    package_files: int = _option(
+    package_files: int = option(
         20_000, "Maximum number of files in a package; in a zip also of folders.", 1
     )
-    package_bytes: int = _option(
+    package_bytes: int = option(
         256 * _MIB,
         "Maximum size in bytes of all files in a package together, images too.",
         1,
     )
-    def_file_bytes: int = _option(
+    def_file_bytes: int = option(
         8 * _MIB, "Maximum size in bytes of a def-file or definitions file.", 1
     )
-    yaml_values: int = _option(
+    yaml_values: int = option(
         500_000,
         "Maximum number of values in the YAML files of a package, with aliases expanded.",
         1,
     )
-    yaml_characters: int = _option(
+    yaml_characters: int = option(
         32 * _MIB,
         "Maximum number of characters in the texts and keys of a package's YAML files, with "
         "aliases expanded, and in the HEAT templates and other files of a flavour.",
         1,
     )
-    yaml_depth: int = _option(100, "Maximum nesting depth of mappings and lists in a YAML file.", 1)
-    vnfd_seconds: float = _option(
+    yaml_depth: int = option(100, "Maximum nesting depth of mappings and lists in a YAML file.", 1)
+    vnfd_seconds: float = option(
         1.5, "Maximum processor time in seconds to parse the topologies of a VNFD.", 0.1
     )
-    vnfd_bytes: int = _option(
+    vnfd_bytes: int = option(
         160 * _MIB, "Maximum memory in bytes to parse the topologies of a VNFD.", 32 * _MIB
     )
-    journal_key: str = field(
-        default="",
-        repr=False,
-        metadata={
-            "help": "A secret text with which journals and the history in the cluster are signed: "
-            "those that no host with the same text has written are refused then.",
-            "min": None,
-            "max": None,
-            "choices": None,
-            "secret": True,
-        },
+    journal_key: str = option(
+        "",
+        "A secret text with which journals and the history in the cluster are signed: those that "
+        "no host with the same text has written are refused then.",
+        secret=True,
     )
-    insecure_skip_tls_verify: bool = _option(
+    insecure_skip_tls_verify: bool = option(
         False, "Do not verify the API server's certificate; never use this in production."
     )
 
     def __post_init__(self) -> None:
-        for option in fields(self):
-            value = getattr(self, option.name)
-            minimum, maximum = option.metadata["min"], option.metadata["max"]
-            if minimum is not None and value < minimum:
-                raise ValueError(
-                    f"[{GROUP}] {option.name}: expected at least {minimum}, found {value}"
-                )
-            if maximum is not None and value > maximum:
-                raise ValueError(
-                    f"[{GROUP}] {option.name}: expected at most {maximum:g}, found {value}"
-                )
-            choices = option.metadata["choices"]
-            if choices is not None and value not in choices:
-                raise ValueError(
-                    f"[{GROUP}] {option.name}: expected {' or '.join(choices)}, found {value}"
-                )
+        refuse_invalid(self, GROUP)
 
     def for_vnfm(self) -> Options:
         """Return the options for a VNF that a VNFM has on record.
@@ -224,7 +231,7 @@ DEFAULTS = Options()
 def read_section(conf: Any, group: str, settings: type) -> dict[str, Any]:
     """Return the values of a settings dataclass from its group of an oslo.config object."""
     conf.register_opts(oslo_options(settings), group=group)
-    values: dict[str, Any] = {option.name: conf[group][option.name] for option in fields(settings)}
+    values: dict[str, Any] = {each.name: conf[group][each.name] for each in fields(settings)}
     lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
     return {**values, **lists}
 
@@ -244,11 +251,12 @@ def oslo_options(settings: type) -> list[Any]:
         tuple: cfg.ListOpt,
     }
     options = []
-    for option in fields(settings):
-        kind: Any = kinds[type(option.default)]
-        default = list(option.default) if isinstance(option.default, tuple) else option.default
-        arguments = {name: value for name, value in option.metadata.items() if value is not None}
-        options.append(kind(option.name, default=default, **arguments))
+    for each in fields(settings):
+        arguments = {name: value for name, value in each.metadata.items() if value is not None}
+        named = arguments.pop("kind", None)
+        kind: Any = getattr(cfg, named) if named else kinds[type(each.default)]
+        default = list(each.default) if isinstance(each.default, tuple) else each.default
+        options.append(kind(each.name, default=default, **arguments))
     return options
 
 

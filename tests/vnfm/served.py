@@ -95,6 +95,10 @@ class Served:
         """Return the log of all its processes."""
         return "".join(path.read_text() for path in sorted(self.folder.glob("log-*")))
 
+    def logged(self, text: str) -> int:
+        """Return how many lines of the log have a text."""
+        return sum(text in line for line in self.log().splitlines())
+
 
 @contextlib.contextmanager
 def served(folder: Path, database: str = "") -> Iterator[Served]:

@@ -70,10 +70,10 @@ def test_another_service_finishes_what_a_stopped_one_was_doing(
     second.start()
     client = client_of(second, api)
     assert first.stop() == 0
-    assert first.log().count(HANDED_OVER) == 2
+    assert first.logged(HANDED_OVER) == 2
     for operation in begun:
         assert client.call("GET", operation)["operationState"] in ("STARTING", "PROCESSING")
-    until(lambda: second.log().count(GOES_ON) >= 2, "the other service goes on")
+    until(lambda: second.logged(GOES_ON) >= 2, "the other service goes on")
 
     cluster.behaviour.bad_images = []
     for operation in begun:
@@ -93,7 +93,7 @@ def test_without_another_service_the_next_start_finishes_it(
         instances = fleet.launch(client, cluster, kubernetes, tmp_path, 1)
         (operation,) = begin_and_wait(client, instances, cluster, at_work=1)
         assert service.stop() == 0
-        assert service.log().count(HANDED_OVER) == 1
+        assert service.logged(HANDED_OVER) == 1
         cluster.behaviour.bad_images = []
         service.start()
         ended = client.settled(operation)

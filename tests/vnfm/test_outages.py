@@ -37,7 +37,7 @@ def is_ready(service: Served) -> bool:
 
 def misses_the_database(service: Served) -> bool:
     """Return whether it looked for the database often enough, in vain."""
-    return service.log().count("the database does not answer:") >= LOOKS
+    return service.logged("the database does not answer:") >= LOOKS
 
 
 @pytest.mark.parametrize("api", ["v1", "v2"])

@@ -33,9 +33,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--host", metavar="ADDRESS", help="the address to listen on (default: 127.0.0.1)")
     add("--port", type=int, metavar="N",
         help="the port to listen on; 0: any free port (default: 9890)")  # fmt: skip
-    add("--log-format", choices=("auto", "text", "json"),
-        help="the format of the log; auto: text on a terminal, otherwise json "
-        "(default: auto)")  # fmt: skip
     add("--check-config", action="store_true",
         help="check the settings and all that a start needs; start and change nothing")  # fmt: skip
     add("--demo", action="store_true",
@@ -56,6 +53,7 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
     if parsed.check_config:
         return service_check.run(parsed, out, lambda settings: _listening(settings).close())
     settings, options = service_settings.read(parsed)
+    service_settings.start_log(parsed)
     with ExitStack() as stack:
         sock = stack.enter_context(_listening(settings))
         if not settings.port:
@@ -102,9 +100,8 @@ def _listening(settings: Settings) -> socket.socket:
 def _serve(app: Any, settings: Settings, sock: socket.socket) -> None:
     import uvicorn  # noqa: PLC0415, an extra
 
-    from container_update.vnfm.http import connections, logs  # noqa: PLC0415, an extra
+    from container_update.vnfm.http import connections  # noqa: PLC0415, an extra
 
-    logs.configure(settings.log_format)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _ignore)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup

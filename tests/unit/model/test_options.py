@@ -27,5 +27,5 @@ def test_a_choice_is_read_from_a_configuration_file(tmp_path: Path) -> None:
 def test_what_is_no_choice_is_refused_with_the_choices(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"changed-keys.*changed-objects"):
         read(tmp_path, "restart_for = keys")
-    with pytest.raises(ValueError, match="restart_for: expected changed-keys or changed-objects, "):
+    with pytest.raises(ValueError, match="restart_for: expected one of changed-keys, "):
         Options(restart_for="keys")
