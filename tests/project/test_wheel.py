@@ -1,7 +1,8 @@
-"""The content of the sdist, and of the wheel that is built from it, with the samples in it."""
+"""The content of the sdist, and of the wheel that is built from it; both, installed by pip."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -47,8 +48,8 @@ def repository() -> Mapping[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def sdist(repository: Mapping[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sdist's files. It is built from a copy, as a build writes beside its sources."""
+def sdist_file(repository: Mapping[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sdist. It is built from a copy, as a build writes beside its sources."""
     copy = tmp_path_factory.mktemp("sources")
     for name in repository:
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
@@ -57,24 +58,60 @@ def sdist(repository: Mapping[str, bytes], tmp_path_factory: pytest.TempPathFact
     (copy / "tests/__pycache__/attributes.cpython-311.pyc").touch()
     run(copy, "-c", BUILD.format("sdist"))
     (archive,) = copy.glob("dist/*.tar.gz")
+    return archive
+
+
+@pytest.fixture(scope="module")
+def sdist(sdist_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sdist's files."""
     folder = tmp_path_factory.mktemp("sdist")
-    with tarfile.open(archive) as tar:
+    with tarfile.open(sdist_file) as tar:
         tar.extractall(folder, filter="data")
     (top,) = folder.iterdir()
     return top
 
 
 @pytest.fixture(scope="module")
-def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of the wheel that is built from the sdist, as pip does."""
+def wheel_file(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that is built from the sdist, as pip does."""
     copy = tmp_path_factory.mktemp("wheel") / "sources"
     shutil.copytree(sdist, copy)
     run(copy, "-c", BUILD.format("wheel"))
     (archive,) = copy.glob("dist/*.whl")
+    return archive
+
+
+@pytest.fixture(scope="module")
+def wheel(wheel_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel's files."""
     folder = tmp_path_factory.mktemp("installed")
-    with zipfile.ZipFile(archive) as content:
+    with zipfile.ZipFile(wheel_file) as content:
         content.extractall(folder)
     return folder
+
+
+@pytest.mark.parametrize("kind", ["sdist", "wheel"])
+def test_what_pip_installs_is_a_command_that_runs(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Its dependencies are those of this environment: pip asks no index."""
+    archive: Path = request.getfixturevalue(f"{kind}_file")
+    alone = ("--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check")
+    run(tmp_path, "-m", "pip", "install", "-q", *alone, "--target", "installed", str(archive))
+
+    def command(*words: str) -> str:
+        program = str(tmp_path / "installed/bin/container-update")
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
+        return subprocess.run(
+            [program, *words], cwd=tmp_path, env=environment, check=True, text=True,
+            capture_output=True,
+        ).stdout  # fmt: skip
+
+    version = command("--version").removeprefix("container-update ").strip()
+    assert f"-{version}" in archive.name
+    assert "04-blue-green" in command("samples")
+    command("samples", "01-user-guide", "guide")
+    assert "errors" in command("csar", "check", "guide/v2/after")
 
 
 def test_the_sdist_has_the_whole_repository_and_nothing_else(
