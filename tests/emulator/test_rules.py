@@ -195,6 +195,8 @@ def test_a_field_that_is_wrong_is_named(
         ("configmaps", {"metadata": {"name": "x"}, "immutable": "yes"}, "of type bool"),
         ("secrets", {"metadata": {"name": "x"}, "data": {"a": 1}}, "of type []uint8"),
         ("pods", {"metadata": {"name": "x"}, "spec": []}, "Pod.spec of type v1.PodSpec"),
+        ("pods", container(securityContext={"runAsUser": "root"}),
+         "SecurityContext.spec.containers.securityContext.runAsUser of type int64"),
     ],
 )  # fmt: skip
 def test_a_type_that_is_wrong_is_a_bad_request(

@@ -1,7 +1,7 @@
 """The structures of the built-in kinds: which fields exist, what identifies the elements of a list.
 
-A server decodes into them: it drops what is no field, and stores quantities in one form. The types
-that are checked, with the decoder's words, are in :mod:`shape`.
+A server decodes into them: it drops what is no field, and stores quantities in one form. What the
+decoder says of a wrong type is in :mod:`shape`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Type:
     """The type of a field."""
 
     name: str
-    """'text', 'number', 'flag', 'quantity', 'any', or the name of a structure."""
+    """'text', 'bytes', 'number', 'flag', 'quantity', 'any', or the name of a structure."""
     is_list: bool = False
     is_map: bool = False
     keys: tuple[str, ...] = ()
