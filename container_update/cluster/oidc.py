@@ -1,6 +1,8 @@
 """A bearer token of an OpenID Connect provider, renewed shortly before it expires.
 
-Source: RFC 6749, 4.3 (the password grant) and 5.1, and OpenID Connect Core for ``id_token``.
+Source: RFC 6749, 4.3 (the password grant) and 5.1, and OpenID Connect Core for ``id_token``. Not by
+requests-oauthlib: a provider that sends a byte a second, or without an end, would hold a worker of
+the service for ever, as it has neither a deadline for the whole answer nor a limit of its size.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import ssl
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from typing import Any
@@ -22,6 +24,7 @@ from urllib.parse import SplitResult, urlencode
 from container_update.cluster.credentials import checked_url
 from container_update.model.errors import ClusterError
 from container_update.package.address_policy import split_url
+from container_update.package.fetch import Deadline
 
 LOG = logging.getLogger(__name__)
 
@@ -97,15 +100,18 @@ class OidcToken:
     def _renewed(self) -> _Token:
         url = self._url
         form = {"grant_type": "password", "scope": "openid", **self._form}
-        end = time.monotonic() + self._seconds
-        try:
-            status, body = _post(split_url(url), urlencode(form), self._configuration, end)
-        except (OSError, HTTPException) as error:
-            if _is_tls(error) and time.monotonic() < end:
-                raise ClusterError(
-                    f"{url}: {error}: expected a certificate that the VIM's CA has issued"
-                ) from error
-            raise self._no_answer(_reason(error, end)) from error
+        with Deadline(self._seconds) as deadline:
+            try:
+                status, body = _post(split_url(url), urlencode(form), self._configuration, deadline)
+            except (OSError, HTTPException) as error:
+                if deadline.passed or isinstance(error, TimeoutError):
+                    raise self._no_answer("no complete answer") from error
+                if _is_tls(error):
+                    raise ClusterError(
+                        f"{url}: {error}: expected a certificate that the VIM's CA has issued"
+                    ) from error
+                cause = getattr(error, "strerror", None) or type(error).__name__
+                raise self._no_answer(cause) from error
         if status == 429 or status >= 500:
             raise ClusterError(f"{url}: it answered {status}", status=status, transient=True)
         if not 200 <= status < 300:
@@ -158,10 +164,9 @@ def read_token(body: bytes, names: Sequence[str]) -> tuple[str, float]:
     return text, seconds
 
 
-def _post(url: SplitResult, form: str, configuration: Any, end: float) -> tuple[int, bytes]:
+def _post(url: SplitResult, form: str, configuration: Any, deadline: Deadline) -> tuple[int, bytes]:
     """Return the status of the answer to a form, and its body: cut off after the allowed size.
 
-    :param end: the time by the monotonic clock at which the connection is shut down.
     :raises OSError, HTTPException: there was no complete answer.
     """
     host, port = str(url.hostname), url.port or _PORTS[url.scheme]
@@ -171,30 +176,21 @@ def _post(url: SplitResult, form: str, configuration: Any, end: float) -> tuple[
         "User-Agent": "container-update",
     }
     with closing(HTTPConnection(host, port)) as connection:
-        connection.sock = socket.create_connection((host, port), end - time.monotonic())
-        # a second descriptor of the connection: TLS takes the first one away
-        with connection.sock.dup() as same:
-            timer = threading.Timer(end - time.monotonic(), _shut_down, [same])
-            timer.daemon = True
-            timer.start()
-            try:
-                if url.scheme == "https":
-                    context = _tls(configuration)
-                    connection.sock = context.wrap_socket(connection.sock, server_hostname=host)
-                path = f"{url.path or '/'}{'?' if url.query else ''}{url.query}"
-                connection.request("POST", path, form, headers)
-                answer = connection.getresponse()
-                body = answer.read(MAX_BYTES + 1)
-            finally:
-                timer.cancel()
-    if time.monotonic() >= end:  # a connection that was shut down looks like the end of the body
+        plain = connection.sock = socket.create_connection((host, port), deadline.left())
+        deadline.watch(plain)
+        if url.scheme == "https":
+            secure = connection.sock = _tls(configuration).wrap_socket(
+                plain, server_hostname=host, do_handshake_on_connect=False
+            )
+            deadline.watch(secure)
+            secure.do_handshake()
+        path = f"{url.path or '/'}{'?' if url.query else ''}{url.query}"
+        connection.request("POST", path, form, headers)
+        answer = connection.getresponse()
+        body = answer.read(MAX_BYTES + 1)
+    if deadline.passed:  # a connection that was shut down looks like the end of the body
         raise TimeoutError
     return answer.status, body
-
-
-def _shut_down(connection: socket.socket) -> None:
-    with suppress(OSError):  # already closed
-        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _tls(configuration: Any) -> ssl.SSLContext:
@@ -213,9 +209,3 @@ def _is_tls(error: Exception) -> bool:
     """Return whether it is an error of TLS that will not pass the next time either."""
     broken = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
     return isinstance(error, ssl.SSLError) and not isinstance(error, broken)
-
-
-def _reason(error: Exception, end: float) -> str:
-    if time.monotonic() >= end or isinstance(error, TimeoutError):
-        return "no complete answer"
-    return getattr(error, "strerror", None) or type(error).__name__

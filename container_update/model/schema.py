@@ -2,6 +2,9 @@
 
 They are checked once, where the values come in; what is behind relies on it. A message names the
 field and what kind of value is there, never the value itself.
+
+Our own, not jsonschema, which takes 0.45 s for 500 objects instead of 0.04 s and 0.1 s to load; nor
+fastjsonschema, which runs code that it generates, and which no Tacker has.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def fetch_into(
     :param headers: of the request; go to that host only.
     :raises PackageError: the options forbid it, or it cannot be fetched.
     """
-    with _Deadline(options.url_seconds) as deadline:
+    with Deadline(options.url_seconds) as deadline:
         try:
             _follow(target, url, options, deadline, headers)
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -74,7 +74,7 @@ def fetch_into(
 
 
 def _follow(
-    target: BinaryIO, url: str, options: Options, deadline: _Deadline, headers: Mapping[str, str]
+    target: BinaryIO, url: str, options: Options, deadline: Deadline, headers: Mapping[str, str]
 ) -> None:
     current = url
     for _ in range(_REDIRECTS):
@@ -182,7 +182,7 @@ def _resolved(host: str, port: int, seconds: float) -> list[str]:
 
 
 def _connection(
-    url: str, parts: urllib.parse.SplitResult, options: Options, deadline: _Deadline
+    url: str, parts: urllib.parse.SplitResult, options: Options, deadline: Deadline
 ) -> http.client.HTTPConnection:
     """Connect to a checked address of the host; TLS verifies the host's name."""
     host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
@@ -213,7 +213,7 @@ def _connect(addresses: list[str], port: int, seconds: float) -> socket.socket:
     return socket.create_connection((addresses[-1], port), share)
 
 
-class _Deadline:
+class Deadline:
     """A time limit that shuts down the current connection when it is over."""
 
     def __init__(self, seconds: float) -> None:
@@ -223,7 +223,7 @@ class _Deadline:
         self._timer = threading.Timer(seconds, self._expire)
         self._timer.daemon = True
 
-    def __enter__(self) -> _Deadline:
+    def __enter__(self) -> Deadline:
         self._timer.start()
         return self
 
