@@ -31,7 +31,6 @@ from container_update.vnfm.api import (
 from container_update.vnfm.http import error_responses, health, limits, one_time
 from container_update.vnfm.http.authentication import authenticator
 from container_update.vnfm.notify.delivery import Notifier
-from container_update.vnfm.page import docs
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.store import liveness
@@ -103,7 +102,6 @@ class Service:
         app.include_router(health.router(checks))
         app.include_router(one_time.router(self.links))
         page.install(app)
-        docs.install(app)
         document.complete(app)
         error_responses.install(app)
         limits.install(app, self.context.settings)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import base64
 import os
 import secrets
+import ssl
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
+import trustme
 import yaml
 
 from container_update.emulator import private_file
 from container_update.emulator.http_server import Middleware, RequestRecord
-from container_update.emulator.kubernetes import certificates
 from container_update.emulator.kubernetes.api.server import Server
 from container_update.emulator.kubernetes.controllers import start
 from container_update.emulator.kubernetes.controllers.base import Controller
@@ -70,7 +72,7 @@ class EmbeddedCluster(LoopThread):
         self.behaviour = behaviour or Behaviour()
         self._nodes = nodes
         self._controllers = tuple(controllers)
-        self._certificates = certificates.make()
+        self._certificates = _certificates()
         self._registry = Registry()
         self._watches = Watches(self._registry, history)
         self._server = Server(
@@ -153,3 +155,23 @@ class EmbeddedCluster(LoopThread):
     def forget_history(self) -> None:
         """Make every resourceVersion but the present one too old to watch from (410)."""
         self.call(lambda _: self._watches.forget_history())
+
+
+@dataclass(frozen=True)
+class _Certificates:
+    """A new certificate authority and a server certificate for loopback: kubectl sends a token only
+    over TLS."""
+
+    ca_text: str
+    """The authority's certificate (PEM), which clients have to trust."""
+    context: ssl.SSLContext
+    """The context for the server."""
+
+
+def _certificates() -> _Certificates:
+    """Create certificates for 127.0.0.1 and localhost, with elliptic keys: they are made fast."""
+    authority = trustme.CA(key_type=trustme.KeyType.ECDSA)
+    issued = authority.issue_cert("127.0.0.1", "localhost", key_type=trustme.KeyType.ECDSA)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    issued.configure_cert(context)
+    return _Certificates(authority.cert_pem.bytes().decode("ascii"), context)

@@ -24,7 +24,7 @@ from container_update.package import csar, fetch
 from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.scale import workloads_of
 from container_update.vnfm import instances, packages, vims
-from container_update.vnfm.lcm import heal, levels
+from container_update.vnfm.lcm import levels, upkeep
 from container_update.vnfm.lcm.operation_context import Record
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
@@ -72,7 +72,7 @@ def check_instantiation(
 
 def check_heal(api: str, instance: Instance, request: Mapping[str, Any]) -> None:
     """Check that the record has the VNFCs that are to be healed."""
-    known = heal.vnfc_entries(api, instance.body.get("instantiatedVnfInfo") or {})
+    known = upkeep.vnfc_entries(api, instance.body.get("instantiatedVnfInfo") or {})
     for vnfc_id in request.get("vnfcInstanceId") or ():
         if vnfc_id not in known:
             attribute = "vnfcResourceInfo" if api == "v1" else "vnfcInfo"

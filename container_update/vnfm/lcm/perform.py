@@ -31,7 +31,6 @@ from container_update.vnfm.http.redaction import without_folder
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.change import do_change, undo_change
 from container_update.vnfm.lcm.changed_info import modifications, triggered_by_package
-from container_update.vnfm.lcm.heal import do_heal, undo_heal
 from container_update.vnfm.lcm.infrastructure.vim import connected
 from container_update.vnfm.lcm.instantiation import (
     do_instantiate,
@@ -46,8 +45,8 @@ from container_update.vnfm.lcm.operation_context import (
     Record,
     ServiceEndsError,
 )
-from container_update.vnfm.lcm.scale import do_scale, undo_scale
 from container_update.vnfm.lcm.steps import Steps
+from container_update.vnfm.lcm.upkeep import do_heal, do_scale, undo_heal, undo_scale
 from container_update.vnfm.problems import is_expected, problem_of, requests_of
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import BY_REQUEST, RUNNING, State, is_undoable, uncancelled

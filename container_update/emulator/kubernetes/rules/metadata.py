@@ -19,7 +19,6 @@ _CHANGED_BY_CLIENT = ("labels", "annotations", "ownerReferences", "finalizers")
 _SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SERVICE = r"[a-z]([-a-z0-9]*[a-z0-9])?"
-_QUALIFIED = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?"
 
 _SUBDOMAIN_RULE = (

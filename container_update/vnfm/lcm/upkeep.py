@@ -1,4 +1,4 @@
-"""HEAL: some VNFCs are replaced, or the whole VNF is brought to what its package says.
+"""HEAL and SCALE: a VNF is brought to what its package says, or an aspect goes levels out or in.
 
 A heal that failed stays as it is: a retry finishes it. A rollback undoes it in a cluster, by the
 journal; SOL003 leaves that to the VNFM, and Tacker has none.
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from container_update.model.objects import Json
+from container_update.vnfm.lcm import levels
 from container_update.vnfm.lcm.infrastructure.vim import connected
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
@@ -57,3 +58,28 @@ def vnfc_entries(api: str, info: Json) -> Mapping[str, Json]:
 
 def _resource_id(entry: Json) -> str:
     return str(entry["computeResource"].get("resourceId"))
+
+
+def do_scale(context: OperationContext) -> Record:
+    """Give the aspect's VDUs their numbers of VNFCs and wait until they run."""
+    drivers = drivers_of(context)
+    before = drivers.call("scale_start", context.record)
+    info, numbers = levels.scaled(levels.scaling_of(context), before.info, context.request)
+    with connected(context) as vim:
+        vim.scale(numbers)
+        record = vim.as_it_is(before)
+    after = {**record.info, "scaleStatus": info["scaleStatus"]}
+    record = replace(record, body={**record.body, "instantiatedVnfInfo": after})
+    return drivers.call("scale_end", record)
+
+
+def undo_scale(context: OperationContext) -> Record:
+    """Undo by the journal what a scaling changed."""
+    drivers = drivers_of(context)
+    record = drivers.call("scale_rollback_start", context.record)
+    _, numbers = levels.scaled(levels.scaling_of(context), record.info, context.request)
+    now = levels.vnfcs_of(record.info)
+    with connected(context) as vim:
+        vim.undo_scale({vdu: now[vdu] for vdu in numbers})
+        record = vim.as_it_is(record)
+    return drivers.call("scale_rollback_end", record)
