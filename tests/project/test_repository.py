@@ -40,6 +40,21 @@ def test_ci_runs_the_thorough_tests_too():
     subprocess.run(["bash", "-n", ROOT / ".ci/run"], check=True)
 
 
+def test_bindep_lists_what_ci_installs():
+    installed = [line.split()[1] for line in lines(".ci/run") if line.startswith("provide ")]
+    listed = [line.split()[0] for line in lines("bindep.txt") if line[:1] not in ("", "#")]
+    assert listed == sorted(installed)
+
+
+def test_the_documentation_names_every_command(capsys):
+    with pytest.raises(SystemExit):
+        main.main(["--help"])
+    commands = re.findall(r"^    ([a-z]+)  ", capsys.readouterr().out, re.MULTILINE)
+    assert {"plan", "apply", "demo"} <= set(commands)
+    page = (ROOT / "doc/source/cli.rst").read_text(encoding="utf-8")
+    assert [name for name in commands if not re.search(rf"(``|update ){name}\b", page)] == []
+
+
 def tracked() -> list[Path]:
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
