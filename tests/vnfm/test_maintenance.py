@@ -25,7 +25,7 @@ from container_update.vnfm.store.database import Database, now
 from container_update.vnfm.store.rows import Operation, Vim
 
 NEWEST = revisions.known()[0]
-PAGE = Path(__file__).parents[2] / "doc/source/howto/service-backup.rst"
+PAGE = Path(__file__).parents[2] / "doc/source/vnfm.rst"
 
 
 @dataclass
