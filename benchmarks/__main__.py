@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks import cnf, packages, report, service, updates
-from benchmarks.clusters import embedded, real
+from benchmarks.clusters import embedded_target, real
 from benchmarks.figures import Row
 
 PACKAGES = "large packages"
@@ -40,8 +40,11 @@ def arguments() -> argparse.ArgumentParser:
     add("--case", action="append", default=[], metavar="TEXT",
         help="only cases whose name contains this (repeatable)")  # fmt: skip
     add("--list", action="store_true", help="list the cases and exit")
-    add("--slow", default="1s", metavar="TIME",
+    add("--slow", type=float, default=1.0, metavar="SECONDS",
         help="how long a container of the embedded cluster takes until it is ready "
+        "(default: %(default)s)")  # fmt: skip
+    add("--latency", type=float, default=0.1, metavar="SECONDS",
+        help="how long a request of an update to the embedded cluster is on its way "
         "(default: %(default)s)")  # fmt: skip
     add("--kubeconfig", metavar="FILE", help="a real cluster, instead of the embedded one")
     add("--context", metavar="NAME", help="of the kubeconfig")
@@ -81,7 +84,7 @@ def main() -> None:
         rows += service.rows(given.runs, images, target, small=given.small, cases=others)
         if chosen and target is None:
             folder = Path(stack.enter_context(TemporaryDirectory()))
-            target = stack.enter_context(embedded(folder, given.slow))
+            target = stack.enter_context(embedded_target(folder, given.slow, given.latency))
         for case in chosen:
             assert target is not None
             print(f"{case.name}: {case.size:,} ...", flush=True)

@@ -1,159 +1,173 @@
 """The hand-made limit: the same changes with plain concurrent writes, and nothing else.
 
-    python -m benchmarks.by_hand --kubeconfig FILE --namespace NAME CHANGES.json
+    python -m benchmarks.by_hand DESCRIPTION.json
 
-What an engineer would write who knows which objects change and takes every risk: no comparison, no
-rights, no lease, no journal, no undo, no diagnosis. One patch for each object with the client that
-everybody has, one watch on the pods until all of those workloads have new ones that are Ready and
-no old ones. Prints how many requests it sent.
+What an engineer would write who takes every risk: both packages are read, each object that differs
+gets one patch, and the pods are listed until those of the changed workloads are new and Ready, and
+no old one is left. No rights, no lease, no journal, no undo, no diagnosis. Prints how many objects
+it wrote.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
+import sys
+import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_RESTARTED = "by-hand/restarted-at"
+import requests
+import yaml
+
+_CONFIGURATION = {"ConfigMap": "api/v1", "Secret": "api/v1"}
+_WORKLOADS = {
+    "Pod": "api/v1",
+    "Deployment": "apis/apps/v1",
+    "DaemonSet": "apis/apps/v1",
+    "ReplicaSet": "apis/apps/v1",
+}
+_APIS = {**_CONFIGURATION, **_WORKLOADS}
+_POLL_SECONDS = 0.1
+
+Objects = dict[tuple[str, str], Any]
 
 
-@dataclass
-class Workload:
-    """What is waited for."""
+def load(package: str) -> Objects:
+    """Return the objects of a package by kind and name."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    files = [path.read_text() for path in sorted(Path(package, "Files").rglob("*.yaml"))]
+    bodies = [body for text in files for body in yaml.load_all(text, loader) if body]
+    return {(body["kind"], body["metadata"]["name"]): body for body in bodies}
 
-    kind: str
-    name: str
-    number: int
-    """How many pods it has."""
-    old: dict[str, int]
-    """Its pods by UID, with the restarts of their containers."""
-    pods: dict[str, Any] = field(default_factory=dict)
 
-    def owns(self, pod: Any) -> bool:
-        """Tell whether a pod is its."""
-        if self.kind == "Pod":
-            return bool(pod.metadata.name == self.name)
-        owners = [(owner.kind, owner.name) for owner in pod.metadata.owner_references or ()]
-        if self.kind == "Deployment":
-            owners = [("Deployment", name.rpartition("-")[0]) for _, name in owners]
-        return (self.kind, self.name) in owners
+@dataclass(frozen=True)
+class Changes:
+    """What differs between two packages, as patches."""
 
-    def see(self, event: str, pod: Any) -> None:
-        """Take an event about one of its pods."""
-        if event == "DELETED":
-            self.pods.pop(pod.metadata.uid, None)
-        else:
-            self.pods[pod.metadata.uid] = pod
+    configuration: Objects
+    workloads: Objects
 
-    @property
-    def is_done(self) -> bool:
-        """All of its pods are new and Ready, and no old one is left."""
-        return len(self.pods) == self.number and all(map(self._is_new, self.pods.values()))
+    @classmethod
+    def between(cls, old: Objects, new: Objects) -> Changes:
+        """Return the changes; a workload restarts where an image or a name that it has changed."""
+        changed = {k: b for k, b in new.items() if k[0] in _CONFIGURATION and old.get(k) != b}
+        names = [f'"{name}"' for _, name in changed]
+        workloads = {}
+        for key, body in old.items():
+            if key[0] in _WORKLOADS:
+                spec, wanted = _pod_spec(body), _pod_spec(new[key])
+                images = [
+                    {"name": before["name"], "image": after["image"]}
+                    for before, after in zip(spec["containers"], wanted["containers"], strict=True)
+                    if before["image"] != after["image"]
+                ]
+                if images or any(name in json.dumps(spec) for name in names):
+                    workloads[key] = _restart(key[0], images)
+        fields = ("data", "binaryData", "stringData")
+        patches = {k: {n: b[n] for n in fields if n in b} for k, b in changed.items()}
+        return cls(patches, workloads)
 
-    def _is_new(self, pod: Any) -> bool:
-        statuses = pod.status.container_statuses or ()
-        restarts = sum(status.restart_count for status in statuses)
-        before = self.old.get(pod.metadata.uid)
-        is_new = before is None or (self.kind == "Pod" and restarts > before)
-        ready = any(c.type == "Ready" and c.status == "True" for c in pod.status.conditions or ())
-        return is_new and ready and pod.metadata.deletion_timestamp is None
+
+def _pod_spec(body: Any) -> Any:
+    return body["spec"] if body["kind"] == "Pod" else body["spec"]["template"]["spec"]
+
+
+def _restart(kind: str, images: list[Any]) -> Any:
+    spec = {"containers": images} if images else {}
+    metadata = {"annotations": {"by-hand/restarted-at": str(time.time())}}
+    return {"spec": spec if kind == "Pod" else {"template": {"metadata": metadata, "spec": spec}}}
 
 
 class Hand:
     """The plain concurrent writes."""
 
-    def __init__(self, kubeconfig: str, context: str | None, namespace: str) -> None:
-        from kubernetes import client, config  # noqa: PLC0415
+    def __init__(self, given: dict[str, str], folder: Path) -> None:
+        authority = folder / "ca.crt"
+        authority.write_text(given["ca_text"])
+        self.session = requests.Session()
+        self.session.trust_env = False
+        self.session.verify = str(authority)
+        self.session.mount("https://", requests.adapters.HTTPAdapter(pool_maxsize=16))
+        self.session.headers["Authorization"] = f"Bearer {given['token']}"
+        self.url, self.namespace = given["url"], given["namespace"]
 
-        loader: Any = config
-        loader.load_kube_config(kubeconfig, context=context)
-        self.core, self.apps = client.CoreV1Api(), client.AppsV1Api()
-        self.namespace, self.requests = namespace, 0
-
-    def change(self, changes: list[dict[str, Any]]) -> None:
-        """Carry out the changes: the configuration, then the workloads."""
-        listed = self._pods()
-        configuration = [each for each in changes if "body" in each]
-        workloads = [each for each in changes if "body" not in each]
-        waiting = [_workload(each, listed.items) for each in workloads]
+    def change(self, changes: Changes) -> int:
+        """Carry out the changes, the configuration first; return how many objects were written."""
+        before = self._pods()
+        sets = [name for kind, name in changes.workloads if kind == "ReplicaSet"]
+        replaced = [pod for pod in before if any(_is_of("ReplicaSet", s, pod) for s in sets)]
         with ThreadPoolExecutor(16) as pool:
-            list(pool.map(self._write_configuration, configuration))
-            list(pool.map(self._restart, workloads, waiting))
-        self._wait(waiting, listed.metadata.resource_version)
+            for patches in (changes.configuration, changes.workloads):
+                list(pool.map(self._patch, patches, patches.values()))
+            names = [pod["metadata"]["name"] for pod in replaced]
+            list(pool.map(lambda name: self._send("DELETE", self._path("Pod", name)), names))
+        while not _are_done(changes.workloads, before, self._pods()):
+            time.sleep(_POLL_SECONDS)
+        return len(changes.configuration) + len(changes.workloads) + len(replaced)
 
-    def _pods(self) -> Any:
-        self.requests += 1
-        return self.core.list_namespaced_pod(self.namespace)
+    def _path(self, kind: str, name: str = "") -> str:
+        return f"{self.url}/{_APIS[kind]}/namespaces/{self.namespace}/{kind.lower()}s/{name}"
 
-    def _write_configuration(self, change: dict[str, Any]) -> None:
-        self.requests += 1
-        write = f"patch_namespaced_{'secret' if change['kind'] == 'Secret' else 'config_map'}"
-        getattr(self.core, write)(change["name"], self.namespace, change["body"])
-
-    def _restart(self, change: dict[str, Any], workload: Workload) -> None:
-        self.requests += 1
-        spec = {
-            group: [{"name": name, "image": image} for name, image in images.items()]
-            for group, images in change["images"].items()
-        }
-        if change["kind"] == "Pod":
-            self.core.patch_namespaced_pod(change["name"], self.namespace, {"spec": spec})
-            return
-        template = {"metadata": {"annotations": {_RESTARTED: change["at"]}}, "spec": spec}
-        patch = getattr(self.apps, f"patch_namespaced_{_snake(change['kind'])}")
-        patch(change["name"], self.namespace, {"spec": {"template": template}})
-        if change["kind"] == "ReplicaSet":
-            for name in [pod.metadata.name for pod in workload.pods.values()]:
-                self.requests += 1
-                self.core.delete_namespaced_pod(name, self.namespace)
-
-    def _wait(self, waiting: Iterable[Workload], version: str) -> None:
-        from kubernetes import watch  # noqa: PLC0415
-
-        self.requests += 1
-        left = [workload for workload in waiting if not workload.is_done]
-        watching: Any = watch
-        events = watching.Watch().stream(
-            self.core.list_namespaced_pod, self.namespace, resource_version=version
+    def _send(self, method: str, path: str, body: Any = None) -> Any:
+        headers = {"Content-Type": "application/strategic-merge-patch+json"} if body else {}
+        answer = self.session.request(
+            method, path, headers=headers, data=json.dumps(body) if body else None
         )
-        for event in events:
-            for workload in left:
-                if workload.owns(event["object"]):
-                    workload.see(event["type"], event["object"])
-            left = [workload for workload in left if not workload.is_done]
-            if not left:
-                return
+        answer.raise_for_status()
+        return answer.json()
+
+    def _patch(self, key: tuple[str, str], body: Any) -> None:
+        self._send("PATCH", self._path(*key), body)
+
+    def _pods(self) -> list[Any]:
+        found: list[Any] = self._send("GET", self._path("Pod").rstrip("/"))["items"]
+        return found
 
 
-def _workload(change: dict[str, Any], pods: list[Any]) -> Workload:
-    workload = Workload(change["kind"], change["name"], change["replicas"], {})
-    for pod in pods:
-        if workload.owns(pod):
-            statuses = pod.status.container_statuses or ()
-            workload.old[pod.metadata.uid] = sum(status.restart_count for status in statuses)
-            workload.pods[pod.metadata.uid] = pod
-    return workload
+def _is_of(kind: str, name: str, pod: Any) -> bool:
+    """Tell whether a pod is a workload's; of a Deployment by its name alone."""
+    owners = pod["metadata"].get("ownerReferences", ())
+    pod_name: str = pod["metadata"]["name"]
+    if kind == "Pod":
+        return pod_name == name
+    if kind == "Deployment":
+        return pod_name.rsplit("-", 2)[0] == name
+    return any((owner["kind"], owner["name"]) == (kind, name) for owner in owners)
 
 
-def _snake(kind: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in kind)[1:]
+def _are_done(keys: Iterable[tuple[str, str]], before: list[Any], pods: list[Any]) -> bool:
+    """All pods of these workloads are new and Ready, and there are as many as before."""
+    old = {status["containerID"] for pod in before for status in _statuses(pod)}
+    for kind, name in keys:
+        now = [pod for pod in pods if _is_of(kind, name, pod)]
+        if len(now) != sum(_is_of(kind, name, pod) for pod in before):
+            return False
+        if not all(_is_ready(pod) for pod in now):
+            return False
+        if any(status.get("containerID") in old for pod in now for status in _statuses(pod)):
+            return False
+    return True
+
+
+def _statuses(pod: Any) -> Any:
+    return pod["status"].get("containerStatuses", ())
+
+
+def _is_ready(pod: Any) -> bool:
+    conditions = pod["status"].get("conditions", ())
+    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return ready and "deletionTimestamp" not in pod["metadata"]
 
 
 def main() -> None:
-    """Carry out the changes of a file."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--kubeconfig", required=True)
-    parser.add_argument("--context")
-    parser.add_argument("--namespace", required=True)
-    parser.add_argument("changes", type=Path)
-    given = parser.parse_args()
-    hand = Hand(given.kubeconfig, given.context, given.namespace)
-    hand.change(json.loads(given.changes.read_text()))
-    print(json.dumps({"requests": hand.requests}))
+    """Carry out the changes that a file describes."""
+    file = Path(sys.argv[1])
+    given = json.loads(file.read_text())
+    changes = Changes.between(load(given["old"]), load(given["new"]))
+    print(json.dumps({"objects": Hand(given, file.parent).change(changes)}))
 
 
 if __name__ == "__main__":

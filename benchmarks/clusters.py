@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks import embedded
 from container_update.cluster import kubeconfig as kubeconfigs
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.drivers.vim_config import vim_config
@@ -41,6 +41,8 @@ class Target:
     kubeconfig: str
     context: str | None
     cluster: KubernetesCluster
+    process: embedded.Process | None = None
+    """Of the embedded cluster."""
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     @property
@@ -48,6 +50,18 @@ class Target:
         """The arguments of a command that name it."""
         context = ["--context", self.context] if self.context else []
         return ["--kubeconfig", self.kubeconfig, *context]
+
+    @contextmanager
+    def observed(self) -> Iterator[dict[str, int]]:
+        """Yield what is to have the counts of the requests of the block, where they can be seen;
+        each takes as long as was chosen."""
+        counts: dict[str, int] = {}
+        if self.process is None:
+            yield counts
+            return
+        with self.process.observed() as found:
+            yield counts
+        counts |= found.counts
 
     @contextmanager
     def instantiated(self, request: UpdateRequest) -> Iterator[UpdateRequest]:
@@ -125,21 +139,15 @@ def _foreign(namespace: str, number: int) -> Json:
 
 
 @contextmanager
-def embedded(folder: Path, slow: str) -> Iterator[Target]:
+def embedded_target(folder: Path, slow: float, latency: float) -> Iterator[Target]:
     """Run the embedded cluster in a process of its own.
 
-    :param slow: how long a container takes from its start until it is ready: '1s'.
+    :param slow: how long a container takes from its start until it is ready, in seconds.
+    :param latency: how long each request of an observed program takes.
     """
     kubeconfig = str(folder / "kubeconfig")
-    command = [*COMMAND, "emulate", "--write-kubeconfig", kubeconfig, "--slow", slow]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        try:
-            with connect(kubeconfig) as cluster:
-                yield Target(kubeconfig, None, cluster)
-        finally:
-            process.terminate()
+    with embedded.process(kubeconfig, slow, latency) as process, connect(kubeconfig) as cluster:
+        yield Target(kubeconfig, None, cluster, process)
 
 
 @contextmanager

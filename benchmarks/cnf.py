@@ -24,7 +24,12 @@ spec:
         command: [sleep, infinity]
         env:
         - name: SETTING
-          valueFrom: {{configMapKeyRef: {{name: settings, key: d{number}}}}}
+          valueFrom: {{configMapKeyRef: {{name: c{number}, key: setting}}}}
+"""
+_CONFIG_MAP = """apiVersion: v1
+kind: ConfigMap
+metadata: {{name: c{number}}}
+data: {{setting: {image}}}
 """
 
 
@@ -52,22 +57,20 @@ def deployments(  # noqa: PLR0913
     changed: int,
     bad: int = 0,
 ) -> UpdateRequest:
-    """Write both packages of a CNF of Deployments that share a ConfigMap.
+    """Write both packages of a CNF of Deployments, each with a ConfigMap; a file for each object.
 
     :param pods: of each Deployment.
-    :param changed: how many Deployments get another image.
+    :param changed: how many Deployments get another image, and their ConfigMaps other content.
     :param bad: how many of those, the last ones, get one that cannot be pulled.
     """
     for name, changes in (("old", 0), ("new", changed)):
         files = folder / name / "Files"
         files.mkdir(parents=True)
-        settings = "".join(f"  d{index}: 'on'\n" for index in range(number))
-        head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata:\n"
-        (files / "settings.yaml").write_text(head + settings)
         for index in range(number):
             image = images.old if index >= changes else images.new
             if changes - bad <= index < changes:
                 image = images.missing
             text = _DEPLOYMENT.format(number=index, pods=pods, image=image)
             (files / f"d{index:04}.yaml").write_text(text)
+            (files / f"c{index:04}.yaml").write_text(_CONFIG_MAP.format(number=index, image=image))
     return UpdateRequest(str(folder / "old"), str(folder / "new"))

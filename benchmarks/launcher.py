@@ -11,14 +11,14 @@ import time
 
 
 def main() -> None:
-    """Write seconds, processor seconds, peak KiB and the exit status; exit with it."""
+    """Write seconds, processor seconds (user), peak KiB and the exit status; exit with it."""
     file, *command = sys.argv[1:]
     began = time.monotonic()
     process = os.spawnvp(os.P_NOWAIT, command[0], command)
     _, status, usage = os.wait4(process, 0)
     seconds = time.monotonic() - began
     code = os.waitstatus_to_exitcode(status)
-    cost = (seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss, code)
+    cost = (seconds, usage.ru_utime, usage.ru_maxrss, code)
     with open(file, "w", encoding="ascii") as out:
         out.write(" ".join(map(str, cost)))
     sys.exit(code)

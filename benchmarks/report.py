@@ -16,7 +16,7 @@ from rich.table import Table
 from benchmarks.figures import BY_HAND, OURS, TACKER, Row
 
 _PANELS = (
-    ("workloads, a fifth changes", "Deployments of two pods, a fifth changes", "seconds"),
+    ("workloads, some change", "Deployments of two pods: 20, 50, 100 change", "seconds"),
     ("pods of each of the workloads", "pods of each Deployment", "seconds"),
     ("changed workloads", "changed Deployments", "seconds"),
     ("pods of others", "pods of others in the namespace", "MiB"),

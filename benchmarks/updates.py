@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,13 +14,8 @@ from typing import Any
 from benchmarks.clusters import COMMAND, Target
 from benchmarks.cnf import Images, deployments
 from benchmarks.figures import BY_HAND, OURS, TACKER, Row, Run, measured
-from container_update.model.objects import Json
-from container_update.model.plan import Plan
+from container_update.cluster.credentials import pem
 from container_update.model.requests import UpdateRequest
-from container_update.operations.update import plan_update
-from container_update.planning.steps import ConfigStep, RestartStep, object_steps
-from container_update.workloads import pod_template
-from container_update.workloads.readiness import replicas
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
@@ -66,7 +60,9 @@ def compare(case: Case, target: Target, runs: int, lab: Path | None) -> list[Row
                 folder = Path(name)
                 with target.instantiated(case.write(folder)) as request:
                     target.crowd(request.namespace, case.foreign_pods)
-                    found[program].append(run(request, target, folder))
+                    with target.observed() as counts:
+                        measured = run(request, target, folder)
+                    found[program].append(replace(measured, counts=measured.counts | counts))
     return [Row(case.name, case.size, program, runs) for program, runs in found.items()]
 
 
@@ -86,11 +82,13 @@ def ours(case: Case, request: UpdateRequest, target: Target) -> Run:
 
 
 def by_hand(request: UpdateRequest, target: Target, folder: Path) -> Run:
-    """Run the hand-made limit, which is told what to change."""
-    changes = folder / "changes.json"
-    changes.write_text(json.dumps(list(_changes(plan_update(request, target.cluster)))))
-    command = [sys.executable, "-m", "benchmarks.by_hand", *target.arguments]
-    run = measured([*command, "--namespace", request.namespace, str(changes)])
+    """Run the hand-made limit."""
+    description = folder / "by-hand.json"
+    packages = {"old": os.path.abspath(request.old), "new": os.path.abspath(request.new)}
+    place = {**asdict(target.access), "namespace": request.namespace}
+    place["ca_text"] = pem(place["ca_text"])
+    description.write_text(json.dumps({**packages, **place}))
+    run = measured([sys.executable, "-m", "benchmarks.by_hand", str(description)])
     return replace(run, counts=json.loads(run.output))
 
 
@@ -116,38 +114,6 @@ def _files(package: str) -> list[str]:
     return [str(path.relative_to(package)) for path in sorted(Path(package).rglob("Files/*.yaml"))]
 
 
-def _changes(plan: Plan) -> Iterator[dict[str, Any]]:
-    """Yield what the hand-made limit is told: which objects change, and to what."""
-    for step in object_steps(plan):
-        common = {"kind": step.key.kind, "name": step.key.name}
-        if isinstance(step, ConfigStep):
-            names = ("data", "binaryData", "stringData")
-            body = {name: step.content[name] for name in names if name in step.content}
-            yield {**common, "body": body}
-        elif isinstance(step, RestartStep):
-            live = step.old
-            yield {
-                **common,
-                "images": _images(live, step.images),
-                "replicas": _number(live),
-                "at": str(time.time()),
-            }
-
-
-def _images(live: Json, images: Any) -> dict[str, dict[str, str]]:
-    groups: dict[str, dict[str, str]] = {}
-    for group, container in pod_template.containers(pod_template.pod_spec(live)):
-        if container["name"] in images:
-            groups.setdefault(group, {})[container["name"]] = images[container["name"]]
-    return groups
-
-
-def _number(live: Json) -> int:
-    if live["kind"] == "DaemonSet":
-        return int(live["status"]["desiredNumberScheduled"])
-    return replicas(live)
-
-
 # --- the cases ----------------------------------------------------------------------------------
 
 
@@ -157,15 +123,14 @@ def cases(images: Images, guide: Write, *, small: bool) -> list[Case]:
     def cnf(number: int, **more: Any) -> Write:
         return lambda folder: deployments(folder, images, number, **more)
 
-    numbers, pods, changes = [20, 100, 300], [1, 5, 20], [1, 10, 50, 100]
+    numbers, pods, changes = {100: 20, 500: 50, 1000: 100}, [1, 5, 20], [1, 10, 50, 100]
     crowds, own, bad = [0, 5_000, 20_000], 200, 100
     if small:
-        numbers, pods, changes, crowds, own, bad = [4, 8], [2], [2], [0, 40], 4, 4
-    few = max(1, min(numbers) // 4)
-    base = numbers[len(numbers) // 2]
+        numbers, pods, changes, crowds, own, bad = {4: 1, 8: 2}, [2], [2], [0, 40], 4, 4
+    few, base = (1, 4) if small else (5, 100)
     return [
         Case("the user guide's sample", 7, guide),
-        *(Case("workloads, a fifth changes", n, cnf(n, changed=max(1, n // 5))) for n in numbers),
+        *(Case("workloads, some change", n, cnf(n, changed=numbers[n])) for n in numbers),
         *(
             Case("pods of each of the workloads", n, cnf(4 * few, pods=n, changed=few))
             for n in pods
