@@ -1,8 +1,7 @@
 """The API server: plain dicts in and out.
 
-The client is used for what clusters differ in, configuration, credentials and TLS; the requests
-go through its connection pool as JSON, never through its models, so that no field is lost that
-this client's version does not know.
+Requests go through a pool of connections as JSON, never through the models of a client, so that no
+field is lost that its version does not know.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from container_update.cluster import kubeconfig as kubeconfigs
 from container_update.cluster.credentials import basic, checked_url, header_value, pem, private_file
 from container_update.cluster.login import configuration as configurations
+from container_update.cluster.login.configuration import Configuration, constant
 from container_update.cluster.login.renewal import Login, Logins
 from container_update.cluster.oidc import OidcToken
 from container_update.cluster.responses import (
@@ -89,7 +88,7 @@ def connect(
                 f"context {found.name}: expected the server {configuration.host} as before, found "
                 f"{again.host}: begin anew with the other cluster"
             )
-        return configurations.login(again)
+        return Login.of(again)
 
     its = replace(found, server=configuration.host)
     return KubernetesCluster(configuration, options, renew=renew, access=access, context=its)
@@ -118,37 +117,39 @@ def connect_vim(  # noqa: PLR0913
         secret signs nothing.
     :raises ClusterError: no credentials, or something that is no URL, token or certificate.
     """
-    configuration = configurations.new()
-    configuration.host = checked_url(endpoint, "the endpoint of the VIM").rstrip("/")
-    configuration.verify_ssl = not options.insecure_skip_tls_verify
+    configuration = Configuration(
+        checked_url(endpoint, "the endpoint of the VIM").rstrip("/"),
+        constant(""),
+        verify_ssl=not options.insecure_skip_tls_verify,
+    )
+    authority = pem(ca_text) if ca_text and configuration.verify_ssl else ""
     renew = None
     if oidc:
-        token = OidcToken(oidc, configuration, options.request_timeout)
-        configuration.api_key["authorization"] = ""  # set by the hook before every request
-        configuration.refresh_api_key_hook = token.refresh
+        token = OidcToken(oidc, configuration, authority, options.request_timeout)
+        authorization = token.authorization
 
         def renew() -> Login:
             token.forget()
-            return configurations.login(configuration)
+            return Login.of(configuration)
 
-    elif bearer_token:
-        configuration.api_key["authorization"] = f"Bearer {header_value(bearer_token)}"
-    elif username:
-        configuration.api_key["authorization"] = basic(username, password)
+    elif bearer_token or username:
+        header = f"Bearer {header_value(bearer_token)}" if bearer_token else ""
+        authorization = constant(header or basic(str(username), password))
     else:
         raise ClusterError(
             f"the VIM connection to {endpoint} has no credentials: expected bearer_token, username "
             "and password, or the fields of OpenID Connect"
         )
-    ca_file = private_file(pem(ca_text)) if ca_text and configuration.verify_ssl else None
-    if ca_file is not None:
-        configuration.ssl_ca_cert = str(ca_file)
+    configuration = replace(configuration, authorization=authorization)
+    if authority:
+        file = private_file(authority)
+        configuration = replace(configuration, ssl_ca_cert=str(file), own_files=(file,))
     if not options.journal_key:
         login = oidc or {}
         guarded = password or login.get("password") or login.get("client_secret") or ""
         key = bearer_token or (guarded and _stretched(guarded, endpoint))
         options = replace(options, journal_key=key)
-    return KubernetesCluster(configuration, options, renew=renew, ca_file=ca_file)
+    return KubernetesCluster(configuration, options, renew=renew)
 
 
 def _stretched(password: str, salt: str) -> str:
@@ -162,13 +163,12 @@ class KubernetesCluster:
     Thread-safe. Made by :func:`connect` and :func:`connect_vim`.
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
-        configuration: Any,
+        configuration: Configuration,
         options: Options,
         *,
         renew: Callable[[], Login] | None = None,
-        ca_file: Path | None = None,
         access: Mapping[str, str] | None = None,
         context: ClusterContext | None = None,
     ) -> None:
@@ -179,9 +179,8 @@ class KubernetesCluster:
                 configuration.host,
             )
         self._host = configuration.host
-        self._ca_file = ca_file
         self._options = options
-        self._logins = Logins(configurations.login(configuration), renew)
+        self._logins = Logins(Login.of(configuration), renew)
         self._lock = threading.Lock()
         self._resources = Resources(lambda path, what: self._call("GET", path, what))
         self._watches: set[Any] = set()
@@ -191,7 +190,7 @@ class KubernetesCluster:
         self.context = context or ClusterContext(configuration.host)
 
     def close(self) -> None:
-        """End the watches, close the connections and remove the private file."""
+        """End the watches, close the connections and remove private files."""
         with self._lock:
             watches = list(self._watches)
         for response in watches:
@@ -199,9 +198,7 @@ class KubernetesCluster:
             if hasattr(response, "shutdown"):
                 with contextlib.suppress(ValueError, OSError):  # it has just ended by itself
                     response.shutdown()
-        self._logins.current.pool.clear()
-        if self._ca_file is not None:
-            self._ca_file.unlink(missing_ok=True)
+        self._logins.close()
 
     def __enter__(self) -> KubernetesCluster:
         return self

@@ -14,14 +14,14 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
-from typing import Any
 from urllib.parse import SplitResult, urlencode
 
 from container_update.cluster.credentials import checked_url
+from container_update.cluster.login.configuration import Configuration
 from container_update.model.errors import ClusterError
 from container_update.package.address_policy import split_url
 from container_update.package.fetch import Deadline
@@ -52,25 +52,28 @@ class OidcToken:
     """A bearer token that is renewed before it expires; thread-safe.
 
     :param oidc: ``token_url, client_id, username, password`` and perhaps ``client_secret``.
-    :param configuration: the client's; its CA and its verification hold for the provider too.
+    :param configuration: of the API server; its verification holds for the provider too.
+    :param authority: PEM of the CA of both; '': those of the system.
     :param seconds: maximum time for one request to the provider.
     :raises ClusterError: the token_url is none.
     """
 
-    def __init__(self, oidc: Mapping[str, str], configuration: Any, seconds: float) -> None:
+    def __init__(
+        self, oidc: Mapping[str, str], configuration: Configuration, authority: str, seconds: float
+    ) -> None:
         self._url = checked_url(oidc.get("token_url"), "oidc_token_url")
         self._form = {k: v for k, v in oidc.items() if k != "token_url" and v}
-        self._configuration = configuration
+        self._verified, self._authority = configuration.verify_ssl, authority
         self._seconds = seconds
         self._renewing = threading.Lock()
         self._token = _Token("", -math.inf)
 
-    def refresh(self, configuration: Any) -> None:
-        """Give the client's configuration a token that has not expired.
+    def authorization(self) -> str:
+        """Return the header with a token that has not expired.
 
         :raises ClusterError: the provider gave no token; transient where it is away.
         """
-        configuration.api_key["authorization"] = f"Bearer {self._usable().text}"
+        return f"Bearer {self._usable().text}"
 
     def forget(self) -> None:
         """Ask for another token before the next request: the server does not accept this one."""
@@ -102,7 +105,7 @@ class OidcToken:
         form = {"grant_type": "password", "scope": "openid", **self._form}
         with Deadline(self._seconds) as deadline:
             try:
-                status, body = _post(split_url(url), urlencode(form), self._configuration, deadline)
+                status, body = _post(split_url(url), urlencode(form), self._tls, deadline)
             except (OSError, HTTPException) as error:
                 if deadline.passed or isinstance(error, TimeoutError):
                     raise self._no_answer("no complete answer") from error
@@ -127,6 +130,17 @@ class OidcToken:
         except ValueError as error:
             raise self._refused(str(error)) from None
         return _Token(text, time.monotonic() + (seconds or _LIFETIME))
+
+    def _tls(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if not self._verified:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        elif self._authority:
+            context.load_verify_locations(cadata=self._authority)
+        else:
+            context.load_default_certs()
+        return context
 
     def _refused(self, found: str) -> ClusterError:
         return ClusterError(
@@ -164,7 +178,9 @@ def read_token(body: bytes, names: Sequence[str]) -> tuple[str, float]:
     return text, seconds
 
 
-def _post(url: SplitResult, form: str, configuration: Any, deadline: Deadline) -> tuple[int, bytes]:
+def _post(
+    url: SplitResult, form: str, tls: Callable[[], ssl.SSLContext], deadline: Deadline
+) -> tuple[int, bytes]:
     """Return the status of the answer to a form, and its body: cut off after the allowed size.
 
     :raises OSError, HTTPException: there was no complete answer.
@@ -179,7 +195,7 @@ def _post(url: SplitResult, form: str, configuration: Any, deadline: Deadline) -
         plain = connection.sock = socket.create_connection((host, port), deadline.left())
         deadline.watch(plain)
         if url.scheme == "https":
-            secure = connection.sock = _tls(configuration).wrap_socket(
+            secure = connection.sock = tls().wrap_socket(
                 plain, server_hostname=host, do_handshake_on_connect=False
             )
             deadline.watch(secure)
@@ -191,18 +207,6 @@ def _post(url: SplitResult, form: str, configuration: Any, deadline: Deadline) -
     if deadline.passed:  # a connection that was shut down looks like the end of the body
         raise TimeoutError
     return answer.status, body
-
-
-def _tls(configuration: Any) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if not configuration.verify_ssl:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    elif configuration.ssl_ca_cert:
-        context.load_verify_locations(configuration.ssl_ca_cert)
-    else:
-        context.load_default_certs()
-    return context
 
 
 def _is_tls(error: Exception) -> bool:

@@ -20,8 +20,8 @@ CASES = ("large packages", "the user guide's sample", "workloads, some change", 
          "service: lists", "service: filtered lists", "service: updates at once, v1")  # fmt: skip
 DATABASES = ("SQLite", *(["PostgreSQL"] if postgres.find() else []))
 BESIDE = 12
-"""Requests for the instance (1), the journal (5), the rights (1), the lease (3), the history (2); see
-architecture.rst."""
+"""Requests for the instance (1), the journal (5), the rights (1), the lease (3) and the history
+(2); see architecture.rst."""
 
 
 @pytest.fixture(scope="module")

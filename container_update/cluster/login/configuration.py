@@ -1,96 +1,234 @@
-"""Reads what the kubernetes client needs to reach a cluster: address, TLS, and a login of now.
+"""How an API server is reached: address, TLS, and a login of now, from a kubeconfig or a pod.
 
 It is read as often as the login is got: each time the files are read anew, and a plugin runs again.
+Only a login of an ``auth-provider`` needs the client's own library, which takes longer to import
+than a small update takes in all.
+
+Source: Kubernetes documentation, "Organizing Cluster Access Using kubeconfig Files", and the
+reference of ``kubeconfig (v1)``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import ipaddress
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from container_update.cluster import kubeconfig as kubeconfigs
-from container_update.cluster.credentials import checked_url
+from container_update.cluster.credentials import basic, checked_url, private_file
 from container_update.cluster.login import exec_plugin
-from container_update.cluster.login.renewal import Login
 from container_update.model.cluster import ClusterContext
 from container_update.model.errors import ClusterError
-from container_update.model.objects import Json
 from container_update.model.options import Options
-
-_OWN_LOGIN = ("auth-provider", "token", "tokenFile")
-"""A user that has one of these needs no plugin."""
-
 
 _CONNECTIONS = 32
 """That are kept: for the concurrent requests of an operation, and its watches."""
+_AUTHORITY, _CERTIFICATE, _KEY = "certificate-authority", "client-certificate", "client-key"
 
 
-def new() -> Any:
-    """Return a configuration of the client that says nothing yet."""
-    from kubernetes import client  # noqa: PLC0415, heavy
-
-    return client.Configuration()
+def constant(header: str) -> Callable[[], str]:
+    """Return what gives this header to each request."""
+    return lambda: header
 
 
-def login(configuration: Any) -> Login:
-    """Return the login of a configuration, with connections of its own."""
-    from kubernetes.client import rest  # noqa: PLC0415
+@dataclass(frozen=True)
+class Configuration:
+    """How an API server is reached, and by whom."""
 
-    configuration.connection_pool_maxsize = _CONNECTIONS
-    return Login(configuration, rest.RESTClientObject(configuration).pool_manager)
+    host: str
+    authorization: Callable[[], str]
+    """Returns the value of the header; asked for before each request."""
+    verify_ssl: bool = True
+    ssl_ca_cert: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+    server_name: str | None = None
+    """In the server's certificate, where it is not the host's."""
+    proxy: str | None = None
+    """None: that of the environment."""
+    own_files: tuple[Path, ...] = ()
+    """Those of these files that were made for it, and are removed with it."""
+
+    def connections(self) -> Any:
+        """Return a pool of connections to the server."""
+        import urllib3  # noqa: PLC0415, heavy
+
+        how: dict[str, Any] = {
+            "cert_reqs": "CERT_REQUIRED" if self.verify_ssl else "CERT_NONE",
+            "ca_certs": self.ssl_ca_cert,
+            "cert_file": self.cert_file,
+            "key_file": self.key_file,
+            "maxsize": _CONNECTIONS,
+        }
+        if self.server_name:
+            how["server_hostname"] = self.server_name
+        proxy = self.proxy or _proxy_for(self.host)
+        if not proxy:
+            return urllib3.PoolManager(**how)
+        if proxy.startswith("socks"):
+            from urllib3.contrib.socks import SOCKSProxyManager  # noqa: PLC0415
+
+            return SOCKSProxyManager(proxy, **how)
+        return urllib3.ProxyManager(proxy, **how)
 
 
-def read(files: Sequence[Path], name: str | None, options: Options) -> tuple[Any, ClusterContext]:
-    """Read kubeconfig files, or what a pod has; return the client's configuration and the context.
+def _proxy_for(url: str) -> str | None:
+    """Return the proxy of the environment for a server; None: it is reached directly."""
+    from urllib.request import getproxies  # noqa: PLC0415, heavy
+
+    proxies, parts = getproxies(), urlsplit(url)
+    excepted = (each.strip().lower() for each in proxies.get("no", "").split(","))
+    if any(_is_excepted(parts.hostname or "", each) for each in excepted if each):
+        return None
+    return proxies.get(parts.scheme) or proxies.get("all")
+
+
+def _is_excepted(host: str, excepted: str) -> bool:
+    """Tell whether an item of NO_PROXY is about a host: ``*``, a domain, or a network."""
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(excepted, strict=False)
+    except ValueError:
+        domain = excepted.partition(":")[0].lstrip(".")
+        return excepted == "*" or host == domain or host.endswith(f".{domain}")
+
+
+def read(
+    files: Sequence[Path], name: str | None, options: Options
+) -> tuple[Configuration, ClusterContext]:
+    """Read kubeconfig files, or what a pod has; return the configuration and the context.
 
     :param name: of the context; None: the current one.
     :raises ClusterError: there is no usable configuration.
     """
-    from kubernetes import config  # noqa: PLC0415
-
-    loader: Any = config
-    configuration = new()
-    try:
-        if files:
-            kubeconfig = kubeconfigs.read(files)
-            found = kubeconfig.context(name)
-            document = _document(kubeconfig, found.name, options)
-            loader.load_kube_config_from_dict(
-                document, found.name, configuration, persist_config=False
-            )
-        elif name:
-            raise ClusterError(f"there is no kubeconfig, and so no context {name}: name a file")
-        else:
-            loader.load_incluster_config(client_configuration=configuration)
-            found = ClusterContext("", namespace=kubeconfigs.namespace_of_pod() or "default")
-    except (config.ConfigException, ValueError) as error:
-        where = f"in {kubeconfigs.named(files)}" if files else kubeconfigs.NOWHERE
-        cause_text = str(error).partition("{")[0]  # then may come an entry, with its credentials
-        raise ClusterError(
-            f"no usable configuration {where}: {cause_text}: expected a kubeconfig file"
-        ) from None
-    except OSError as error:
-        raise ClusterError(f"cannot read the kubeconfig: {error}") from error
-    configuration.host = checked_url(configuration.host, "the server of the kubeconfig")
+    if files:
+        configuration, found = _of_files(files, name, options)
+    elif name:
+        raise ClusterError(f"there is no kubeconfig, and so no context {name}: name a file")
+    else:
+        configuration = _of_pod()
+        found = ClusterContext("", namespace=kubeconfigs.namespace_of_pod() or "default")
     if options.insecure_skip_tls_verify:
-        configuration.verify_ssl = False
+        configuration = replace(configuration, verify_ssl=False)
     return configuration, found
 
 
-def _document(kubeconfig: kubeconfigs.Kubeconfig, name: str | None, options: Options) -> Json:
-    """Return the kubeconfig of one context, with a login in place of the plugin that fetches it."""
-    context = kubeconfig.chosen(name)
+def _of_pod() -> Configuration:
+    host, port = (os.environ.get(f"KUBERNETES_SERVICE_{name}") for name in ("HOST", "PORT"))
+    token, authority = (kubeconfigs.SERVICE_ACCOUNT / name for name in ("token", "ca.crt"))
+    if not host or not port or not token.is_file() or not authority.is_file():
+        raise ClusterError(
+            f"no usable configuration {kubeconfigs.NOWHERE}: expected a kubeconfig file"
+        )
+    url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    bearer = constant(f"Bearer {_text(token, str(token))}")
+    return Configuration(url, bearer, ssl_ca_cert=str(authority))
+
+
+def _of_files(
+    files: Sequence[Path], name: str | None, options: Options
+) -> tuple[Configuration, ClusterContext]:
+    kubeconfig = kubeconfigs.read(files)
+    found, context = kubeconfig.context(name), kubeconfig.chosen(name)
     cluster, user = kubeconfig.cluster_of(context), kubeconfig.user_of(context)
-    its = user.absolute() if user else {}
-    if its.get("tokenFile"):
-        its.pop("token", None)  # as for kubectl, the file decides
-    if user and its.get("exec") and not any(its.get(each) for each in _OWN_LOGIN):
-        its |= exec_plugin.fetch(user, cluster, options.request_timeout)
-    its.pop("exec", None)
-    return {
-        "current-context": name,
-        "contexts": [{"name": name, "context": {"cluster": "its", "user": "its"}}],
-        "clusters": [{"name": "its", "cluster": cluster.absolute()}],
-        "users": [{"name": "its", "user": its}],
+    host = checked_url(cluster.text("server"), "the server of the kubeconfig").rstrip("/")
+    its, fields, place = cluster.absolute(), user.absolute() if user else {}, context.place
+    if user:
+        place, fields = user.place, _with_login(user, fields, cluster, options)
+    authorization = constant(_authorization(fields, place))
+    made: list[Path] = []
+    try:
+        configuration = Configuration(
+            host,
+            authorization,
+            not its.get("insecure-skip-tls-verify"),
+            _file(its, _AUTHORITY, cluster.place, made),
+            _file(fields, _CERTIFICATE, place, made),
+            _file(fields, _KEY, place, made),
+            its.get("tls-server-name"),
+            its.get("proxy-url"),
+            tuple(made),
+        )
+    except ClusterError:
+        for path in made:
+            path.unlink()
+        raise
+    return configuration, found
+
+
+def _with_login(
+    user: kubeconfigs.Entry, fields: dict[str, Any], cluster: kubeconfigs.Entry, options: Options
+) -> dict[str, Any]:
+    """Return the fields of a user with the login that a provider, a file or a plugin has.
+
+    As for kubectl, a token's file goes before the token, and either before the plugin.
+    """
+    if fields.get("auth-provider"):
+        return fields | {"token": _of_provider(user, cluster)}
+    if path := fields.get("tokenFile"):
+        return fields | {"token": _text(Path(path), f"{user.place}.tokenFile")}
+    if fields.get("exec") and not fields.get("token"):
+        return fields | exec_plugin.fetch(user, cluster, options.request_timeout)
+    return fields
+
+
+def _of_provider(user: kubeconfigs.Entry, cluster: kubeconfigs.Entry) -> str:
+    """Return the token of an ``auth-provider``, which is got again where it has expired."""
+    from kubernetes import client, config  # noqa: PLC0415, heavy
+
+    loader: Any = config
+    configuration: Any = client.Configuration()
+    document = {
+        "current-context": "its",
+        "contexts": [{"name": "its", "context": {"cluster": "its", "user": "its"}}],
+        "clusters": [{"name": "its", "cluster": {"server": cluster.text("server")}}],
+        "users": [{"name": "its", "user": {"auth-provider": user.body["auth-provider"]}}],
     }
+    try:
+        loader.load_kube_config_from_dict(document, "its", configuration, persist_config=False)
+    except (config.ConfigException, ValueError, KeyError):  # its text may have a credential
+        raise _unusable(f"{user.place}.auth-provider", "no token can be got") from None
+    return str(configuration.api_key.get("BearerToken", "")).partition(" ")[2]
+
+
+def _authorization(fields: Mapping[str, Any], place: str) -> str:
+    """Return the header of a user's fields."""
+    if fields.get("token"):
+        return f"Bearer {fields['token']}"
+    if fields.get("username"):
+        if not fields.get("password"):
+            raise _unusable(f"{place}.password", "a username has a password")
+        return basic(fields["username"], fields["password"])
+    return ""
+
+
+def _file(fields: Mapping[str, Any], name: str, place: str, made: list[Path]) -> str | None:
+    """Return the file of a certificate or a key, which may be in the kubeconfig itself.
+
+    :param made: gets the file, where it is made here.
+    """
+    if data := fields.get(f"{name}-data"):
+        try:
+            made.append(private_file(base64.b64decode(data).decode("ascii")))
+        except ValueError:
+            raise _unusable(f"{place}.{name}-data", "expected PEM in base64") from None
+        return str(made[-1])
+    path = fields.get(name)
+    if path and not os.path.isfile(path):
+        raise _unusable(f"{place}.{name}", "there is no such file")
+    return path
+
+
+def _text(path: Path, place: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise _unusable(place, "it cannot be read") from None
+
+
+def _unusable(place: str, cause: str) -> ClusterError:
+    return ClusterError(f"no usable configuration: {place}: {cause}: correct the kubeconfig")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from container_update.cluster.credentials import header_value
+from container_update.cluster.login.configuration import Configuration
 from container_update.model.errors import ClusterError
 
 LOG = logging.getLogger(__name__)
@@ -28,20 +29,29 @@ that of an account that was locked not every request starts a plugin."""
 class Login:
     """What the server knows us by."""
 
-    configuration: Any
-    """The client's."""
+    configuration: Configuration
     pool: Any
     """The connections: a client certificate belongs to a connection."""
+
+    @classmethod
+    def of(cls, configuration: Configuration) -> Login:
+        """Return the login of a configuration, with connections of its own."""
+        return cls(configuration, configuration.connections())
 
     def headers(self, *, has_body: bool) -> dict[str, str]:
         """Return the headers of a request."""
         headers = {"Accept": "application/json", "User-Agent": "container-update"}
         if has_body:
             headers["Content-Type"] = "application/json"
-        for setting in self.configuration.auth_settings().values():
-            if setting["value"]:
-                headers[setting["key"]] = header_value(setting["value"])
+        if credentials := self.configuration.authorization():
+            headers["authorization"] = header_value(credentials)
         return headers
+
+    def close(self) -> None:
+        """Close the connections, and remove the files that were made for it."""
+        self.pool.clear()
+        for path in self.configuration.own_files:
+            path.unlink(missing_ok=True)
 
 
 class Logins:
@@ -64,10 +74,16 @@ class Logins:
         self._renew = renew
         self._clock = clock
         self._lock = threading.Lock()
+        self._before: list[Login] = []
         self._accepted: Login | None = None
         """The last one that the server has accepted."""
         self._asked = -math.inf
         """When another was asked for."""
+
+    def close(self) -> None:
+        """Close all logins."""
+        for login in [*self._before, self.current]:
+            login.close()
 
     def send(self, what: str, request: Callable[[Login], Any]) -> Any:
         """Send a request; once more, with another login, where the answer is 401.
@@ -94,6 +110,7 @@ class Logins:
                 self._asked, self._accepted = self._clock(), None
                 try:
                     self.current = self._renew()
+                    self._before.append(refused)
                 except ClusterError as error:
                     status = None if error.transient else 401
                     raise ClusterError(

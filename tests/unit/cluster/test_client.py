@@ -440,15 +440,14 @@ def test_tls_is_verified_unless_the_options_say_otherwise(
     careless = connect_vim(
         "https://vim:6443", bearer_token="t", options=Options(insecure_skip_tls_verify=True)
     )
-    assert verified._logins.current.pool.connection_pool_kw["cert_reqs"].name == "CERT_REQUIRED"
-    assert careless._logins.current.pool.connection_pool_kw["cert_reqs"].name == "CERT_NONE"
+    assert verified._logins.current.pool.connection_pool_kw["cert_reqs"] == "CERT_REQUIRED"
+    assert careless._logins.current.pool.connection_pool_kw["cert_reqs"] == "CERT_NONE"
     assert "the certificate of https://vim:6443 is not verified" in caplog.text
 
 
 def test_the_ca_is_kept_in_a_private_file_and_removed_in_the_end() -> None:
     cluster = connect_vim("https://vim:6443", bearer_token="t", ca_text=CERTIFICATE)
-    file = cluster._ca_file
-    assert file is not None
+    (file,) = cluster._logins.current.configuration.own_files
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert file.read_text() == CERTIFICATE
     cluster.close()
@@ -546,13 +545,9 @@ def test_the_first_file_that_names_a_current_context_decides(
 def test_inside_a_cluster_the_service_account_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kubernetes.config import incluster_config  # noqa: PLC0415
-
     token, ca = tmp_path / "token", tmp_path / "ca.crt"
     token.write_text("sa-token")
     ca.write_text(CERTIFICATE)
-    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
-    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(ca))
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))

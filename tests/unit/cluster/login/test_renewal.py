@@ -120,13 +120,9 @@ def by_certificate_files(door: Door, folder: Path, _: pytest.MonkeyPatch) -> Con
 
 @contextmanager
 def by_a_service_account(door: Door, folder: Path, patch: pytest.MonkeyPatch) -> Connected:
-    from kubernetes.config import incluster_config  # noqa: PLC0415
-
     file, ca = folder / "token", folder / "ca.crt"
     file.write_text("first")
     ca.write_text(door.ca_text)
-    patch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(file))
-    patch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(ca))
     patch.setattr(kubeconfig, "SERVICE_ACCOUNT", folder)
     patch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
     patch.setenv("KUBERNETES_SERVICE_PORT", str(door.port))
