@@ -158,9 +158,10 @@ def _refuse_renamed_references(
 ) -> None:
     """Raise ChangeNeededError where a workload refers to another ConfigMap or Secret in place of
     one that is gone, as with a hash in its name: an update changes no references."""
-    for key in [key for key in old if is_workload(key) and key in new]:
+    lost = old.keys() - new.keys()
+    for key in [key for key in old if lost and is_workload(key) and key in new]:
         before, after = _references(old[key]), _references(new[key])
-        for gone in sorted((before - after) & old.keys() - new.keys()):
+        for gone in sorted((before - after) & lost):
             if others := sorted(each for each in after - before if each.kind == gone.kind):
                 raise ChangeNeededError(
                     f"{new[key].source}: {key} refers to {others[0]} in place of {gone} "
