@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from container_update.cluster.execution.execute import Execution
 from container_update.cluster.execution.fence import Fence
@@ -13,8 +13,8 @@ from container_update.cluster.history.store import History, Kept
 from container_update.cluster.journal import Journal
 from container_update.cluster.lease import LeaseLock, utc_now
 from container_update.cluster.record import Record, ended_revision
-from container_update.model import errors, operation
-from container_update.model.objects import ObjectKey
+from container_update.model import context_threads, errors, operation
+from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import UNINSTALL
 
@@ -33,6 +33,8 @@ class JournalledRun:
     """The objects that may have a label or an owner until the run has ended; see Fence."""
     kept: Kept | None = field(default=None, init=False)
     """Its revision in the history once it has ended; None where it is not kept."""
+    _kept_before: Callable[[], Sequence[Json]] | None = field(default=None, init=False)
+    """Returns the history as it was when the run began."""
 
     def note(self, ended: int, results: Sequence[StepResult]) -> None:
         """Note in the journal, for a resume, that so many groups of the plan have ended.
@@ -66,10 +68,11 @@ class JournalledRun:
         if undone is not None:
             stay = frozenset(undone.left_to_others)
         self.execution.finish_events()
-        self.lock.confirm()
+        self._confirm_and_keep(None if undone is None else cause)
         for _ in range(2):
             try:
-                self._keep_history(None if undone is None else cause)
+                if self._is_uninstalled and undone is None:
+                    self._forget_instance()
                 execution = self.execution
                 fence = Fence(execution.cluster, execution.options.workers)
                 fence.lower(self.marked, self.journal.owner, stay)
@@ -88,6 +91,8 @@ class JournalledRun:
     @contextmanager
     def until_ended(self) -> Iterator[None]:
         """Remove the journal when the block is finished or completely undone, and only then."""
+        if self.record.origin is not None and self.execution.options.history > 0:
+            self._kept_before = context_threads.in_background(self._history.bodies)
         try:
             yield
         except errors.UpdateFailedError as error:
@@ -98,20 +103,42 @@ class JournalledRun:
         if self.record.held_at is None:
             self.end()
 
-    def _keep_history(self, cause: str | None) -> None:
-        """Write the revision of this run; whether that succeeds does not matter to the run.
+    def _confirm_and_keep(self, cause: str | None) -> None:
+        """Confirm the lease, and write the revision of this run meanwhile.
 
         :param cause: why it was undone; None where it was not.
-        :raises ClusterError: the history of an instance that is no more cannot be deleted now.
+        :raises LeaseLostError: another run may have gone on, which keeps what became of it.
         """
-        record, execution = self.record, self.execution
-        if record.origin is not None:
-            namespace = execution.plan.namespace
-            history = History(execution.cluster, namespace, record.instance_id)
-            if record.origin.kind == UNINSTALL and cause is None:
-                if not self.is_over:
-                    self.record = self.journal.set_phase(record, operation.Phase.END)
-                history.clear()
-                return
-            ended = ended_revision(record, utc_now(), cause)
-            self.kept = history.keep(ended, execution.options.history)
+        keep = context_threads.in_background(lambda: self._keep_history(cause))
+        try:
+            self.lock.confirm()
+        except errors.LeaseLostError:
+            if (kept := keep()) is not None:
+                replace(self._history, cluster=self.lock.cluster).forget(kept)
+            raise
+        self.kept = keep()
+
+    def _keep_history(self, cause: str | None) -> Kept | None:
+        """Write the revision; whether that succeeds does not matter to the run."""
+        if self.record.origin is None or (self._is_uninstalled and cause is None):
+            return None
+        ended, limit = ended_revision(self.record, utc_now(), cause), self.execution.options.history
+        return self._history.keep(ended, limit, self._kept_before)
+
+    @property
+    def _history(self) -> History:
+        namespace = self.execution.plan.namespace
+        return History(self.execution.cluster, namespace, self.record.instance_id)
+
+    @property
+    def _is_uninstalled(self) -> bool:
+        return self.record.origin is not None and self.record.origin.kind == UNINSTALL
+
+    def _forget_instance(self) -> None:
+        """Delete the history of an instance that is no more.
+
+        :raises ClusterError: that is not possible now.
+        """
+        if not self.is_over:
+            self.record = self.journal.set_phase(self.record, operation.Phase.END)
+        self._history.clear()

@@ -11,7 +11,7 @@ import base64
 import itertools
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -26,7 +26,7 @@ from container_update.cluster.journal_secret import (
 )
 from container_update.cluster.signature import is_signed, signed
 from container_update.model.cluster import Cluster
-from container_update.model.errors import ClusterError, PlanError
+from container_update.model.errors import ClusterError, LeaseLostError, PlanError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.operation import name_of
 from container_update.model.packing import DAMAGED
@@ -74,7 +74,7 @@ class History:
 
     def _believed(self) -> Iterator[Json]:
         """Yield the Secrets of this instance that are believed, the newest revision first."""
-        return (body for body in self._bodies() if self._is_believed(body))
+        return (body for body in self.bodies() if self._is_believed(body))
 
     def _is_believed(self, body: Json) -> bool:
         if not self.cluster.journal_key or is_signed(body, self.cluster.journal_key):
@@ -103,20 +103,26 @@ class History:
                     raise _unreadable(body, error) from error
         return None
 
-    def keep(self, revision: Revision, limit: int) -> Kept | None:
+    def keep(
+        self,
+        revision: Revision,
+        limit: int,
+        before: Callable[[], Sequence[Json]] | None = None,
+    ) -> Kept | None:
         """Keep a revision under the next number, and delete those beyond the limit.
 
         One of an operation that is kept already takes that one's place: an operation may have been
         undone by another run after its own had kept it as carried out.
 
         :param limit: how many are kept; 0: none is written.
+        :param before: returns the :meth:`bodies` since which only this operation may write here.
         :returns: None where it is not kept.
         """
         if limit <= 0:
             return None
         try:
-            return self._keep(revision, limit)
-        except ClusterError as error:
+            return self._keep(revision, limit, before or self.bodies)
+        except (ClusterError, LeaseLostError) as error:
             LOG.warning("the history of the VNF instance could not be written: %s", error)
         except Exception:  # anybody may have changed what is there, and the operation has succeeded
             LOG.exception("the history of the VNF instance could not be written")
@@ -128,16 +134,22 @@ class History:
         :raises ClusterError: not all could be deleted, another try may help.
         """
         try:
-            for body in self._bodies():
+            for body in self.bodies():
                 self._delete(body)
         except ClusterError as error:
             if error.status != 403:
                 raise
             LOG.warning("the history of the VNF instance stays: %s", error)
 
-    def _keep(self, revision: Revision, limit: int) -> Kept:
+    def forget(self, kept: Kept) -> None:
+        """Delete a revision: another run has gone on with its operation, and keeps its own."""
+        body = self.cluster.get(self._key(kept.number))
+        if body is not None:
+            self._delete(body)
+
+    def _keep(self, revision: Revision, limit: int, before: Callable[[], Sequence[Json]]) -> Kept:
         for attempt in range(1, _ATTEMPTS + 1):
-            bodies = list(self._bodies())
+            bodies = before() if attempt == 1 else self.bodies()
             for body in bodies[:1]:
                 labels = body["metadata"].get("labels") or {}
                 if labels.get(_OPERATION) == revision.operation:
@@ -211,10 +223,10 @@ class History:
     def _collection(self) -> Collection:
         return Collection("", "Secret", self.namespace, fields=f"type={SECRET_TYPE}")
 
-    def _bodies(self) -> Iterator[Json]:
-        """Yield the Secrets of this instance, the newest revision first."""
+    def bodies(self) -> Sequence[Json]:
+        """Return the Secrets of this instance, the newest revision first."""
         bodies = [body for body in self.cluster.list(self._collection).items if self._number(body)]
-        yield from sorted(bodies, key=self._number, reverse=True)
+        return sorted(bodies, key=self._number, reverse=True)
 
     def _number(self, body: Json) -> int:
         """Return the number in the name of a Secret; 0 where it is of another instance."""
@@ -225,9 +237,11 @@ class History:
     def _name(self) -> str:
         return name_of(self.instance_id)
 
+    def _key(self, number: int) -> ObjectKey:
+        return ObjectKey("", "Secret", self.namespace, f"{self._name}.v{number}")
+
     def _head(self, number: int, encoded: Encoded, operation: str) -> Json:
-        key = ObjectKey("", "Secret", self.namespace, f"{self._name}.v{number}")
-        body = self._secret(key, SECRET_TYPE, encoded.head)
+        body = self._secret(self._key(number), SECRET_TYPE, encoded.head)
         body["metadata"]["labels"] |= {KEPT[0]: KEPT[1], _OPERATION: operation}
         return signed(body, self.cluster.journal_key)
 
