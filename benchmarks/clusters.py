@@ -70,8 +70,14 @@ class Target:
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         self.cluster.create(namespace)
         try:
-            request = replace(request, namespace=name, instance_id=None)
-            install(request.old, self.cluster, def_files=request.def_files, namespace=name)
+            request = replace(request, namespace=name, instance_id=name)
+            install(
+                request.old,
+                self.cluster,
+                def_files=request.def_files,
+                namespace=name,
+                instance_id=name,
+            )
             yield request
         finally:
             self.delete([name])

@@ -72,7 +72,7 @@ def compare(case: Case, target: Target, runs: int, lab: Path | None) -> list[Row
 def ours(case: Case, request: UpdateRequest, target: Target) -> Run:
     """Run the command."""
     command = [*COMMAND, case.command, request.old, request.new]
-    command += ["-n", request.namespace, "-o", "json"]
+    command += ["-n", request.namespace, "--instance-id", str(request.instance_id), "-o", "json"]
     command += [*target.arguments, *case.arguments]
     command += [word for path in request.def_files for word in ("--def-file", path)]
     command += [word for path in request.config_paths for word in ("--config-path", path)]

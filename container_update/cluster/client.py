@@ -47,7 +47,7 @@ from container_update.model.cluster import (
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
-from container_update.planning.permissions import allows
+from container_update.planning import permissions
 from container_update.workloads.api_resources import Resources
 
 LOG = logging.getLogger(__name__)
@@ -332,12 +332,16 @@ class KubernetesCluster:
     # --- rights ---------------------------------------------------------------------------------
 
     def refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
-        """Return the rights that this account does not have; none where the server cannot tell.
+        """Return the rights that this account does not have; see Cluster."""
+        return permissions.refused(rights, self.rights_in)
 
-        One request for each namespace: a SelfSubjectRulesReview, open to every account.
+    def rights_in(self, namespace: str) -> Callable[[Right], bool]:
+        """Return what tells whether this account has a right in a namespace; see Cluster.
+
+        One request: a SelfSubjectRulesReview, open to every account.
         """
-        rules = {space: self._rules(space) for space in sorted({r.namespace for r in rights})}
-        return tuple(right for right in rights if self._is_refused(right, rules[right.namespace]))
+        rules = self._rules(namespace)
+        return lambda right: rules is None or self._is_allowed(right, rules)
 
     def _rules(self, namespace: str) -> Sequence[Json] | None:
         spec = {"namespace": namespace or "default"}
@@ -353,16 +357,14 @@ class KubernetesCluster:
             return None
         return None if status.get("incomplete") else status.get("resourceRules") or ()
 
-    def _is_refused(self, right: Right, rules: Sequence[Json] | None) -> bool:
-        if rules is None:
-            return False
+    def _is_allowed(self, right: Right, rules: Sequence[Json]) -> bool:
         try:
             _, plural = self._resources.names(right.group, right.kind)
         except ClusterError as error:
             if error.status != 404:
                 raise
-            return False  # a kind that is not served yet: its plural is not known
-        return not allows(rules, right, plural)
+            return True  # a kind that is not served yet: its plural is not known
+        return permissions.allows(rules, right, plural)
 
     # --- requests -------------------------------------------------------------------------------
 

@@ -12,7 +12,9 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
+from itertools import chain
 from types import MappingProxyType
 
 from container_update.cluster.scope import Scope, without_managed_fields
@@ -21,7 +23,7 @@ from container_update.model.cluster import Cluster, Keep, Listing, WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.workloads import ownership
-from container_update.workloads.kind import POD
+from container_update.workloads.kind import POD, REPLICA_SET
 from container_update.workloads.registry import kind_of_body
 
 LOG = logging.getLogger(__name__)
@@ -160,9 +162,24 @@ class Informer:
         with context_threads.pool(8) as pool:
             for round_ in rounds:
                 self._select(round_)  # here: the caller may hold the lock, those threads cannot
-                listings = pool.map(self._read, round_)
-                for collection, listing in zip(round_, listings, strict=True):
-                    self._replace(collection, listing)
+                self._read_all(pool, round_)
+            for kind in (REPLICA_SET, POD):
+                again = [c for c in chain(*rounds) if (c.group, c.kind) == kind and self._lacks(c)]
+                self._read_all(pool, again)
+        if self._scope is not None:
+            self._scope.forget_missed()
+
+    def _read_all(self, pool: Executor, collections: Sequence[Collection]) -> None:
+        for collection, listing in zip(collections, pool.map(self._read, collections), strict=True):
+            self._replace(collection, listing)
+
+    def _lacks(self, collection: Collection) -> bool:
+        """Tell whether more would be read of a collection than was, now that its controllers are
+        known; it is to be read again then."""
+        before = self._selected[collection], self._parts[collection]
+        self._select([collection])
+        now = self._selected[collection], self._parts[collection]
+        return now != before or (self._scope is not None and self._scope.has_missed)
 
     def _select(self, collections: Iterable[Collection]) -> None:
         live = self.live

@@ -31,7 +31,8 @@ from container_update.cluster.journal_secret import (
 from container_update.cluster.lease import LeaseLock
 from container_update.cluster.record import Record, decode, encode
 from container_update.cluster.signature import is_signed, signed
-from container_update.model.cluster import Cluster
+from container_update.model import context_threads
+from container_update.model.cluster import Cluster, WatchEvent
 from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
@@ -203,23 +204,35 @@ class Journal:
         if not is_journal:
             raise self._lost
 
-    def is_first_since(self, version: str) -> bool:
-        """Tell whether this head is the first that any run has written since a version.
+    def first_since(self, version: str) -> Callable[[], bool]:
+        """Return what tells whether this head is the first that any run writes after a version.
 
-        Every run writes one before it changes anything: then none has changed anything since.
+        Every run writes one before it changes anything: then none has changed anything since. The
+        server is asked before the head is written, so that nothing waits for the answer.
 
         :param version: of the collection, see :attr:`read_at`.
-        :returns: False also where it cannot be known: the account may not watch Secrets, or the
-            version is too old (410).
+        :returns: tells False also where it cannot be known: the account may not watch Secrets, or
+            the version is too old (410), or not known.
         """
+        seen = context_threads.in_background(lambda: self._first_event(version))
+
+        def is_first() -> bool:
+            event = seen()
+            if event is None or event.type != "ADDED":
+                return False
+            return bool(event.object["metadata"]["uid"] == self._written["metadata"]["uid"])
+
+        return is_first
+
+    def _first_event(self, version: str) -> WatchEvent | None:
+        if not version:
+            return None
         try:
-            for event in self.cluster.watch(self._collection, version, _WATCH_SECONDS):
-                if event.type != "BOOKMARK":
-                    uid = event.object["metadata"]["uid"]
-                    return event.type == "ADDED" and uid == self._written["metadata"]["uid"]
+            events = self.cluster.watch(self._collection, version, _WATCH_SECONDS)
+            return next((event for event in events if event.type != "BOOKMARK"), None)
         except ClusterError as error:
             LOG.info("%s", error)
-        return False
+            return None
 
     def _owner_in(self, namespace: str, head: Json) -> Json | None:
         """Return the head as an owner, which it cannot be of what is in another namespace."""

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from container_update.model import context_threads
 from container_update.model.cluster import (
     Cluster,
     DryRun,
@@ -25,6 +26,7 @@ from container_update.model.cluster import (
 )
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.planning import permissions
 
 LOG = logging.getLogger(__name__)
 
@@ -60,6 +62,8 @@ class RetryingCluster:
         self._answered = threading.Event()
         self._slots = threading.BoundedSemaphore(CONCURRENT_REQUESTS)
         self._may_write: Callable[[], object] = lambda: None
+        self._rights: dict[str, Callable[[], Callable[[Right], bool]]] = {}
+        """Those that were asked for, by namespace."""
 
     @property
     def unretried(self) -> Cluster:
@@ -157,9 +161,21 @@ class RetryingCluster:
         """See Cluster."""
         self._write(lambda: self._cluster.evict(key, uid=uid))
 
+    def ask_rights(self, namespace: str) -> None:
+        """Begin to ask for the rights in a namespace; the next :meth:`refused` has the answer."""
+        self._rights[namespace] = context_threads.in_background(lambda: self.rights_in(namespace))
+
+    def rights_in(self, namespace: str) -> Callable[[Right], bool]:
+        """See Cluster."""
+        return self._try(lambda: self._cluster.rights_in(namespace))
+
     def refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
         """See Cluster."""
-        return self._try(lambda: self._cluster.refused(rights))
+        return permissions.refused(rights, self._rights_asked_in)
+
+    def _rights_asked_in(self, namespace: str) -> Callable[[Right], bool]:
+        asked = self._rights.pop(namespace, None)
+        return asked() if asked else self.rights_in(namespace)
 
     def close(self) -> None:
         """See Cluster."""

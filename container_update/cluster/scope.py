@@ -31,7 +31,7 @@ from container_update.workloads.traffic import SERVICE_LABEL, selects
 _SERVICE = ("", "Service")
 
 _ROUNDS = {_SERVICE: 0, REPLICA_SET: 2, POD: 3}
-"""When a kind is read; all others: 1."""
+"""When a kind is read where the selectors have to be read first; all others: 1."""
 
 _LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 """A value of a label, as the API reference has it; the server refuses a selector with another."""
@@ -73,9 +73,10 @@ def scope_of(steps: Iterable[ObjectStep]) -> Scope:
 class Scope:
     """The objects with these names, and the pods and ReplicaSets that they control.
 
-    It learns the UIDs of controllers as their objects are read: those that control come first, see
-    :meth:`rounds`. What may be controlled by one that was not read yet is kept. So is all that gets
-    traffic of a Service among the objects, pods and workloads, and its EndpointSlices.
+    It learns the UIDs of controllers as their objects are read. Those that control come first,
+    unless manifests say what will be found; see :meth:`rounds` and :attr:`has_missed`. What may be
+    controlled by one that was not read yet is kept. So is all that gets traffic of a Service among
+    the objects, pods and workloads, and its EndpointSlices.
 
     :param instance_id: instead of the names: all objects with the label of this VNF instance.
     """
@@ -87,6 +88,8 @@ class Scope:
         self._names: set[tuple[str, str]] = set()
         self._own: set[str] = set()
         self._foreign: set[str] = set()
+        self._passed_over: set[str] = set()
+        """The UIDs of the controllers of what was dropped."""
         self._manifests: dict[ObjectKey, list[Json]] = {}
         self._served: defaultdict[str, list[Json]] = defaultdict(list)
         """By namespace: the selectors of the Services."""
@@ -107,12 +110,30 @@ class Scope:
             self._note_traffic(key, body)
 
     def rounds(self, collections: Iterable[Collection]) -> Sequence[Sequence[Collection]]:
-        """Return the collections in the order in which they are to be read."""
+        """Return the collections in the order in which they are to be read.
+
+        Where there is a manifest of each workload, pods are read at once with what controls them.
+        """
         rounds: tuple[list[Collection], ...] = ([], [], [], [])
+        last = 1 if self._is_foreseen else len(rounds)
         for collection in collections:
             kind = (collection.group, collection.kind)
-            rounds[_ROUNDS.get(kind, 1)].append(collection)
+            rounds[min(_ROUNDS.get(kind, 1), last)].append(collection)
         return [sorted(each) for each in rounds if each]
+
+    @property
+    def _is_foreseen(self) -> bool:
+        controllers = [key for key in self._keys if _has_pods(key) and (key.group, key.kind) != POD]
+        return bool(controllers) and all(key in self._manifests for key in controllers)
+
+    @property
+    def has_missed(self) -> bool:
+        """Something was dropped before it was known that the operation is about its controller."""
+        return not self._own.isdisjoint(self._passed_over)
+
+    def forget_missed(self) -> None:
+        """Begin anew: what was missed has been read again."""
+        self._passed_over.clear()
 
     def selector(self, collection: Collection, live: Mapping[ObjectKey, Json]) -> str:
         """Return a label selector for everything of a collection that may be kept; '': there is
@@ -187,11 +208,12 @@ class Scope:
             self._note_traffic(key, body)
         elif controller.get("uid") not in self._own:
             if controller and self._may_control(controller, key.namespace):
-                return body
+                return _judged(body) if (key.group, key.kind) == POD else body
             if self._gets_traffic(key, body):
                 return _judged(body) if (key.group, key.kind) == POD else body
             if (key.group, key.kind) != POD:  # which controls nothing
                 self._foreign.add(metadata["uid"])
+            self._passed_over.add(controller.get("uid", ""))
             return None
         elif (key.group, key.kind) == POD:
             return _judged(body)

@@ -154,8 +154,12 @@ class Cluster(Protocol):
         :raises ClusterError: with status 429: a disruption budget forbids it now.
         """
 
+    def rights_in(self, namespace: str) -> Callable[[Right], bool]:
+        """Return what tells whether this account has a right in a namespace, which is so where the
+        server cannot tell; one request."""
+
     def refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
-        """Return the rights that this account does not have; none if the server cannot tell."""
+        """Return the rights that this account does not have."""
 
     def close(self) -> None:
         """Close the connections."""

@@ -81,6 +81,7 @@ def run(  # noqa: PLR0913
     if resumed is not None and (resumed.held or (goal.happens_once and _is_done(resumed))):
         return resumed
     with _observed(goal, retrying, options) as observed:
+        retrying.ask_rights(goal.namespace)
         plan = _planned(goal, observed, instance)
         report(plan)
         log_remarks(plan)

@@ -42,7 +42,7 @@ from container_update.planning.comparison import match, renames
 from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.steps.stored_images import unexplained
 from container_update.planning.update import in_force, make_plan, unknown_workloads
-from container_update.workloads.registry import is_workload
+from container_update.workloads.registry import is_workload, kind_of
 
 
 def update(
@@ -163,7 +163,11 @@ class Update(Goal):
 
     def scope(self) -> Scope:
         """See Goal."""
-        return Scope(self.keys)
+        scope, olds = Scope(self.keys), (old for old, _ in self.matched().pairs)
+        kinds = ((old, kind_of(old.key)) for old in olds)
+        controllers = [old for old, kind in kinds if kind and not kind.runs_to_completion]
+        scope.include((), [(old.key, old.body) for old in controllers])
+        return scope
 
     def plan(self, observed: Observed) -> Plan:
         """See Goal."""

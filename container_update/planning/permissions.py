@@ -6,7 +6,7 @@ Source for what a rule allows: Kubernetes documentation, "Using RBAC Authorizati
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from container_update.model.cluster import Right
 from container_update.model.objects import Json
@@ -74,6 +74,18 @@ def _of_step(step: Step) -> Iterator[Right]:
         yield Right(key.namespace, pods.group, pods.kind, _CREATE, subresource="eviction")
     if kind.keeps_broken_pods or step.action is Action.REPLACE_PODS:
         yield Right(key.namespace, pods.group, pods.kind, "delete")
+
+
+def refused(
+    rights: Iterable[Right], rights_in: Callable[[str], Callable[[Right], bool]]
+) -> tuple[Right, ...]:
+    """Return the rights that an account does not have.
+
+    :param rights_in: as of a Cluster; called once for each namespace.
+    """
+    rights = tuple(rights)
+    has = {space: rights_in(space) for space in sorted({right.namespace for right in rights})}
+    return tuple(right for right in rights if not has[right.namespace](right))
 
 
 def allows(rules: Iterable[Json], right: Right, plural: str) -> bool:

@@ -67,8 +67,8 @@ def test_an_update_with_nothing_to_do_only_reads(cnf: Cnf, kubeconfig: str) -> N
     with connect(kubeconfig, options=cnf.options) as counted:
         cnf.cluster = counted
         outcome = cnf.update(files)
-    lists, journal, lease = 4, 1, 1
-    assert outcome.requests == lists + journal + lease
+    lists, journal, lease, rights = 4, 1, 1, 1
+    assert outcome.requests == lists + journal + lease + rights
 
 
 def test_packages_are_read_beside_the_cluster(cnf: Cnf, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import queue
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -45,9 +46,13 @@ class FakeCluster:
 
     def list(self, collection: Collection, keep: Keep | None = None) -> Listing:
         self._called("list", ObjectKey(collection.group, collection.kind, collection.namespace, ""))
-        every, (field, _, value) = replace(collection, fields=""), collection.fields.partition("=")
+        every = replace(collection, fields="", labels="")
+        field, _, value = collection.fields.partition("=")
         items = [b for k, b in self.objects.items() if Collection.of(k) == every]
         items = [b for b in items if value in ("", b["metadata"]["name"], b.get(field))]
+        for label, values in re.findall(r"([^,]+) in \((.*?)\)", collection.labels):
+            labels = [b["metadata"].get("labels") or {} for b in items]
+            items = [b for b, its in zip(items, labels, strict=True) if its.get(label) in values]
         copies = (copy.deepcopy(body) for body in items)
         kept = (keep(body) if keep else body for body in copies)
         return Listing(tuple(body for body in kept if body is not None), str(self.version))
@@ -107,6 +112,9 @@ class FakeCluster:
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
         self._called("evict", key)
         self.objects.pop(key, None)
+
+    def rights_in(self, namespace: str) -> Callable[[Right], bool]:
+        return lambda right: not self.refused([right])
 
     def refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
         return ()

@@ -135,20 +135,21 @@ class Operation:
                 instance=instance,
             )
             journal = self._journal_of(lock)
-            journal.write(record, lock, lambda: self._refuse_stale(journal, plan, informer))
+            is_first = journal.first_since(self._read_at)
+            journal.write(record, lock, lambda: self._refuse_stale(is_first, plan, informer))
             run = self._run_of(lock, journal, record, plan, informer, owns=owns)
             run.marked = _created(steps) if owns else ()
             with run.until_ended():
                 yield run
             self.kept = run.kept
 
-    def _refuse_stale(self, journal: Journal, plan: Plan, informer: Informer) -> None:
+    def _refuse_stale(self, is_first: Callable[[], bool], plan: Plan, informer: Informer) -> None:
         """Raise UpdateInProgressError where an object of the plan has changed since it was listed.
 
         The plan is made without the lease, so that a plan with no steps writes nothing: another
         operation may have held it in the meantime, from its beginning to its end.
         """
-        if self._read_at and journal.is_first_since(self._read_at):
+        if is_first():
             return
         keys = dict.fromkeys([m.key for m in plan.manifests] + [s.key for s in object_steps(plan)])
         if changed := informer.changed_since_listed(keys):

@@ -15,6 +15,7 @@ from container_update.cluster.waiting import Waiter
 from container_update.model.cluster import WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.planning.comparison.renames import NAME_ANNOTATION
 from container_update.workloads.readiness import Readiness, State
 from tests.unit.fakes import FakeCluster, config_map, pod
 
@@ -291,6 +292,61 @@ def test_a_pod_that_its_controller_has_released_is_forgotten(event: str) -> None
         released = controlled("store-0", "p", "")
         send(cluster, event, at(200, released))
         until(lambda: informer.pods_of(live) == ())
+
+
+DEPLOYMENTS = Collection("apps", "Deployment", "ns")
+REPLICA_SETS = Collection("apps", "ReplicaSet", "ns")
+
+
+@pytest.mark.parametrize(
+    ("name", "app", "lists"),
+    [
+        pytest.param("web", "web", 3, id="as its manifest says"),
+        pytest.param("web", "other", 5, id="with another selector"),
+        pytest.param("web-b", "web", 5, id="another object stands in for it"),
+    ],
+)
+def test_pods_are_read_at_once_with_what_controls_them_and_again_where_that_was_too_early(
+    name: str, app: str, lists: int
+) -> None:
+    key = ObjectKey("apps", "Deployment", "ns", "web")
+    live = deployment(name, app)
+    replica_set = owned(ObjectKey("apps", "ReplicaSet", "ns", f"{name}-1"), "rs", live, app)
+    its_pod = owned(key_of(f"{name}-1-x"), "p", replica_set, app)
+    cluster, scope = FakeCluster(live, replica_set, its_pod), Scope([key])
+    scope.include((), [(key, deployment("web", "web"))])
+    with Informer(cluster, scope) as informer:
+        informer.list([PODS, REPLICA_SETS, DEPLOYMENTS])
+        assert [body["metadata"]["name"] for body in informer.pods_of(live)] == [f"{name}-1-x"]
+    assert len(cluster.calls) == lists
+
+
+def deployment(name: str, app: str) -> Json:
+    metadata = {"name": name, "namespace": "ns", "uid": "d", "resourceVersion": "1"}
+    annotations = {"annotations": {NAME_ANNOTATION: "web"}} if name != "web" else {}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {**metadata, **annotations},
+        "spec": {"selector": {"matchLabels": {"app": app}}},
+    }
+
+
+def owned(key: ObjectKey, uid: str, owner: Json, app: str) -> Json:
+    reference = {name: owner["metadata"][name] for name in ("name", "uid")}
+    return {
+        "apiVersion": "apps/v1" if key.group else "v1",
+        "kind": key.kind,
+        "metadata": {
+            "name": key.name,
+            "namespace": "ns",
+            "uid": uid,
+            "resourceVersion": "1",
+            "labels": {"app": app},
+            "ownerReferences": [{"kind": owner["kind"], "controller": True, **reference}],
+        },
+        "spec": {"containers": []},
+    }
 
 
 @pytest.mark.parametrize(("others", "lists"), [(500, 1), (501, 2)])

@@ -274,11 +274,13 @@ def test_a_journal_is_the_first_one_if_its_creation_is_the_first_event(
     collection = Collection("", "Secret", "ns", "metadata.name=container-update-i")
     waiting = cluster.watches.setdefault(collection, queue.Queue())
 
+    is_first = journal.first_since(reader.read_at)
+
     def confirm() -> None:
         journal._written["metadata"]["uid"] = "ours"
         for event in events:
             waiting.put(event)
-        assert journal.is_first_since(reader.read_at) is first
+        assert is_first() is first
         raise UpdateInProgressError("not to become a journal")
 
     with pytest.raises(UpdateInProgressError):

@@ -205,6 +205,25 @@ def test_services_are_read_first_and_controllers_before_what_they_control() -> N
     assert rounds == [[services], [DEPLOYMENTS], [REPLICA_SETS], [PODS]]
 
 
+def test_where_a_manifest_says_what_is_selected_all_but_services_is_read_at_once() -> None:
+    services, scope = Collection("", "Service", "n"), Scope([WEB, BARE])
+    scope.include((), [workload(WEB, app="web")])
+    rounds = scope.rounds({PODS, REPLICA_SETS, DEPLOYMENTS, services})
+    assert rounds == [[services], [PODS, DEPLOYMENTS, REPLICA_SETS]]
+
+
+def test_what_was_dropped_before_its_controller_was_known_is_missed_until_read_again() -> None:
+    scope = Scope([WEB])
+    assert scope.keep(replica_set("web-b-1f", "rs", owner("Deployment", "web-b", "uid-b"))) is None
+    assert not scope.has_missed
+    annotations = {NAME_ANNOTATION: "web"}
+    stand_in = body(replace(WEB, name="web-b"), "uid-b", annotations=annotations)
+    assert scope.keep(stand_in) is not None
+    assert scope.has_missed
+    scope.forget_missed()
+    assert not scope.has_missed
+
+
 def workload(key: ObjectKey, **labels: str) -> tuple[ObjectKey, Json]:
     """A live workload that selects its pods by these labels."""
     return key, {**body(key, "u"), "spec": {"selector": {"matchLabels": labels}}}

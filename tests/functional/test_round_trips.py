@@ -1,0 +1,43 @@
+"""How many requests an update sends, and how many of them wait for one another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks import embedded
+from container_update.cli.demo.scenarios import guide_request
+from container_update.cluster.client import connect
+from container_update.operations.install import install
+from container_update.operations.update import update
+from tests.functional.conftest import OPTIONS, REAL
+
+LATENCY = 0.5
+"""Of each request, in seconds: requests that do not wait for one another begin within it."""
+MARGIN = 2
+"""Round trips more than there have to be: where a machine is so busy that some begin later."""
+
+
+@pytest.mark.skipif(bool(REAL), reason="the latency is that of the embedded cluster")
+def test_an_update_of_the_guides_sample_waits_for_few_answers_one_after_another(
+    tmp_path: Path,
+) -> None:
+    """Before the first write: the journal is read; the objects are, and the rights; the lease is
+    taken; the journal is written; it comes into force. After the last pod: the history is written
+    and the lease is confirmed; the journal is deleted; then the lease, and others may begin."""
+    request = replace(guide_request("v1"), namespace="default")
+    kubeconfig = str(tmp_path / "kubeconfig")
+    with (
+        embedded.process(kubeconfig, 0.0, LATENCY) as process,
+        connect(kubeconfig, options=OPTIONS) as cluster,
+    ):
+        where = {"namespace": "default", "instance_id": request.instance_id}
+        install(request.old, cluster, options=OPTIONS, def_files=request.def_files, **where)
+        with process.observed() as requests:
+            update(request, cluster, OPTIONS)
+    found = requests.counts
+    assert found["requests"] <= 30
+    assert found["before the first write"] <= 5 + MARGIN
+    assert found["after the last pod"] <= 3 + MARGIN
