@@ -20,7 +20,7 @@ CASES = ("large packages", "the user guide's sample", "workloads, some change", 
          "service: lists", "service: filtered lists", "service: updates at once, v1")  # fmt: skip
 DATABASES = ("SQLite", *(["PostgreSQL"] if postgres.find() else []))
 BESIDE = 11
-"""Requests for the journal (6), the rights (1), the lease (2) and the history (2); see
+"""Requests for the journal (5), the rights (1), the lease (3) and the history (2); see
 architecture.rst."""
 
 
