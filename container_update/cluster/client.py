@@ -125,7 +125,8 @@ def connect_vim(  # noqa: PLR0913
     authority = pem(ca_text) if ca_text and configuration.verify_ssl else ""
     renew = None
     if oidc:
-        token = OidcToken(oidc, configuration, authority, options.request_timeout)
+        verified = configuration.verify_ssl
+        token = OidcToken(oidc, authority, options.request_timeout, verified=verified)
         authorization = token.authorization
 
         def renew() -> Login:

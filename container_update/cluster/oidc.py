@@ -21,7 +21,6 @@ from http.client import HTTPConnection, HTTPException
 from urllib.parse import SplitResult, urlencode
 
 from container_update.cluster.credentials import checked_url
-from container_update.cluster.login.configuration import Configuration
 from container_update.model.errors import ClusterError
 from container_update.package.address_policy import split_url
 from container_update.package.fetch import Deadline
@@ -52,18 +51,18 @@ class OidcToken:
     """A bearer token that is renewed before it expires; thread-safe.
 
     :param oidc: ``token_url, client_id, username, password`` and perhaps ``client_secret``.
-    :param configuration: of the API server; its verification holds for the provider too.
-    :param authority: PEM of the CA of both; '': those of the system.
+    :param authority: PEM of the provider's CA, which is the API server's; '': those of the system.
+    :param verified: its certificate is verified.
     :param seconds: maximum time for one request to the provider.
     :raises ClusterError: the token_url is none.
     """
 
     def __init__(
-        self, oidc: Mapping[str, str], configuration: Configuration, authority: str, seconds: float
+        self, oidc: Mapping[str, str], authority: str, seconds: float, *, verified: bool
     ) -> None:
         self._url = checked_url(oidc.get("token_url"), "oidc_token_url")
         self._form = {k: v for k, v in oidc.items() if k != "token_url" and v}
-        self._verified, self._authority = configuration.verify_ssl, authority
+        self._verified, self._authority = verified, authority
         self._seconds = seconds
         self._renewing = threading.Lock()
         self._token = _Token("", -math.inf)
