@@ -341,8 +341,9 @@ class Csar:
         if artifact.hash and digest != artifact.hash:
             raise PackageError(
                 f"{artifact.path} in {self.source}: expected the {artifact.algorithm} hash "
-                f"{artifact.hash} that the package lists, found {digest}: the file was "
-                "changed after the package was built; build the package again"
+                f"{artifact.hash} of {artifact.hash_at}, found {digest}: the file was changed "
+                "after the package was built; build the package again, or write the found hash "
+                "there if the change is meant"
             )
 
     def _check_urls(self) -> None:

@@ -43,6 +43,8 @@ class Artifact:
     """'sha256', 'sha512', ...; '' if the package lists no hash."""
     hash: str = ""
     """In lower-case hexadecimal digits."""
+    hash_at: str = ""
+    """File and line of the hash."""
 
     @property
     def file(self) -> str:
@@ -87,7 +89,7 @@ def parse(text: bytes, path: str) -> Metadata:
                 )
             blocks.append((f"{path}:{line}", {"path": value}))
         elif key in _KEYS and blocks:
-            blocks[-1][1][key] = value
+            blocks[-1][1].update({key: value, f"{key} at": f"{path}:{line}"})
         elif key in _HEADERS and not blocks:
             headers[key] = value
     return Metadata(
@@ -145,7 +147,8 @@ def _artifact(location: str, block: Mapping[str, str]) -> Artifact:
                 f"{location}: expected {expected} hexadecimal digits as Hash of {path}, found "
                 f"{len(digest)} characters"
             )
-    return Artifact(path, block.get("Content-Type", ""), algorithm, digest.lower())
+    at = block.get("Hash at", "")
+    return Artifact(path, block.get("Content-Type", ""), algorithm, digest.lower(), at)
 
 
 def _fields(text: bytes, path: str) -> Iterator[tuple[str, str, int]]:

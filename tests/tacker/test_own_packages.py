@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import re
 import shutil
 from collections.abc import Mapping
@@ -10,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from container_update.cli.main import main
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.package.build import build as build_package
+from container_update.model.errors import PackageError
+from container_update.package.build import DRIVERS, driver_file
 from container_update.package.samples import TYPE_FILES
 from tests.tacker.conftest import Build, Kubectl, guide_request, running_cnf
 from tests.tacker.lab import Lab
@@ -32,8 +35,11 @@ UNTOUCHED = ("deployment2-vdu6", "env-test2", "volume-test2")
 
 @pytest.fixture
 def build_own(lab: Lab, tmp_path: Path) -> Build:
-    """Builds packages of Tacker's files, the guide's type files and our driver: ``csar build``,
-    as the hashes in Tacker's own ``TOSCA.meta`` are those of another driver."""
+    """Zips Tacker's files, the guide's type files and our driver, as the guide does.
+
+    The v1 sample's ``TOSCA.meta`` has the hash of another driver in one line, which ``csar check``
+    names.
+    """
 
     def build(api: str, vnfd_ids: Mapping[str, str]) -> Mapping[str, Path]:
         return {side: zipped(api, side, vnfd_id) for side, vnfd_id in vnfd_ids.items()}
@@ -45,9 +51,28 @@ def build_own(lab: Lab, tmp_path: Path) -> Build:
             file.write_text(VNFD_ID.sub(vnfd_id, file.read_text()))
         for name in TYPE_FILES:
             shutil.copy(lab.types / name, folder / "Definitions")
-        return build_package(folder, tmp_path / f"{side}.zip", api=api)
+        copy = folder / DRIVERS[api][1]
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copy(driver_file(api), copy)
+        if api == "v1":
+            findings = io.StringIO()
+            assert main(["csar", "check", str(folder)], findings) == PackageError.exit_status
+            correct(folder, findings.getvalue())
+        return Path(shutil.make_archive(str(folder), "zip", folder))
 
     return build
+
+
+def correct(folder: Path, findings: str) -> None:
+    """Write the hash that was found into the line of the metadata that the only error names."""
+    (error,) = (line for line in findings.splitlines() if line.startswith("error: "))
+    found = re.search(r"of (\S+):(\d+), found ([0-9a-f]{64})", error)
+    assert found, error
+    file = folder / found[1]
+    lines = file.read_text().splitlines()
+    assert lines[int(found[2]) - 1].startswith("Hash: ")
+    lines[int(found[2]) - 1] = f"Hash: {found[3]}"
+    file.write_text("\n".join(lines) + "\n")
 
 
 @pytest.mark.parametrize("api", CONTENTS)

@@ -346,8 +346,9 @@ def test_a_hash_that_does_not_match_names_the_file(pack):
     expected = hashlib.sha256(CONFIG_MAP.encode()).hexdigest()
     found = hashlib.sha256(CONFIG_MAP.encode() + b"#").hexdigest()
     message = (
-        f"{A} in {source}: expected the sha256 hash {expected} that the package lists, "
-        f"found {found}: the file was changed after the package was built; build the package again"
+        f"{A} in {source}: expected the sha256 hash {expected} of {META}:5, found {found}: the "
+        "file was changed after the package was built; build the package again, or write the found "
+        "hash there if the change is meant"
     )
     assert refusal(source, lambda package: package.read(A)) == message
     assert refusal(source, csar.Csar.verify) == message
