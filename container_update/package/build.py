@@ -20,6 +20,7 @@ import shutil
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import distribution
 from pathlib import Path
 
 from container_update.model.errors import PackageError
@@ -116,6 +117,11 @@ def bundle(target: str | Path) -> Path:
         name = path.relative_to(package).as_posix()
         if not name.startswith(_NOT_BUNDLED):
             files[f"container_update/{name}"] = path.read_bytes()
+    installed = distribution("container-update")
+    identity = f"Metadata-Version: 2.1\nName: {installed.name}\nVersion: {installed.version}\n"
+    entry_points = installed.read_text("entry_points.txt") or ""  # the upgrade types among them
+    for name, text in (("METADATA", identity), ("entry_points.txt", entry_points)):
+        files[f"container_update-{installed.version}.dist-info/{name}"] = text.encode()
     with _new_zip(target) as file:
         for name, content in sorted(files.items()):
             file.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)

@@ -9,6 +9,7 @@ holds the other end of a pipe.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import pickle
 import subprocess
@@ -17,6 +18,7 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Any, TypeVar
 
 from container_update.operations.change_request import ScriptName
@@ -60,7 +62,7 @@ class Process:
     ) -> None:
         held, self._lifeline = os.pipe()
         # -S: nothing of the site is needed, and the supervisor starts in a few milliseconds
-        supervised = [sys.executable, "-I", "-S", supervisor.__file__, str(held), *command]
+        supervised = [sys.executable, "-I", "-S", *_program(supervisor), str(held), *command]
         try:
             with tempfile.TemporaryFile() as stdin:
                 stdin.write(pickle.dumps(values))
@@ -136,7 +138,7 @@ class Script(Process):
 
     def __init__(self, script: ScriptName, package: Path, context: Mapping[str, Any]) -> None:
         arguments = [str(package / script.path), *filter(None, [script.class_name])]
-        command = [sys.executable, runner.__file__, *arguments]
+        command = [sys.executable, *_program(runner), *arguments]
         super().__init__(command, context, folder=package, home=package.parent)
 
 
@@ -167,6 +169,11 @@ class _Output:
         """Return what was kept."""
         self._reader.join(timeout=5)
         return bytes(self._kept)
+
+
+def _program(module: ModuleType) -> tuple[str, str]:
+    """Return the arguments that have Python run a module, which in a bundle is no file."""
+    return "-c", inspect.getsource(module)
 
 
 def _environment(folder: Path) -> dict[str, str]:

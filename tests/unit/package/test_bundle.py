@@ -43,6 +43,17 @@ def test_the_bundle_uses_its_own_modules_though_others_are_installed(script: Pat
     assert done.stdout.startswith(str(script)), done.stderr
 
 
+def test_the_bundle_has_the_upgrade_types_with_nothing_installed_beside_it(script: Path) -> None:
+    code = (
+        f"import sys; sys.path.insert(0, {str(script)!r}); "
+        "from container_update.operations.strategies.upgrade_types import installed; "
+        "print(sorted(installed()['kubernetes']))"
+    )
+    command = [sys.executable, *ALONE, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "['Blue-Green', 'RollingUpdate']\n", done.stderr
+
+
 def test_an_update_gets_as_far_as_its_package(script: Path) -> None:
     info = {"metadata": {"lcm-kubernetes-def-files": ["a.yaml"]}}
     vim = {
