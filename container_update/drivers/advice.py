@@ -61,6 +61,12 @@ _TACKER = Requests(
 )
 
 
+_WITHOUT_ROLLBACK: Mapping[NextStep, NextStep] = {
+    NextStep.RESUME_OR_ROLLBACK: NextStep.RESUME,
+    NextStep.FIX_AND_ROLLBACK: NextStep.FIX_AND_RETRY,
+}
+
+
 def v1_advice(step: NextStep) -> str:
     """Return what to do after a failed modify of Tacker's v1 API."""
     return V1_SENTENCES[step].format(modify="openstack vnflcm modify")
@@ -74,8 +80,8 @@ def sol003_advice(
     :param undoing: the rollback failed, not the operation itself.
     :param undoable: the operation can be rolled back.
     """
-    if step is NextStep.RESUME_OR_ROLLBACK and not undoable:
-        step = NextStep.RESUME
+    if not undoable:
+        step = _WITHOUT_ROLLBACK.get(step, step)
     return SOL003_SENTENCES[step].format(
         again=requests.rollback if undoing else requests.retry,
         end=requests.rollback if undoable and not undoing else requests.fail,

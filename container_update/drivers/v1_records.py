@@ -44,8 +44,10 @@ def run(operation: str, /, context: Any, vnf_instance: Any, *args: Any, **kwargs
         return
     try:
         handler(context, vnf_instance, *args, **kwargs)
-    except ContainerUpdateError as error:
-        error.args = (with_advice(error, v1_advice(error.next_step)),)
+    except Exception as error:
+        if isinstance(error, ContainerUpdateError):
+            error.args = (with_advice(error, v1_advice(error.next_step)),)
+        Tacker(context).take_back_what_follows()
         raise
 
 
@@ -77,21 +79,18 @@ def modify_information_end(
     after.pop(RUNS_FROM, None)
     try:
         work = work_of(vnf_instance, old, new, configmap_secret_paths)
-        if work is not None:
-            _carry_out(*work, vnf_instance, host)
-    except Exception:
-        failed = after if new == old else {**after, RUNS_FROM: old}
-        if failed != before:
-            vnf_instance.vnf_metadata = failed
+    finally:  # before anything is written: a conductor that is killed cannot note it any more
+        vnf_instance.vnf_metadata = after if new == old else {**after, RUNS_FROM: old}
+        if vnf_instance.vnf_metadata != before:
             vnf_instance.save()
-        raise
-    if work is not None or after != before:
+    if work is not None:
+        _carry_out(*work, vnf_instance, host)
         vnf_instance.vnf_metadata = after
         vnf_instance.save()
 
 
 RUNS_FROM = "container_update_runs_from"
-"""In the metadata of an instance after a failure: the folder of the package that it runs from. The
+"""In the metadata of an instance until a success: the folder of the package that it runs from. The
 record names the new package by then, which Tacker's v1 API would pass as the old one next time."""
 
 _VNFC = Attributes(

@@ -1,4 +1,4 @@
-"""Around operations that Tacker's v2 API does with its own code: its RollingUpdate, and terminate.
+"""Around what Tacker's v2 API does with its own code: its RollingUpdate, heal, and terminate.
 
 At ``change_current_package_start`` and ``_end`` Tacker 16 runs the script of the *new* package,
 which is ``tmp_csar_dir``; the old one is not at hand. At the end Tacker has instantiatedVnfInfo
@@ -10,14 +10,16 @@ Source: Tacker 16, ``VnfLcmDriverV2.process`` and ``Kubernetes._change_vnfpkg``.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Sequence
-from urllib.parse import urlsplit
+import uuid
+from collections.abc import Iterable
+from dataclasses import replace
 
 from container_update.cluster.history.instance_record import InstanceRecord
 from container_update.drivers import v2_memory
+from container_update.drivers.v2_process import NEXT_STEP
 from container_update.drivers.v2_records import (
     cluster_of,
+    recorded,
     recorded_workloads,
     request_of,
     with_live_pods,
@@ -31,14 +33,18 @@ from container_update.model.requests import DEF_FILES, UpdateRequest
 from container_update.operations.change import KubernetesTarget
 from container_update.operations.change_package import preview_change
 from container_update.operations.change_request import ChangeRequest
+from container_update.operations.goal import existing
 from container_update.operations.job import ChangeJob
-from container_update.operations.records.vnf_records import VDU_RESES
+from container_update.operations.read_packages import read_manifests
+from container_update.operations.records.vnf_records import VDU_RESES, Records, workloads_of
 from container_update.operations.resume import status
+from container_update.operations.run import run
 from container_update.operations.uninstall import terminate
+from container_update.operations.upkeep import Heal
 from container_update.package import csar
+from container_update.package.fetch import is_url
 from container_update.planning.comparison import renames
-
-LOG = logging.getLogger(__name__)
+from container_update.planning.comparison.package_pair import Placing
 
 
 def check_change(script: Json, output: Json) -> None:
@@ -82,19 +88,50 @@ def complete_records(script: Json, output: Json) -> None:
     if before is None:
         return
     instance, package = script["vnf_instance"], script["tmp_csar_dir"]
-    after = instance["instantiatedVnfInfo"]
+    base, after = request_of(instance, package, package), instance["instantiatedVnfInfo"]
     old, new = (info.get("metadata") or {} for info in (before, after))
     with cluster_of(instance) as (cluster, options):
         metadata = {
             **old,
             **new,
             VDU_RESES: {**(old.get(VDU_RESES) or {}), **(new.get(VDU_RESES) or {})},
-            DEF_FILES: _def_files(
-                package, old.get(DEF_FILES) or (), new.get(DEF_FILES) or (), options
-            ),
+            DEF_FILES: _def_files(base, old.get(DEF_FILES) or (), cluster, options),
         }
         info = {**before, **after, "metadata": metadata}
         output["vnf_instance"] = with_live_pods({**instance, "instantiatedVnfInfo": info}, cluster)
+
+
+def heal_vnf(script: Json, output: Json) -> None:
+    """Heal the whole VNF: all of its package takes effect, also what an update left out.
+
+    At ``heal_start`` the pods are replaced in our way, and Tacker, which only deletes pods, finds
+    none of the old names. At ``heal_end`` the same is done unless it was. Of VNFCs that the request
+    names Tacker replaces the pods, which is all that there is to do; this project's own service
+    heals by itself.
+
+    :param output: gets the instance.
+    :raises ContainerUpdateError: it failed and was undone.
+    """
+    instance, package = script["vnf_instance"], script["tmp_csar_dir"]
+    if script["request"].get("vnfcInstanceId") or NEXT_STEP in script:
+        return
+    with cluster_of(instance) as (cluster, options):
+        if (
+            script["operation"] == "heal_end"
+            and v2_memory.recall(script).get("state") == v2_memory.UPDATED
+        ):
+            output["vnf_instance"] = with_live_pods(instance, cluster)
+            return
+        base = request_of(instance, package, package)
+        placing = Placing(base.def_files, base.namespace, one_namespace=True)
+        heal_id = (script.get("grant_request") or {}).get("vnfLcmOpOccId") or str(uuid.uuid4())
+        goal = Heal(package, placing, base.instance_id, options, heal_id, ())
+        outcome = run(goal, cluster, options)
+    records = replace(
+        Records.of_update(outcome), workloads=workloads_of(goal.vdus(), outcome.plan.manifests)
+    )
+    v2_memory.remember(output, {"state": v2_memory.UPDATED})
+    output["vnf_instance"] = recorded(records, instance)
 
 
 def delete_renamed(script: Json, output: Json) -> None:  # noqa: ARG001 (has nothing to answer)
@@ -166,12 +203,27 @@ def _refuse_renamed(names: Iterable[tuple[str, ObjectKey]]) -> None:
 
 
 def _def_files(
-    package: str, before: Sequence[str], changed: Sequence[str], options: Options
+    base: UpdateRequest, before: Iterable[str], cluster: Cluster, options: Options
 ) -> list[str]:
-    """Return the def-files after a change: Tacker terminates by them, and from the new package."""
-    with csar.open_package(package, options=options) as opened:
-        kept = [path for path in before if urlsplit(path).scheme or opened.has(path)]
-    for path in before:
-        if path not in kept:
-            LOG.warning("%s is not in the new package: no longer among the def-files", path)
-    return list(dict.fromkeys((*kept, *changed)))
+    """Return the def-files after a change: Tacker terminates by them, and from the new package.
+
+    An object whose file is at another path there is followed, as in an update.
+
+    :param base: has those that Tacker recorded: the request's.
+    """
+    placing = Placing((), base.namespace, one_namespace=True)
+    with csar.open_package(base.new, options=options) as opened:
+        kept = [path for path in before if is_url(path) or opened.has(path)]
+        files = list(dict.fromkeys((*kept, *base.def_files)))
+        inside = [path for path in files if not is_url(path)]
+        listed = read_manifests(opened, inside, placing)
+        unlisted = (path for path in opened.manifest_files() if path not in inside)
+        others = read_manifests(opened, unlisted, placing)
+    described = {manifest.key for manifests in listed.values() for manifest in manifests}
+    for path, manifests in others.items():
+        keys = {manifest.key for manifest in manifests} - described
+        lives = (existing(cluster, key, None) for key in keys)
+        if any(live and instance_of(live) == base.instance_id for live in lives):
+            files.append(path)
+            described |= keys
+    return files

@@ -53,6 +53,8 @@ WORK = {
     "modify_information_rollback_end": _ROLL_BACK,
     "change_current_package_start": (_HOST_CHANGES, "check_change"),
     "change_current_package_end": (_HOST_CHANGES, "complete_records"),
+    "heal_start": (_HOST_CHANGES, "heal_vnf"),
+    "heal_end": (_HOST_CHANGES, "heal_vnf"),
     "terminate_start": (_HOST_CHANGES, "delete_renamed"),
 }
 """The operations that have something to do, and the function that does it; loaded when needed."""
@@ -103,8 +105,14 @@ def has_work(script: Script) -> bool:
 
     :raises PackageError: a field that is read is not what it should be.
     """
-    from container_update.drivers import v2_script  # noqa: PLC0415 (not for idle operations)
+    from container_update.drivers import (  # noqa: PLC0415 (not for idle operations)
+        v2_memory,
+        v2_script,
+    )
 
+    kept = script.get(v2_memory.KEPT)
+    if isinstance(kept, dict):  # at a retry and a rollback Tacker has a class of its own for it
+        script[v2_memory.KEPT] = dict(kept)
     v2_script.check(script)
     if not script["vnf_instance"].get("instantiatedVnfInfo"):
         return False
@@ -126,8 +134,9 @@ def _reason_of_failure(error: ContainerUpdateError, script: Script, output: Scri
     if NEXT_STEP in script:
         output[NEXT_STEP] = error.next_step.value
         return reason
-    undoing = "_rollback_" in str(script.get("operation"))
-    advice = sol003_advice(error.next_step, undoing=undoing)
+    operation = str(script.get("operation"))
+    undoable = not operation.startswith("heal")  # Tacker has no rollback of a heal
+    advice = sol003_advice(error.next_step, undoing="_rollback_" in operation, undoable=undoable)
     return with_advice(reason, advice)
 
 

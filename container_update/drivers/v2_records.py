@@ -13,7 +13,14 @@ from dataclasses import replace
 from container_update.drivers import change_by_modify, v2_memory, vim
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
-from container_update.model.objects import Json, Manifest, ObjectKey, Source
+from container_update.model.objects import (
+    INSTANCE_LABEL,
+    Json,
+    Manifest,
+    ObjectKey,
+    Source,
+    merge_patch,
+)
 from container_update.model.options import Options
 from container_update.model.requests import (
     CONFIG_PATHS,
@@ -60,8 +67,22 @@ def update_instance(script: Json, output: Json) -> None:
         v2_memory.remember(output, v2_memory.joined(earlier, v2_memory.after_failure(error)))
         raise
     v2_memory.remember(output, v2_memory.joined(earlier, kept))
-    output["vnf_instance"] = records.applied(instance)
+    output["vnf_instance"] = recorded(records, instance)
     output[RESTARTED] = sorted(records.restarted)
+
+
+def recorded(records: Records, instance: Json) -> Json:
+    """Return the instance with these records.
+
+    Where they have whole manifests, these get what Tacker adds and works by: its heal and its scale
+    find the namespace in them, and its terminate knows by the label which Pods are its own.
+    """
+    namespace = (instance["instantiatedVnfInfo"].get("metadata") or {}).get("namespace")
+    added = {"labels": {INSTANCE_LABEL: instance["id"]}, "namespace": namespace or "default"}
+    workloads = records.workloads and {
+        vdu: merge_patch(body, {"metadata": added}) for vdu, body in records.workloads.items()
+    }
+    return replace(records, workloads=workloads).applied(instance)
 
 
 def config_paths_of(request: Json) -> tuple[str, ...]:

@@ -81,7 +81,14 @@ _KEY: tuple[Schema, ...] = (LINE, schema.KIND, schema.ANY_NAMESPACE, FILLED)
 
 _SCRIPT = Record(
     {
-        "request": Record({"vnfdId": LINE, "metadata": Record({CONFIG_PATHS: TEXTS})}),
+        "request": Record(
+            {
+                "vnfdId": LINE,
+                "metadata": Record({CONFIG_PATHS: TEXTS}),
+                "vnfcInstanceId": TEXTS,
+            }
+        ),
+        "grant_request": Record({"vnfLcmOpOccId": LINE}),
         "vnf_instance": Record(
             {
                 "id": FILLED,

@@ -16,6 +16,7 @@ from container_update.cluster.history.instance_record import InstanceRecord
 from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.scope import Scope
+from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import StepResult
@@ -146,7 +147,7 @@ class Goal(ABC):
         return run.execution.run(resumed=resumed)
 
 
-def existing(cluster: RetryingCluster, key: ObjectKey, otherwise: Json | None) -> Json | None:
+def existing(cluster: Cluster, key: ObjectKey, otherwise: Json | None) -> Json | None:
     """Return an object; *otherwise* where the account may not read its kind."""
     try:
         return cluster.get(key)

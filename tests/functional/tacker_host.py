@@ -24,6 +24,10 @@ Json = dict[str, Any]
 FRONT = ObjectKey("apps", "Deployment", "default", "front")
 
 
+class Coerced(dict[str, Any]):
+    """What comes from Tacker's database, as a retry and a rollback get it."""
+
+
 @dataclass
 class Tacker:
     """What Tacker has of an instance of the small VNF."""
@@ -41,7 +45,7 @@ class Tacker:
             "request": request,
             "vnf_instance": self.instance,
             "tmp_csar_dir": str(self.packages[package]),
-            "user_script_err_handling_data": self.kept,
+            "user_script_err_handling_data": Coerced(self.kept),
             **more,
         }
         output, reason = v2_process.answer(io.BytesIO(pickle.dumps(script)))
@@ -80,6 +84,15 @@ def manifests(version: str) -> dict[str, str]:
     return dict(zip(vnfs.DEF_FILES, texts, strict=True))
 
 
+def unpacked(folder: Path, version: str, files: Mapping[str, str]) -> tuple[Path, str]:
+    """Write the folder of a package with these manifests and scripts; its VNFD's id beside it."""
+    folder.mkdir()
+    zipped, vnfd_id = vnfs.package(folder.parent, version, vnfs.ours("v2"), files)
+    with zipfile.ZipFile(zipped) as archive:
+        archive.extractall(folder)
+    return folder, vnfd_id
+
+
 @contextmanager
 def running(
     embedded: EmbeddedCluster, folder: Path, scripts: Mapping[str, str] | None = None
@@ -91,10 +104,7 @@ def running(
     packages, vnfd_ids = {}, {}
     for version in ("1.0", "2.0"):
         files = {**manifests(version), **(scripts or {})}
-        zipped, vnfd_ids[version] = vnfs.package(folder, version, vnfs.ours("v2"), files)
-        packages[version] = folder / version
-        with zipfile.ZipFile(zipped) as archive:
-            archive.extractall(packages[version])
+        packages[version], vnfd_ids[version] = unpacked(folder / version, version, files)
     instance_id = str(uuid.uuid4())
     with connect(str(embedded.write_kubeconfig(folder / "kubeconfig"))) as cluster:
         installed = install(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from container_update.cluster.lease import LeaseLock
 from container_update.cluster.retry import RetryingCluster
@@ -20,7 +21,7 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.objects import Collection
 from tests.functional import tacker_host
 from tests.functional.conftest import until
-from tests.functional.tacker_host import FRONT, Json, Tacker
+from tests.functional.tacker_host import FRONT, Json, Tacker, manifests, unpacked
 from tests.vnfm import vnfs
 
 HIDDEN = "sesame-open"
@@ -56,8 +57,8 @@ def tacker(
         yield tacker
 
 
-def test_what_tacker_leaves_out_of_the_records_comes_back(tacker: Tacker) -> None:
-    assert tacker.start() == ""
+def make_anew(tacker: Tacker) -> None:
+    """Make the records as Tacker does at its RollingUpdate: of the request's files alone."""
     made_anew = {
         "flavourId": "simple",
         "metadata": {
@@ -69,6 +70,11 @@ def test_what_tacker_leaves_out_of_the_records_comes_back(tacker: Tacker) -> Non
     }
     tacker.instance = {**tacker.instance, "instantiatedVnfInfo": made_anew}
 
+
+def test_what_tacker_leaves_out_of_the_records_comes_back(tacker: Tacker) -> None:
+    assert tacker.start() == ""
+    make_anew(tacker)
+
     assert tacker.run("change_current_package_end", tacker.rolling(), "2.0") == ""
 
     info = tacker.instance["instantiatedVnfInfo"]
@@ -77,6 +83,65 @@ def test_what_tacker_leaves_out_of_the_records_comes_back(tacker: Tacker) -> Non
     assert info["metadata"]["vdu_reses"].keys() == {"VDU1"}
     files = info["metadata"]["lcm-kubernetes-def-files"]
     assert files == vnfs.DEF_FILES, "Tacker terminates by the new package, which has no other"
+
+
+OTHERS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: others, namespace: default}\n"
+
+
+def test_an_object_whose_file_moved_is_not_lost_for_tackers_termination(
+    tacker: Tacker, tmp_path: Path
+) -> None:
+    """Tacker terminates by the new package: what another file there describes must be in the list,
+    and what is not this VNF's must not."""
+    moved, front = "Files/kubernetes/other/settings_2.yaml", "Files/kubernetes/front.yaml"
+    files = {
+        **manifests("2.0"),
+        "Files/kubernetes/other/others.yaml": OTHERS,
+        "Files/kubernetes/other/unknown.yaml": OTHERS.replace("v1", "unknown.example/v1"),
+    }
+    files[moved] = files.pop(vnfs.DEF_FILES[0])
+    tacker.packages["2.0"], tacker.vnfd_ids["2.0"] = unpacked(tmp_path / "moved", "2.0", files)
+    tacker.cluster.create(yaml.safe_load(OTHERS))
+    assert tacker.start() == ""
+    make_anew(tacker)
+    assert tacker.run("change_current_package_end", tacker.rolling(), "2.0") == ""
+    listed = tacker.instance["instantiatedVnfInfo"]["metadata"]["lcm-kubernetes-def-files"]
+    assert listed == [front, moved]
+
+
+WITH_FOLDER = "- workingDir: /srv\n        name: web"
+
+
+@pytest.mark.parametrize("events", [("heal_end",), ("heal_start",), ("heal_start", "heal_end")])
+def test_a_heal_of_the_whole_vnf_brings_all_of_its_package_into_effect(
+    events: tuple[str, ...], tacker: Tacker, tmp_path: Path
+) -> None:
+    files = {
+        path: text.replace("- name: web", WITH_FOLDER) for path, text in manifests("1.0").items()
+    }
+    tacker.packages["1.0"], _ = unpacked(tmp_path / "left-out", "1.0", files)
+    tacker.instance["instantiatedVnfInfo"]["metadata"]["lcm-kubernetes-def-files"].pop()
+    before, request = tacker.pods(), {"cause": "note 4"}
+    seen = [before]
+    for event in events:
+        assert tacker.run(event, request, "1.0", grant_request={"vnfLcmOpOccId": "one"}) == ""
+        seen.append(tacker.pods())
+    assert not set(before) & set(seen[1])
+    assert seen[-1] == seen[1] == tacker.recorded(), "no pod is replaced a second time"
+    live = tacker.cluster.get(FRONT)
+    assert live is not None
+    assert live["spec"]["template"]["spec"]["containers"][0]["workingDir"] == "/srv"
+    workload = tacker.instance["instantiatedVnfInfo"]["metadata"]["vdu_reses"]["VDU1"]
+    assert workload["metadata"]["namespace"] == "default", "Tacker finds the pods there"
+    assert workload["metadata"]["labels"]["tacker_vnf_instance_id"] == tacker.instance["id"]
+
+
+def test_a_heal_of_single_vnfcs_is_left_to_tacker(tacker: Tacker) -> None:
+    before = tacker.pods()
+    request = {"vnfcInstanceId": [f"VDU1-{before[0]}"]}
+    assert tacker.run("heal_start", request, "1.0") == ""
+    assert tacker.run("heal_end", request, "1.0") == ""
+    assert tacker.pods() == before
 
 
 REFUSED: dict[str, tuple[Json, str]] = {

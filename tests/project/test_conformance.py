@@ -7,12 +7,14 @@ import re
 
 from tests.project.test_repository import ROOT
 
-STATEMENTS = {"v1": 39, "v2": 12, "cu": 37, "cp": 58}
-"""How many each document has: the two user guides, container update, change of the package."""
+STATEMENTS = {"de": 10, "v1": 39, "v2": 12, "cu": 37, "cp": 58}
+"""How many each document has: the design, the two user guides, container update, change of the
+package."""
 
 PAGE = (ROOT / "doc/source/developers/conformance.rst").read_text(encoding="utf-8")
 ROW = re.compile(r"^   \* - (\w+-\d+)\n     - (.+(?:\n+       .+)*)", re.MULTILINE)
 REFERENCE = re.compile(r"``(tests/[\w/]+\.py)``|``::(test_\w+)``")
+SHOWN = re.compile(r"^ +\| (?:(\w+): )?``(tests/[\w/]+\.py)``", re.MULTILINE)
 DIFFERENCE = re.compile(r"\bD\d+\b")
 
 ROWS: list[tuple[str, str]] = ROW.findall(PAGE)
@@ -55,6 +57,21 @@ def test_every_test_that_is_named_exists() -> None:
     existing = {file: functions(file) for file, _ in named}
     missing = [f"{file}::{name}" for file, name in sorted(named) if name not in existing[file]]
     assert not missing, "\n".join(missing)
+
+
+def test_every_row_says_how_it_is_shown() -> None:
+    shown = {pair for _, text in ROWS for pair in SHOWN.findall(text)}
+    assert {(word, file) for word, file in shown if word != how(file)} == set()
+
+
+def how(file: str) -> str:
+    """Return the word of the page for the way that the tests of a file take."""
+    text = (ROOT / file).read_text(encoding="utf-8")
+    if file.startswith("tests/tacker/"):
+        return "conductor" if "tacker: Tacker" in text else "Tacker"
+    if file.startswith("tests/functional/"):
+        return "command" if "container_update.cli.main" in text else "cluster"
+    return "service" if file.startswith("tests/vnfm/") else "unit"
 
 
 def test_every_difference_is_described_and_referred_to() -> None:

@@ -105,15 +105,26 @@ def guide_request(guide: str, name: str) -> dict[str, Any]:
     return dict(json.loads(text))
 
 
-def running_cnf(operator: Operator, cluster: EmbeddedCluster, build: Build) -> tuple[str, str]:
-    """Instantiate the guide's CNF; return the ids of the instance and of the new VNFD."""
-    vnfd_ids = {side: str(uuid.uuid4()) for side in ("before", "after")}
+def onboarded(operator: Operator, build: Build, *sides: str) -> list[str]:
+    """Upload the guide's packages with new VNFD ids; return the ids."""
+    vnfd_ids = {side: str(uuid.uuid4()) for side in sides or ("before", "after")}
     packages = build(operator.api, vnfd_ids)
     for side, package in packages.items():
         assert operator.onboard(package) == vnfd_ids[side]
+    return list(vnfd_ids.values())
+
+
+def instantiated(operator: Operator, cluster: EmbeddedCluster, vnfd_id: str) -> str:
+    """Instantiate the guide's CNF from a package; return the id of the instance."""
     request = guide_request(operator.api, "instance_kubernetes.json")
     request["vimConnectionInfo"] = operator.vim_connection(cluster)
-    instance_id = operator.create(vnfd_ids["before"])
+    instance_id = operator.create(vnfd_id)
     occurrence = operator.instantiate(instance_id, request)
     assert occurrence["operationState"] == "COMPLETED", occurrence
-    return instance_id, vnfd_ids["after"]
+    return instance_id
+
+
+def running_cnf(operator: Operator, cluster: EmbeddedCluster, build: Build) -> tuple[str, str]:
+    """Instantiate the guide's CNF; return the ids of the instance and of the new VNFD."""
+    old, new = onboarded(operator, build)
+    return instantiated(operator, cluster, old), new

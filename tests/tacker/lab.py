@@ -20,9 +20,10 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 VARIABLE = "CONTAINER_UPDATE_TACKER_LAB"
-TACKER = "tacker==16.0.0"
-PYTHON_PACKAGES = (TACKER, "kubernetes<37", "python-openstackclient", "setuptools>=77")
-"""Tacker 16's v1 API does not work with the models of kubernetes 37."""
+VERSION, OLDER = "16.0.0", "15.0.0"
+"""Of Tacker: the one whose services run, and one that only loads the drivers."""
+PYTHON_PACKAGES = ("kubernetes<37", "python-openstackclient", "setuptools>=77")
+"""Tacker's v1 API does not work with the models of kubernetes 37."""
 
 DEBIAN_PACKAGES = (
     "erlang-asn1",
@@ -65,6 +66,11 @@ class Lab:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.venv = folder / "venv"
+        self.pythons = {
+            VERSION: self.venv / "bin/python",
+            OLDER: folder / "venv-older" / "bin/python",
+        }
+        """The interpreter that has each version of Tacker."""
         self.root = folder / "root"
         self.complete = folder / "complete"
         self.samples = folder / "samples"
@@ -78,8 +84,8 @@ class Lab:
 
     @property
     def python(self) -> Path:
-        """The interpreter that has Tacker."""
-        return self.venv / "bin" / "python"
+        """The interpreter of the services."""
+        return self.pythons[VERSION]
 
     def binary(self, name: str) -> str:
         """A command of the virtual environment."""
@@ -109,6 +115,8 @@ def fetch(lab: Lab) -> None:
         _fetch_programs(lab)
     if not lab.samples.exists():
         _unpack_samples(lab)
+    if not lab.pythons[OLDER].exists():
+        _make_venv(lab, OLDER)
 
 
 def _fetch_programs(lab: Lab) -> None:
@@ -118,16 +126,21 @@ def _fetch_programs(lab: Lab) -> None:
     lab.folder.mkdir(parents=True, exist_ok=True)
     _unpack_debian_packages(lab)
     _relocate(lab)
-    _run(sys.executable, "-m", "venv", str(lab.venv))
-    _run(lab.binary("pip"), "install", "-q", *PYTHON_PACKAGES)
+    _make_venv(lab, VERSION)
     lab.complete.touch()
+
+
+def _make_venv(lab: Lab, version: str) -> None:
+    python = lab.pythons[version]
+    _run(sys.executable, "-m", "venv", str(python.parents[1]))
+    _run(str(python), "-m", "pip", "install", "-q", f"tacker=={version}", *PYTHON_PACKAGES)
 
 
 def _unpack_samples(lab: Lab) -> None:
     """Unpack Tacker's samples and its copy of a type file: its wheel has neither."""
     with tempfile.TemporaryDirectory(dir=lab.folder) as folder:
         pip = (lab.binary("pip"), "download", "-q", "--no-deps", "--no-build-isolation")
-        _run(*pip, "--no-binary", "tacker", "-d", folder, TACKER)
+        _run(*pip, "--no-binary", "tacker", "-d", folder, f"tacker=={VERSION}")
         (archive,) = Path(folder).glob("*.tar.gz")
         with tarfile.open(archive) as sources:
             wanted = {"samples", "etc"}
@@ -180,17 +193,24 @@ def install_checkout(lab: Lab) -> None:
     """Install the checkout's wheel beside Tacker, unless this state is already installed."""
     sources = [CHECKOUT / "pyproject.toml", *sorted(CHECKOUT.glob("container_update/**/*.py"))]
     state = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
-    mark = lab.folder / "installed"
-    if mark.exists() and mark.read_text() == state:
+    marks = {python: python.parents[1] / "installed" for python in lab.pythons.values()}
+    behind = [
+        python
+        for python, mark in marks.items()
+        if python.exists() and not (mark.exists() and mark.read_text() == state)
+    ]
+    if not behind:
         return
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "source")
         shutil.copytree(CHECKOUT, copy, ignore=shutil.ignore_patterns(*NO_SOURCES))
-        pip = (lab.binary("pip"), "-q", "--disable-pip-version-check")
-        _run(*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, str(copy))
+        pip = ("-m", "pip", "-q", "--disable-pip-version-check")
+        build = ("wheel", "--no-deps", "--no-build-isolation", "-w", folder, str(copy))
+        _run(str(lab.python), *pip, *build)
         (wheel,) = Path(folder).glob("*.whl")
-        _run(*pip, "install", "--no-deps", "--force-reinstall", str(wheel))
-    mark.write_text(state)
+        for python in behind:
+            _run(str(python), *pip, "install", "--no-deps", "--force-reinstall", str(wheel))
+            marks[python].write_text(state)
 
 
 def _run(*command: str, cwd: str | None = None) -> None:

@@ -23,6 +23,8 @@ Json = dict[str, Any]
 SETTLED = frozenset({"COMPLETED", "FAILED", "FAILED_TEMP", "ROLLED_BACK"})
 PATIENCE_SECONDS = 120.0
 PAUSE_SECONDS = 0.5
+HELD = "holds this VNF instance"
+"""What an operation says that another one keeps out."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class Operator:
     def onboarded(self, package_id: str) -> Json:
         """Wait until Tacker has read a package and return it."""
         path = f"/vnfpkgm/v1/vnf_packages/{package_id}"
-        return _until(
+        return until(
             lambda: self.call("GET", path),
             lambda package: package["onboardingState"] == "ONBOARDED",
             "the package is onboarded",
@@ -102,23 +104,70 @@ class Operator:
 
     def instantiate(self, instance_id: str, request: Json) -> Json:
         """Instantiate it and return the settled operation occurrence."""
-        self.call("POST", f"{self._instances()}/{instance_id}/instantiate", request)
-        return self.settled(instance_id, "INSTANTIATE")
+        return self.operate(instance_id, "instantiate", request)
+
+    def terminate(self, instance_id: str) -> Json:
+        """Terminate it and return the settled operation occurrence."""
+        return self.operate(instance_id, "terminate", {"terminationType": "FORCEFUL"})
+
+    def operate(self, instance_id: str, operation: str, request: Json) -> Json:
+        """Begin an operation by its name in the URL and return the settled operation occurrence.
+
+        Tacker's v2 API refuses for a moment after an operation is COMPLETED.
+        """
+        earlier = {each["id"] for each in self._occurrences(instance_id, operation.upper())}
+        path = f"{self._instances()}/{instance_id}/{operation}"
+
+        def refusal() -> str:
+            try:
+                self.call("POST", path, request)
+            except AssertionError as refused:
+                return str(refused)
+            return ""
+
+        answer = until(refusal, lambda text: " 409 " not in text, f"{operation} is accepted")
+        assert not answer, answer
+        return self.settled(instance_id, operation.upper(), besides=earlier)
 
     def modify(self, instance_id: str, request: Json) -> Json:
         """Modify it and return the settled operation occurrence.
 
         Tacker's v1 API answers before the occurrence is in its database.
         """
-        earlier = {each["id"] for each in self._occurrences(instance_id, "MODIFY_INFO")}
-        self.call("PATCH", f"{self._instances()}/{instance_id}", request)
+        earlier = self.begin_modify(instance_id, request)
         return self.settled(instance_id, "MODIFY_INFO", besides=earlier)
 
+    def begin_modify(self, instance_id: str, request: Json) -> set[str]:
+        """Send a modify request; return the ids of earlier ones' occurrences."""
+        earlier = {each["id"] for each in self._occurrences(instance_id, "MODIFY_INFO")}
+        self.call("PATCH", f"{self._instances()}/{instance_id}", request)
+        return earlier
+
     def rollback(self, occurrence: Json) -> Json:
-        """Roll a failed operation back and return the settled operation occurrence."""
-        self.call("POST", f"/vnflcm/{self.api}/vnf_lcm_op_occs/{occurrence['id']}/rollback")
-        states = SETTLED - {"FAILED_TEMP"}
-        return self.settled(occurrence["vnfInstanceId"], occurrence["operation"], states)
+        """Roll a failed operation back and return the settled operation occurrence.
+
+        Until the lease of one that was killed has expired, a rollback fails, and is tried again.
+        """
+
+        path = f"/vnflcm/{self.api}/vnf_lcm_op_occs/{occurrence['id']}"
+
+        def rolled_back() -> Json:
+            entered = self.call("GET", path)["stateEnteredTime"]
+            self.call("POST", f"{path}/rollback")
+            return dict(
+                until(
+                    lambda: self.call("GET", path),
+                    lambda now: (
+                        now["operationState"] in SETTLED and now["stateEnteredTime"] != entered
+                    ),
+                    "the rollback ends",
+                )
+            )
+
+        def is_let_in(ended: Json) -> bool:
+            return HELD not in json.dumps(ended.get("error"))
+
+        return dict(until(rolled_back, is_let_in, "the rollback is let in"))
 
     def show(self, instance_id: str) -> Json:
         """Return the instance as Tacker records it."""
@@ -128,7 +177,6 @@ class Operator:
         self,
         instance_id: str,
         operation: str,
-        states: frozenset[str] = SETTLED,
         besides: Collection[str] = (),
     ) -> Json:
         """Wait for the end of the instance's last occurrence of an operation and return it.
@@ -141,10 +189,7 @@ class Operator:
             occurrences = [each for each in found if each["id"] not in besides]
             return max(occurrences, key=lambda each: each["startTime"], default={})
 
-        def ended(occurrence: Json) -> bool:
-            return occurrence.get("operationState") in states
-
-        match = _until(last, ended, f"{operation} ends")
+        match = until(last, is_settled, f"{operation} ends")
         if self.api == "v1":  # cannot show a MODIFY_INFO by itself: 500, JSONDecodeError
             return dict(match)
         return dict(self.call("GET", f"/vnflcm/v2/vnf_lcm_op_occs/{match['id']}"))
@@ -153,7 +198,7 @@ class Operator:
         """Return the instance's occurrences of an operation."""
         return [
             occurrence
-            for occurrence in self.call("GET", f"/vnflcm/{self.api}/vnf_lcm_op_occs")
+            for occurrence in self.call("GET", f"/vnflcm/{self.api}/vnf_lcm_op_occs?all_fields=yes")
             if occurrence["vnfInstanceId"] == instance_id and occurrence["operation"] == operation
         ]
 
@@ -177,6 +222,11 @@ class Operator:
 
     def _instances(self) -> str:
         return f"/vnflcm/{self.api}/vnf_instances"
+
+
+def is_settled(occurrence: Json) -> bool:
+    """Tell whether an operation occurrence goes on only by another request."""
+    return occurrence.get("operationState") in SETTLED
 
 
 def verb(command: str) -> str:
@@ -215,7 +265,7 @@ def kubernetes_vim(cluster: ClusterAccess) -> Json:
     }
 
 
-def _until(read: Any, is_settled: Any, description: str) -> Any:
+def until(read: Any, is_settled: Any, description: str) -> Any:
     """Read until the value is settled and return it. AssertionError after the deadline."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:

@@ -4,25 +4,12 @@ from __future__ import annotations
 
 import functools
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
 from tests.forks import Forks
 from tests.tacker.lab import Lab
 
 INSIDE = Path(__file__).parent / "inside"
-
-
-def run_script(
-    lab: Lab,
-    name: str,
-    arguments: list[str],
-    cwd: Path,
-    environment: Mapping[str, str] = {},
-    given: bytes = b"",
-) -> subprocess.CompletedProcess[bytes]:
-    """Run a script of the folder ``inside`` to its end."""
-    return _tacker(lab).run(str(INSIDE / name), arguments, cwd, environment, given)
 
 
 def run_client(lab: Lab, arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[bytes]:
@@ -37,17 +24,6 @@ def environment(lab: Lab) -> dict[str, str]:
         "PYTHONWARNINGS": "ignore",
         "ETSI_TYPE_FILES": str(lab.types),
     }
-
-
-@functools.cache
-def _tacker(lab: Lab) -> Forks:
-    return Forks(
-        "tacker.sol_refactored.conductor.vnflcm_driver_v2",
-        "tacker.sol_refactored.infra_drivers.kubernetes.kubernetes",
-        "tacker.vnflcm.vnflcm_driver",
-        python=str(lab.python),
-        environment=environment(lab),
-    )
 
 
 @functools.cache

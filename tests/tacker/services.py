@@ -65,6 +65,8 @@ vnf_package_cache_dir = {state}/cache
 vnflcm_mgmt_driver = vnflcm_noop,mgmt-container-update
 [container_update]
 drain_seconds = 1
+grace_period = 5
+lease_seconds = 20
 """
 
 RABBIT_CONF = """
@@ -79,16 +81,17 @@ deadline = time.monotonic() + 90
 def consumed(queue):
     try:
         with amqp.Connection("127.0.0.1:{rabbit}") as connection:
-            return connection.channel().queue_declare(queue, passive=True).consumer_count
+            return connection.channel().queue_declare(queue, passive=True).consumer_count > 0
     except amqp.exceptions.NotFound:
         return False
 for queue in ("TACKER_CONDUCTOR", "TACKER_CONDUCTOR_V2"):
-    while not consumed(queue):
+    while consumed(queue) is not {consumed}:
         if time.monotonic() > deadline:
-            raise SystemExit(queue + " has no consumer after 90 s")
+            raise SystemExit(queue + " has no consumer, or still one, after 90 s")
         time.sleep(0.1)
 """
-"""Waits until the conductor consumes its queues: what is sent to it before that is lost."""
+"""Waits until the conductor consumes its queues: what is sent to it before that is lost. Or until
+it consumes none any more."""
 
 
 @dataclass(frozen=True)
@@ -97,20 +100,13 @@ class Tacker:
 
     lab: Lab
     url: str
-    conf: Path
-    environment: Mapping[str, str]
-    """For programs that use its configuration."""
     logs: Path
+    restart_conductor: Callable[[], None]
+    """Kills the conductor, with the scripts that it runs, and starts it again."""
 
     def client(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         """Run the ``openstack`` client to its end."""
         return programs.run_client(self.lab, list(arguments), self.logs)
-
-    def script(self, name: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-        """Run a script of the folder ``inside`` to its end with Tacker's configuration."""
-        return programs.run_script(
-            self.lab, name, [str(self.conf), *arguments], self.logs, self.environment
-        )
 
 
 @contextlib.contextmanager
@@ -132,13 +128,24 @@ def running(lab: Lab, folder: Path) -> Iterator[Tacker]:
         migrate = [lab.binary("tacker-db-manage"), *config, "upgrade", "head"]
         starter.once("database", migrate, environment)
         starter.wait("rabbit", lambda: _answers(ports["rabbit"]))
-        conductor = [str(lab.python), str(programs.INSIDE / "conductor.py")]
-        starter.start("conductor", [*conductor, *config], environment)
+        conductor = [str(lab.python), str(programs.INSIDE / "conductor.py"), *config]
+
+        def wait_for_conductor(*, consumed: bool) -> None:
+            code = CONSUMERS.format(**ports, consumed=consumed)
+            starter.once("consumers", [str(lab.python), "-c", code], os.environ)
+
+        def restart_conductor() -> None:
+            starter.stop("conductor")
+            wait_for_conductor(consumed=False)
+            starter.start("conductor", conductor, environment)
+            wait_for_conductor(consumed=True)
+
+        starter.start("conductor", conductor, environment)
         starter.start("server", [lab.binary("tacker-server"), *config], environment)
         url = f"http://127.0.0.1:{ports['api']}"
         starter.wait("server", lambda: _serves(f"{url}/vnflcm/v2/vnf_instances"))
-        starter.once("consumers", [str(lab.python), "-c", CONSUMERS.format(**ports)], os.environ)
-        yield Tacker(lab, url, conf, environment, folder)
+        wait_for_conductor(consumed=True)
+        yield Tacker(lab, url, folder, restart_conductor)
 
 
 class _Starter:
@@ -152,7 +159,7 @@ class _Starter:
 
     def start(self, name: str, command: list[str], environment: Mapping[str, str]) -> None:
         """Start a process that runs until the end."""
-        with (self.folder / f"{name}.log").open("wb") as log:
+        with (self.folder / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -164,6 +171,10 @@ class _Starter:
             )
         self._processes[name] = process
         self._stack.callback(_stop, process)
+
+    def stop(self, name: str) -> None:
+        """Kill a process."""
+        _stop(self._processes[name])
 
     def once(self, name: str, command: list[str], environment: Mapping[str, str]) -> None:
         """Run a process to its end. LabError if it fails."""

@@ -138,7 +138,8 @@ class Script(Process):
 
     def __init__(self, script: ScriptName, package: Path, context: Mapping[str, Any]) -> None:
         arguments = [str(package / script.path), *filter(None, [script.class_name])]
-        command = [sys.executable, *_program(runner), *arguments]
+        # -u: what it prints and why it ends are in one output, in that order
+        command = [sys.executable, "-u", *_program(runner), *arguments]
         super().__init__(command, context, folder=package, home=package.parent)
 
 

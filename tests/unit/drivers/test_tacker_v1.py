@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import sqlalchemy.orm
 
 from container_update.drivers import change_by_modify, v1_records, vim
 from container_update.model.errors import ContainerUpdateError, PackageError, PlanError
@@ -191,7 +192,7 @@ def modify(driver: Any, vnf_instance: Record, **kwargs: Any) -> None:
     """As Tacker's conductor calls it."""
     arguments = {"old_vnf_package_path": "/packages/old", "configmap_secret_paths": []}
     driver.modify_information_end(
-        context="context",
+        context=SimpleNamespace(session=sqlalchemy.orm.Session()),
         modify_vnf_request=None,
         vnf_instance=vnf_instance,
         **{**arguments, **kwargs},
@@ -510,7 +511,7 @@ def test_afterwards_there_is_one_record_for_each_live_pod(
         for kept in vnf_instance.instantiated_vnf_info.vnfc_resource_info
     ]
     assert found == expected
-    assert vnf_instance.saves == [[pod for _, _, pod in expected]]
+    assert vnf_instance.saves[-1] == [pod for _, _, pod in expected]
 
 
 def test_two_new_records_have_two_ids(driver: Any, engine: SimpleNamespace) -> None:

@@ -212,6 +212,8 @@ def test_there_are_seven_operations_with_four_points_each() -> None:
     assert v2_process.WORK.keys() - {*MODIFY} == {
         "change_current_package_start",
         "change_current_package_end",
+        "heal_start",
+        "heal_end",
         "terminate_start",
     }
     assert MODIFY == [
