@@ -108,7 +108,8 @@ def serving(url: str, operations: int = 0) -> Iterator[Server]:
         records.store(database, operations)
         database.close()
         (folder / "vnfm.conf").write_text(_CONFIGURATION)
-        command = [*COMMAND, "serve", "--config-file", str(folder / "vnfm.conf"), "--port", "0",
+        config = str(folder / "vnfm.conf")
+        command = [*COMMAND, "vnfm", "serve", "--config-file", config, "--port", "0",
                    "--state-dir", str(folder / "state")]  # fmt: skip
         command += ["--database-url", url] if url else []
         log = stack.enter_context((folder / "log").open("wb"))

@@ -150,7 +150,7 @@ def cases(images: Images, guide: Write, *, small: bool) -> list[Case]:
                 n,
                 cnf(few, changed=few),
                 foreign_pods=n,
-                command="change-vnfpkg",
+                command="change",
                 arguments=("--upgrade-type", upgrade_type, "--drain-seconds", "0s"),
                 by_hand=False,
             )

@@ -1,5 +1,18 @@
-"""``python -m container_update``: the command line."""
+"""The command, also as ``python -m container_update``."""
 
-from container_update.cli.main import main
+import sys
 
-raise SystemExit(main())
+
+def main() -> int:
+    """Run the command; an interrupt before it handles signals itself is no traceback."""
+    try:
+        from container_update.cli.main import main as command  # noqa: PLC0415, takes a while
+
+        return command()
+    except KeyboardInterrupt:
+        sys.stderr.write("container-update: interrupted\n")
+        return 130
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -67,8 +67,8 @@ STEPS = {
     "plan": ["plan", "{new}"],
     "apply": ["apply", "{new}", "--yes"],
     "undo": ["undo", "--yes"],
-    "change": ["change-vnfpkg", "{new}", "--upgrade-type", "RollingUpdate", "--yes"],
-    "change back": ["change-vnfpkg", "{old}", "--upgrade-type", "RollingUpdate", "--yes"],
+    "change": ["change", "{new}", "--upgrade-type", "RollingUpdate", "--yes"],
+    "change back": ["change", "{old}", "--upgrade-type", "RollingUpdate", "--yes"],
     "uninstall": ["uninstall", "--yes"],
 }
 """Step to its command."""

@@ -5,19 +5,22 @@ from __future__ import annotations
 import argparse
 import gc
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from container_update.cli import extras
 from container_update.cli.arguments import option_arguments
-from container_update.cli.arguments.parser import hide
+from container_update.cli.arguments.parser import UsageError, hide
 from container_update.cli.reports.header import Header
 from container_update.cli.terminal import output
 from container_update.model.errors import ClusterError
 
-PACKAGE = "a folder, a CSAR zip or a YAML file; - is standard input"
+PACKAGE = (
+    "a CSAR zip, a YAML file, a folder with manifests, a kustomization or a Helm chart, a URL; \
+- is standard input"
+)
 """What an argument for a package may be."""
 _COLLECTED_AFTER = (50_000, 20, 20)
 """Python's threshold of 700 new objects makes it look at all modules several times for each page of
@@ -47,11 +50,17 @@ def add_package_arguments(command: argparse.ArgumentParser, *, saved: bool = Fal
 
 
 def add_cluster_arguments(
-    command: argparse.ArgumentParser, formats: Sequence[str] = output.FORMATS
+    command: argparse.ArgumentParser,
+    formats: Sequence[str] = output.FORMATS,
+    *,
+    shown: Collection[str] = option_arguments.DAILY,
+    used: Collection[str] = option_arguments.ALL,
 ) -> None:
-    """Add the arguments of every command that works on a VNF instance.
+    """Add the arguments of every command that works on a VNF instance in a cluster.
 
     :param formats: what ``-o`` accepts.
+    :param shown: the settings that its help shows.
+    :param used: those that it uses.
     """
     add = command.add_argument
     add("--kubeconfig", metavar="FILE",
@@ -63,24 +72,31 @@ def add_cluster_arguments(
         help="the namespace of objects that name none (default: that of the context or of the pod, "
         "otherwise 'default')")  # fmt: skip
     add("--instance-id", metavar="ID",
-        help="the id of the VNF instance; objects of another instance are refused (default with "
-        "--stack: the stack's id)")  # fmt: skip
-    add("-o", "--output", metavar="FORMAT", choices=formats, default=output.TEXT,
-        help=f"the format: {', '.join(formats)} (default: %(default)s)")  # fmt: skip
-    hide(add("--leave-on-signal", action="store_true",
-        help="at SIGHUP, SIGINT or SIGTERM, leave the operation for resume or rollback instead of "
-        "undoing it"))  # fmt: skip
-    option_arguments.add_arguments(command)
+        help="the id of the VNF instance; objects of another instance are refused")  # fmt: skip
+    command.set_defaults(stack=None)
+    _add_output(command, formats)
+    option_arguments.add_arguments(command, shown=shown, used=used)
 
 
-def add_stack_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments for a VNF that is a Heat stack."""
+def add_stack_arguments(
+    command: argparse.ArgumentParser, formats: Sequence[str] = output.FORMATS
+) -> None:
+    """Add the arguments of every command that works on a VNF that is a Heat stack, as above."""
     add = command.add_argument
     add("--stack", metavar="NAME",
         help="the VNF is this Heat stack: its name, or NAME/ID")  # fmt: skip
     add("--os-cloud", metavar="CLOUD",
         help="the cloud of the stack in clouds.yaml (default: $OS_CLOUD, or the other OS_* "
         "variables)")  # fmt: skip
+    add("--instance-id", metavar="ID",
+        help="the id of the VNF instance (default: the stack's id)")  # fmt: skip
+    _add_output(command, formats)
+    option_arguments.add_arguments(command)
+
+
+def _add_output(command: argparse.ArgumentParser, formats: Sequence[str]) -> None:
+    command.add_argument("-o", "--output", metavar="FORMAT", choices=formats, default=output.TEXT,
+        help=f"the format: {', '.join(formats)} (default: %(default)s)")  # fmt: skip
 
 
 def order_packages(parsed: argparse.Namespace) -> None:
@@ -162,6 +178,8 @@ def kubernetes_target(parsed: argparse.Namespace, cluster: KubernetesCluster) ->
 
 def connected_heat(parsed: argparse.Namespace) -> AbstractContextManager[Heat]:
     """Connect to the OpenStack cloud that the arguments name, for a ``with`` block."""
+    if not parsed.stack:
+        raise UsageError("--stack: expected the name of the VNF's Heat stack, found none: name it")
     with extras.needed_by("--stack", "openstack", ClusterError):
         from container_update.stacks.client import connect  # noqa: PLC0415
     return connect(parsed.os_cloud, options=option_arguments.read(parsed))

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import metadata, util
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from container_update.model.errors import ContainerUpdateError
+
+_NAME = "container-update"
 
 
 @contextmanager
@@ -21,6 +29,34 @@ def needed_by(
         yield
     except ImportError as error:
         raise failure(
-            f"{what} needs the Python package {error.name}: install it with "
-            f"pip install 'container-update[{extras}]'"
+            f"{what} needs the Python package {error.name}: install it with {install(extras)}"
         ) from error
+
+
+def install(extras: str) -> str:
+    """Return the command that adds extras to this installation, from where that came from."""
+    pip = [sys.executable, "-m", "pip", "install"]
+    if util.find_spec("pip") is None:  # uvx, uv tool
+        pip = ["uv", "pip", "install", "--python", sys.executable]
+    return shlex.join([*pip, *_source(extras)])
+
+
+def _source(extras: str) -> tuple[str, ...]:
+    """Return what pip has to install; an index has the name only where it came from there.
+
+    PEP 610: who installs from anywhere else says from where.
+    """
+    try:
+        found = metadata.distribution(_NAME).read_text("direct_url.json")
+    except metadata.PackageNotFoundError:
+        found = None
+    if found is None:
+        return (f"{_NAME}[{extras}]",)
+    origin = json.loads(found)
+    url = str(origin["url"])
+    if "dir_info" in origin:
+        folder = f"{Path(unquote(urlsplit(url).path))}[{extras}]"
+        return ("-e", folder) if origin["dir_info"].get("editable") else (folder,)
+    vcs = origin.get("vcs_info")
+    place = f"{vcs['vcs']}+{url}@{vcs['commit_id']}" if vcs else url
+    return (f"{_NAME}[{extras}] @ {place}",)

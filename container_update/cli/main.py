@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any, TextIO
 
-from container_update.cli import connection
 from container_update.cli.arguments import parser, sources
 from container_update.cli.commands import (
     change,
@@ -30,7 +29,6 @@ from container_update.cli.commands import (
     serve,
     update,
     vim_config,
-    watch,
 )
 from container_update.cli.terminal import advice, output
 from container_update.model.errors import ContainerUpdateError
@@ -50,7 +48,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     words, verbose = parser.verbosity(sys.argv[1:] if arguments is None else arguments)
     root = root_parser()
     completion.answer(root)
-    parsed = root.parse_args(words)
+    parsed = root.parse_args(_renamed(words))
     results = output.results(out or sys.stdout)
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
     terminal = logging.StreamHandler()
@@ -84,40 +82,70 @@ def root_parser() -> argparse.ArgumentParser:
     """Return the parser of the program, with all commands."""
     root = parser.Parser(
         prog=_program(),
+        usage="%(prog)s [OPTION ...] COMMAND ...",
         description="Move a running VNF to a new package; restart only what the change affects.",
         epilog=_EPILOG,
     )
     root.add_argument("--version", action=_Version, help="show the version and exit")
     _add_verbose(root)
-    commands = root.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands = _subcommands(root)
     add = partial(_add, commands)
-    _add_operations(add)
-    text = "check all that an update needs: cluster, namespace, rights, packages; write nothing"
-    doctor.add_arguments(add("doctor", doctor.run, text))
-    text = "write a cluster of the kubeconfig as the vim_config.yaml of 'openstack vim register'"
-    vim_config.add_arguments(add("vim-config", vim_config.run, text))
-    packages = commands.add_parser("csar", help="packages for Tacker: check, build, bundle, sample")
-    kinds = packages.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    csar.add_commands(partial(_add, kinds))
-    text = "list the samples, or copy one: packages, requests, scripts, roles"
-    samples.add_arguments(add("samples", samples.run, text))
-    emulate.add_demo_arguments(add("demo", emulate.demo, "run a change of a sample on an emulator"))
+    _add_daily(add)
+    _add_recovery(add)
+    below = [commands]
+    for name, text, add_commands in _FAMILIES:
+        below.append(
+            _subcommands(commands.add_parser(name, help=text, description=_sentence(text)))
+        )
+        add_commands(partial(_add, below[-1]))
     text = "write what a shell runs to complete commands and options: bash, zsh, fish"
     completion.add_arguments(add("completion", completion.run, text))
-    text = "run the embedded cluster until it is interrupted"
-    emulate.add_emulate_arguments(add("emulate", emulate.emulate, text))
-    text = "run a small VNFM with the REST API of SOL003, for use without Tacker"
-    serve.add_arguments(add("serve", serve.run, text, configured=False))
-    text = "the service's database: upgrade its tables"
-    tasks = commands.add_parser("db", help=text).add_subparsers(
-        title="commands", required=True, metavar="COMMAND"
-    )
-    db.add_commands(partial(_add, tasks, configured=False))
+    parser.group(root, commands, _GROUPS)
     root.set_defaults(program=root.prog)
-    for command in [*commands.choices.values(), *kinds.choices.values()]:
-        if command.get_default("run") not in {None, serve.run}:
+    for command in (each for level in below for each in level.choices.values()):
+        if command.get_default("configured"):
             sources.know(command)
     return root
+
+
+def _subcommands(command: argparse.ArgumentParser) -> Any:
+    return command.add_subparsers(
+        title="commands", required=True, metavar="COMMAND", prog=command.prog
+    )
+
+
+_GROUPS: Mapping[str, Sequence[str]] = {
+    "every day": (
+        *("plan", "apply", "change", "undo", "history", "status", "install", "uninstall"),
+        "doctor",
+    ),
+    "when something is under way": ("resume", "rollback", "promote", "abort"),
+    "more": ("csar", "try", "vnfm", "heat", "completion"),
+}
+"""The commands as the help lists them."""
+_RENAMED: Mapping[str, Sequence[str]] = {
+    "change-vnfpkg": ("change",),
+    "show": ("history", "--last"),
+    "diff": ("history", "--last", "--diff"),
+    "watch": ("status", "--watch"),
+    **{name: ("try", name) for name in ("demo", "emulate", "samples")},
+    **{name: ("vnfm", name) for name in ("serve", "db", "vim-config")},
+}
+"""What commands were called in the release before this one; they still work in this one."""
+_OF_A_STACK = ("change", "status", "resume", "rollback")
+
+
+def _renamed(words: Sequence[str]) -> list[str]:
+    """Return the words of a command with its present name; say what that is."""
+    if not words:
+        return []
+    name, *rest = words
+    now = _RENAMED.get(name, (name,))
+    if now[0] in _OF_A_STACK and any(word.partition("=")[0] == "--stack" for word in rest):
+        now = ("heat", *now)
+    if tuple(now) != (name,):
+        output.complain(f"'{name}' is called '{' '.join(now)}' now: the old name goes next time")
+    return [*now, *rest]
 
 
 def _program() -> str:
@@ -142,19 +170,19 @@ def _add(  # noqa: PLR0913
     :param description: in its own help; '': *text*.
     :param configured: its options have defaults in the environment and the configuration file.
     """
-    what = (description or text).rstrip(".")
     command: parser.Parser = commands.add_parser(
-        name,
-        help=text,
-        description=f"{what[0].upper()}{what[1:]}.",
-        epilog=EXAMPLES.get(name),
-        configured=configured,
+        name, help=text, description=_sentence(description or text), configured=configured
     )
+    command.epilog = EXAMPLES.get(command.prog.removeprefix(f"{_program()} "))
     _add_verbose(command)
     if configured:
         parser.hide(sources.add_argument(command))
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, configured=configured)
     return command
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:].rstrip('.')}."
 
 
 def _add_verbose(command: argparse.ArgumentParser) -> None:
@@ -188,7 +216,7 @@ class _Version(argparse.Action):
 
 _EPILOG = """\
 begin with:
-  container-update demo                    an update, on an embedded cluster
+  container-update try demo                an update, on an embedded cluster
   container-update plan v1.csar v2.csar    what an update would do here, and why
   container-update apply v1.csar v2.csar   the same, then do it
 """
@@ -204,10 +232,10 @@ examples:
   container-update apply v2.csar -n core      from what the instance runs from, by its record
   container-update apply v1.csar v2.csar --yes --progress json
 """,
-    "change-vnfpkg": """\
+    "change": """\
 examples:
-  container-update change-vnfpkg v1.csar v2.csar --upgrade-type Blue-Green --plan
-  container-update change-vnfpkg v1.csar v2.csar --upgrade-type RollingUpdate --vdu VDU1
+  container-update change v1.csar v2.csar --upgrade-type Blue-Green --plan
+  container-update change v1.csar v2.csar --upgrade-type RollingUpdate --vdu VDU1
 """,
     "install": """\
 examples:
@@ -220,16 +248,11 @@ examples:
   container-update uninstall -n core --instance-id upf-1 --delete-data
 """,
     "history": """\
-example:
-  container-update history -n core
-""",
-    "show": """\
-example:
-  container-update show 14 -n core
-""",
-    "diff": """\
-example:
-  container-update diff 14 -n core
+examples:
+  container-update history -n core            a table
+  container-update history 14 -n core         who, when, from which package, what it did and why
+  container-update history 14 --diff -n core  the lines and images that it changed
+  container-update history --last -o markdown > ticket.md
 """,
     "undo": """\
 examples:
@@ -237,13 +260,9 @@ examples:
   container-update undo 12 --plan -n core  what it takes to go back to before update 12
 """,
     "status": """\
-example:
-  container-update status -n core
-""",
-    "watch": """\
 examples:
-  container-update watch -n core
-  container-update watch -n core --progress json
+  container-update status -n core
+  container-update status --watch -n core   follow what runs until it has ended
 """,
     "resume": """\
 example:
@@ -266,57 +285,89 @@ example:
 example:
   container-update doctor v1.csar v2.csar -n core
 """,
-    "demo": """\
+    "try demo": """\
 examples:
-  container-update demo
-  container-update demo --scenario failure
+  container-update try demo
+  container-update try demo --scenario failure
 """,
-    "emulate": """\
+    "try emulate": """\
 example:
-  container-update emulate --write-kubeconfig embedded.conf --slow 5s --fail 'upf:*'
+  container-update try emulate --write-kubeconfig embedded.conf --slow 5s --fail 'upf:*'
 """,
 }
 """What ends the help of a command."""
 
 
-def _add_history(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the commands about operations that have ended."""
-    text = "list the operations of this instance that have ended"
-    history.add_history_arguments(add("history", history.history, text))
-    text = "show an operation that has ended: who, when, from which package, what it did and why"
-    history.add_show_arguments(add("show", history.show, text))
-    text = "show what an operation changed: images, and the lines of each ConfigMap"
-    history.add_show_arguments(add("diff", history.diff, text))
-    text = "undo finished updates: go back to what was there before"
-    history.add_undo_arguments(add("undo", history.undo, text))
-
-
-def _add_operations(add: Callable[..., argparse.ArgumentParser]) -> None:
+def _add_daily(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the commands that work on a VNF instance."""
     text = "show what an update would write and restart, and why; write nothing"
     update.add_plan_arguments(add("plan", update.plan, text))
     update.add_apply_arguments(add("apply", update.apply, "update the CNF to a new package"))
     text = "Change the VNF package (SOL003): everything in the new package takes effect."
     help_text = "change the VNF package: Blue-Green or rolling update"
-    change.add_arguments(add("change-vnfpkg", change.run, help_text, text))
-    _add_history(add)
+    change.add_arguments(add("change", change.run, help_text, text))
+    text = "undo finished updates: go back to what was there before"
+    history.add_undo_arguments(add("undo", history.undo, text))
+    text = "list the operations that have ended; show one of them, or what it changed"
+    history.add_history_arguments(add("history", history.history, text))
+    text = "show an operation that runs or was interrupted, else how the workloads are"
+    recover.add_status_arguments(add("status", recover.status, text))
     text = "create what a package describes, and wait until it is ready"
     install.add_install_arguments(add("install", install.install, text))
     text = "delete what a package describes, and wait until it is gone"
     install.add_uninstall_arguments(add("uninstall", install.uninstall, text))
-    text = "show an operation that runs or was interrupted, else how the workloads are"
-    command = add("status", recover.status, text)
-    connection.add_stack_arguments(command)
-    connection.add_cluster_arguments(command, (output.TEXT, output.JSON))
-    watch.add_arguments(add("watch", watch.run, "follow an operation that runs; write nothing"))
-    for name, run, text in (
+    text = "check all that an update needs: cluster, namespace, rights, packages; write nothing"
+    doctor.add_arguments(add("doctor", doctor.run, text))
+
+
+def _add_recovery(add: Callable[..., argparse.ArgumentParser], *, stack: bool = False) -> None:
+    """Add the commands for an operation that is under way.
+
+    :param stack: of a VNF that is a Heat stack, whose changes wait for nobody.
+    """
+    commands = (
         ("resume", recover.resume, "finish an operation that was interrupted"),
         ("rollback", recover.rollback, "undo an operation that was interrupted"),
         ("promote", recover.promote, "let a change go on that waits for a person"),
         ("abort", recover.abort, "undo a change that waits for a person"),
-    ):
-        command = add(name, run, text)
-        recover.add_arguments(command)
-        output.add_progress_arguments(command)
-        connection.add_stack_arguments(command)
-        connection.add_cluster_arguments(command)
+    )
+    for name, run, text in commands[: 2 if stack else None]:
+        recover.add_arguments(add(name, run, text), stack=stack)
+
+
+def _add_heat(add: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add the commands for a VNF that is a Heat stack."""
+    text = "change the VNF package: Blue-Green or rolling update"
+    change.add_arguments(add("change", change.run, text), stack=True)
+    text = "show an operation that runs or was interrupted"
+    recover.add_status_arguments(add("status", recover.status, text), stack=True)
+    _add_recovery(add, stack=True)
+
+
+def _add_try(add: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add the commands for a first try."""
+    emulate.add_demo_arguments(add("demo", emulate.demo, "run a change of a sample on an emulator"))
+    text = "run the embedded cluster until it is interrupted"
+    emulate.add_emulate_arguments(add("emulate", emulate.emulate, text))
+    text = "list the samples, or copy one: packages, requests, scripts, roles"
+    samples.add_arguments(add("samples", samples.run, text))
+
+
+def _add_vnfm(add: partial[argparse.ArgumentParser]) -> None:
+    """Add the commands about a VNFM."""
+    text = "run a small VNFM with the REST API of SOL003, for use without Tacker"
+    serve.add_arguments(add("serve", serve.run, text, configured=False))
+    text = "the service's database: upgrade its tables"
+    tasks = _subcommands(add.args[0].add_parser("db", help=text, description=_sentence(text)))
+    db.add_commands(partial(_add, tasks, configured=False))
+    text = "write a cluster of the kubeconfig as the vim_config.yaml of 'openstack vim register'"
+    vim_config.add_arguments(add("vim-config", vim_config.run, text))
+
+
+_FAMILIES = (
+    ("csar", "make packages: init, check, build, bundle", csar.add_commands),
+    ("try", "without a cluster of your own: demo, emulate, samples", _add_try),
+    ("vnfm", "a VNFM: serve, db, vim-config", _add_vnfm),
+    ("heat", "a VNF that is a Heat stack: change, status, resume, rollback", _add_heat),
+)
+"""Commands that have commands below them: each with its help, and what adds those."""

@@ -42,7 +42,7 @@ def add_saving_arguments(command: argparse.ArgumentParser, when: str = "") -> No
         help=f"{when}save the plan in this file, for 'apply FILE'")  # fmt: skip
     add("--server", action="store_true",
         help=f"{when}ask the API server about every write too, by a dry run (install and "
-        "change-vnfpkg always do), and say how many it accepts")  # fmt: skip
+        "change always do), and say how many it accepts")  # fmt: skip
 
 
 def show(

@@ -17,9 +17,22 @@ from typing import Any
 from container_update.cli.arguments.parser import UsageError
 from container_update.cli.reports import json_report
 from container_update.model.errors import PlanError
-from container_update.model.objects import Json
+from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import Plan
 from container_update.model.requests import STANDARD_INPUT
+from container_update.model.schema import (
+    MAPPING,
+    TEXT,
+    TRUTH,
+    WHOLE,
+    ListOf,
+    Nullable,
+    OneOf,
+    Record,
+    Schema,
+    Violation,
+)
+from container_update.package.fetch import is_url
 from container_update.planning.steps import object_steps
 
 KIND = "SavedPlan"
@@ -28,35 +41,42 @@ UPDATE = "update"
 CHANGE = "change"
 """The verb of a change of the package."""
 
-_COMPARED = ("namespace", "instanceId", "steps", "unchanged", "ignored", "notes", "defFiles")
-_OPTIONAL = (str, type(None))
-_COMMON = {
-    "namespace": str,
-    "instanceId": _OPTIONAL,
-    "defFiles": [str],
-    "configPaths": [str],
-    "server": bool,
-}
+_LISTS = ("steps", "unchanged", "ignored", "notes", "defFiles")
+_COMPARED = ("namespace", "instanceId", *_LISTS)
 _GIVEN = {"verb": UPDATE, "configPaths": [], "server": False}
 """What a plan of an earlier version, or of another verb, does not say."""
-_PACKAGE = {"package": _OPTIONAL, "deleteData": bool, "deleteShared": bool}
-_REQUESTS: Mapping[str, Mapping[str, Any]] = {
-    UPDATE: {**_COMMON, "old": str, "new": str},
-    CHANGE: {
-        **{**_COMMON, "old": str, "new": str, "body": dict},
-        **dict.fromkeys(("instance", "records"), _OPTIONAL),
-    },
-    "install": {**_COMMON, **_PACKAGE},
-    "uninstall": {**_COMMON, **_PACKAGE},
-    "undo": {**_COMMON, "revision": (int, type(None))},
+
+
+def _all(**fields: Schema) -> Record:
+    return Record(fields, required=frozenset(fields))
+
+
+def _request(**fields: Schema) -> Record:
+    paths = ListOf(TEXT)
+    common = {"namespace": TEXT, "instanceId": _OPTIONAL, "server": TRUTH}
+    return _all(verb=OneOf(_VERBS), defFiles=paths, configPaths=paths, **common, **fields)
+
+
+_OPTIONAL = Nullable(TEXT)
+_VERBS = (UPDATE, CHANGE, "install", "uninstall", "undo")
+_PACKAGE = {"package": _OPTIONAL, "deleteData": TRUTH, "deleteShared": TRUTH}
+_REQUESTS: Mapping[str, Record] = {
+    UPDATE: _request(old=TEXT, new=TEXT),
+    CHANGE: _request(old=TEXT, new=TEXT, body=MAPPING, instance=_OPTIONAL, records=_OPTIONAL),
+    "install": _request(**_PACKAGE),
+    "uninstall": _request(**_PACKAGE),
+    "undo": _request(revision=Nullable(WHOLE)),
 }
-"""The types of what each verb's request has; a list says of what type each item is."""
-_SHAPE = {
-    "server": str,
-    "request": dict,
-    "versions": dict,
-    "plan": {**dict.fromkeys(_COMPARED, object), "packages": [{"sha256": str}]},
-}
+"""What each verb's request has, and nothing else."""
+_PLAN = _all(
+    packages=ListOf(_all(sha256=TEXT)),
+    namespace=TEXT,
+    instanceId=_OPTIONAL,
+    **dict.fromkeys(_LISTS, Schema(list, "a list")),
+)
+_DOCUMENT = _all(server=TEXT, request=MAPPING, versions=MAPPING, plan=_PLAN)
+_LARGEST = 256 * 1024**2
+"""In bytes."""
 _NOT_CONTENT = ("managedFields", "resourceVersion", "generation")
 
 
@@ -71,6 +91,11 @@ def refuse_standard_input(*packages: str | None) -> None:
             "--out: expected packages that can be read again later, found - (standard input): "
             "write it to a file"
         )
+
+
+def absolute(package: str) -> str:
+    """Return a package's path for a file that another command reads elsewhere."""
+    return package if not package or is_url(package) else str(Path(package).absolute())
 
 
 def save(path: Path, plan: Plan, request: Mapping[str, Any], server: str) -> None:
@@ -105,20 +130,17 @@ def load(path: Path) -> Mapping[str, Any] | None:
     body = _read(path)
     if body is None:
         return None
-    wrong = next(_wrong(body, _SHAPE, "the document"), None)
+    wrong = _DOCUMENT.first_violation(body)
     if wrong is None:
-        body = {**body, "request": {**_GIVEN, **body["request"]}}
-        verb = str(body["request"]["verb"])
-        shape = _REQUESTS.get(verb, {})
-        wrong = next(_wrong(body["request"], shape, "request"), None)
-        others = sorted(body["request"].keys() - shape.keys() - {"verb"})
-        wrong = wrong or (f"request with {others[0]}" if others else None)
-        wrong = wrong if shape else f"the verb {verb}"
+        request = _GIVEN | body["request"]
+        verb = request["verb"] if request["verb"] in _VERBS else UPDATE
+        wrong = _REQUESTS[verb].first_violation(request, ("request",))
+        others = sorted(request.keys() - _REQUESTS[verb].fields.keys())
+        if wrong is None and others:
+            wrong = Violation(("request",), f"no {others[0]}", "it")
     if wrong is not None:
-        raise PlanError(
-            f"{path}: expected a saved plan as plan --out wrote it, found {wrong}: make it again"
-        )
-    return body
+        raise PlanError(f"{path}: no saved plan as plan --out wrote it: {wrong}: make it again")
+    return {**body, "request": request}
 
 
 def refuse_another(saved: Mapping[str, Any], plan: Plan, server: str) -> None:
@@ -148,7 +170,15 @@ def _differences(saved: Mapping[str, Any], plan: Plan, server: str) -> Iterator[
     body: Json = json.loads(json.dumps(json_report.plan_dict(plan)))
     parts = [name for name in _COMPARED if body[name] != saved["plan"][name]]
     if parts and not moved:
-        yield f"the plan is another one now ({', '.join(parts)})"
+        new = (e for n in parts if n in _LISTS for e in body[n] if e not in saved["plan"][n])
+        objects = ", ".join(dict.fromkeys(map(_object_of, new)))
+        yield f"the plan is another one now: see {objects or ', '.join(parts)}"
+
+
+def _object_of(entry: Any) -> str:
+    """Return which object an entry of a plan's list is about."""
+    named = entry["object"] if isinstance(entry, dict) else entry
+    return str(ObjectKey(**named)) if isinstance(named, dict) else str(named)
 
 
 def _versions(plan: Plan) -> dict[str, str]:
@@ -180,31 +210,17 @@ def _write(path: Path, text: str) -> None:
         file.write(text)
 
 
-def _wrong(value: object, shape: Any, name: str) -> Iterator[str]:
-    """Yield what is not of the types that it shall have."""
-    if isinstance(shape, list):
-        if not isinstance(value, list):
-            yield f"{name} that is no list"
-            return
-        for item in value:
-            yield from _wrong(item, shape[0], f"an item of {name}")
-    elif isinstance(shape, Mapping):
-        if not isinstance(value, dict):
-            yield f"{name} that is no object"
-            return
-        for key, inner in shape.items():
-            if key in value:
-                yield from _wrong(value[key], inner, key)
-            else:
-                yield f"{name} without {key}"
-    elif not isinstance(value, shape):
-        yield f"{name} of another type"
-
-
 def _read(path: Path) -> Mapping[str, Any] | None:
+    """Return a file's document if that is a saved plan; others may be endless, or no files."""
     try:
-        body = json.loads(path.read_text(encoding="utf-8"))
+        if not path.is_file() or path.stat().st_size > _LARGEST:
+            return None
+        with path.open(encoding="utf-8") as file:
+            if file.read(1) != "{":
+                return None
+            file.seek(0)
+            body = json.load(file)
     except (OSError, ValueError, RecursionError):
         return None
-    is_ours = isinstance(body, dict) and body.get("apiVersion") == json_report.API_VERSION
+    is_ours = body.get("apiVersion") == json_report.API_VERSION
     return body if is_ours and body.get("kind") == KIND else None

@@ -1,4 +1,4 @@
-"""``container-update serve --check-config``: what a start would trip over, found without one."""
+"""``container-update vnfm serve --check-config``: what a start would trip over."""
 
 from __future__ import annotations
 

@@ -89,10 +89,13 @@ def digest_of(manifests: Iterable[Manifest]) -> str:
     return digest.hexdigest()
 
 
-def ended_revision(record: Record, ended: datetime, cause: str | None = None) -> Revision:
+def ended_revision(
+    record: Record, ended: datetime, cause: str | None = None, report: tuple[str, ...] = ()
+) -> Revision:
     """Return the entry of an operation that has ended in the history; it gets its number there.
 
     :param cause: why it was undone; None where it was not.
+    :param report: what failing pods reported.
     """
     assert record.origin is not None, "the operation belongs in the history"
     return Revision(
@@ -105,7 +108,7 @@ def ended_revision(record: Record, ended: datetime, cause: str | None = None) ->
         result=Result.DONE if cause is None else Result.UNDONE,
         changes=len({step.key for step in record.object_steps}),
         cause=cause or "",
-        is_kept=cause is None,
+        report=report,
         steps=record.object_steps,
         objects=record.objects,
         def_files=record.def_files,

@@ -46,8 +46,9 @@ class NextStep(enum.Enum):
 
 
 def with_advice(message: object, advice: str) -> str:
-    """Return an error's message, then a front end's sentence about the next step."""
-    return f"{str(message).rstrip('. ')}. {advice}."
+    """Return an error's message, then a front end's sentence about the next step, if it has one."""
+    text = f"{str(message).rstrip('. ')}."
+    return f"{text} {advice}." if advice else text
 
 
 class ContainerUpdateError(Exception):

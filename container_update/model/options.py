@@ -197,6 +197,11 @@ class Options:
     vnfd_bytes: int = option(
         160 * _MIB, "Maximum memory in bytes to parse the topologies of a VNFD.", 32 * _MIB
     )
+    render: bool = option(
+        False,
+        "Have kubectl make manifests of a kustomization, and helm of a chart, where a folder of "
+        "that kind is named as a package. The command line does; for packages of others it is not.",
+    )
     journal_key: str = option(
         "",
         "A secret text with which journals and the history in the cluster are signed: those that "

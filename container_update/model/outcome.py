@@ -34,6 +34,10 @@ class Reverted(enum.Enum):
     """Nothing of the step is left in the object, and what is there is not ours to judge."""
 
 
+_MOST_LINES, _LONGEST_LINE = 100, 500
+"""Of what failing pods reported, where it is kept."""
+
+
 @dataclass(frozen=True)
 class Diagnosis:
     """What a failing pod reported, read before anything was undone.
@@ -50,8 +54,8 @@ class Diagnosis:
     """The newest warnings about the pod, the newest first, that say more than the message."""
     log: tuple[str, ...] = field(default=(), repr=False)
     """The last lines of the container's log; of the run that crashed, if it crashed. They are an
-    application's and may be confidential: for the eyes of whoever runs the operation, never for a
-    log, a database or an answer of a service."""
+    application's and may be confidential: for the eyes of whoever runs the operation, and for the
+    Secret of its history; never for a log, a database or an answer of a service."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,20 @@ class Outcome:
         return tuple(result for result in self.results if result.state is state)
 
     @property
+    def diagnosed(self) -> tuple[str, ...]:
+        """What the failing pods reported, as lines: of each its newest Events, then its log."""
+        found = [result.diagnosis for result in self.results if result.diagnosis]
+        return tuple(
+            line[:_LONGEST_LINE]
+            for each in dict.fromkeys(found)
+            for line in (
+                f"Pod {each.pod.name}, container {each.container}: {each.reason}",
+                *(f"  Event: {event}" for event in each.events),
+                *(f"  | {text}" for text in each.log),
+            )
+        )[:_MOST_LINES]
+
+    @property
     def held(self) -> Step | None:
         """The step at which the operation waits for a person; None: it does not wait."""
         return next((result.step for result in self.of_state(StepState.HELD)), None)
@@ -165,10 +183,13 @@ class StepWait:
     message: str
     """'7 of 12 pods are ready: pod web-5c-x2 is not Ready'."""
     ready: int = 0
+    """New pods of its workload that are ready."""
     desired: int = 0
-    """Pods of its workload; both are 0 where it waits for something else."""
+    """Pods that it should have; both are 0 where it waits for something else."""
     gives_up_in: float | None = None
     """Seconds until this state counts as a failure; None: it may well get better by itself."""
+    trouble: str = ""
+    """What a new pod has, in a word or two: 'ImagePullBackOff "upf:2"'; '' where none has any."""
 
 
 @dataclass(frozen=True)

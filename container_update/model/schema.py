@@ -143,8 +143,23 @@ class Record(Schema):
 
     def _inside(self, value: Any, path: FieldPath) -> Iterator[Violation]:
         for name, schema in self.fields.items():
-            if name in self.required or value.get(name) is not None:
+            if name in self.required and name not in value:
+                yield Violation((*path, name), schema.description, describe(None))
+            elif name in self.required or value.get(name) is not None:
                 yield from schema.violations(value.get(name), (*path, name))
+
+
+@dataclass(frozen=True)
+class Nullable(Schema):
+    """What another schema describes, or null, of a field that has to be there."""
+
+    type: type = field(default=object, init=False)
+    description: str = field(default="a value or null", init=False)
+    inner: Schema
+
+    def violations(self, value: Any, path: FieldPath = ()) -> Iterator[Violation]:
+        """Yield every violation in the value of a field."""
+        return iter(()) if value is None else self.inner.violations(value, path)
 
 
 @dataclass(frozen=True)

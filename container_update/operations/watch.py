@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from container_update.cluster.execution.operation import Operation
-from container_update.cluster.execution.rollout import followed, ready_pods
+from container_update.cluster.execution.rollout import followed, step_wait
 from container_update.cluster.informer import Informer
 from container_update.cluster.lease import utc_now
 from container_update.cluster.record import Record
@@ -30,7 +30,6 @@ from container_update.model.outcome import (
     Progress,
     StepResult,
     StepState,
-    StepWait,
     UndoStarted,
 )
 from container_update.model.plan import Place, Plan, Step
@@ -184,8 +183,7 @@ class Watch:
             self._waits[step.place] = readiness
             if readiness.state in {State.FAILING, State.FAILED}:
                 self._trouble = f"{step.key}: {readiness.message}"
-            counts = ready_pods(self._informer, step.key)
-            self._progress(StepWait(step.key, readiness.message, *counts))
+            self._progress(step_wait(self._informer, step.key, readiness))
 
     def _report(self, step: Step, state: StepState) -> None:
         since = self._begun.get(step.place)

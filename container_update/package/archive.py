@@ -1,29 +1,37 @@
 """The files of a package: a folder, a zip that is read without unpacking it, or one YAML file.
 
+A package at a URL is fetched first, with the limits of :mod:`container_update.package.fetch`.
+
 A path is relative to the package, with ``/``. A path that leads out of the package (by ``..``, from
 the root or through a link) is refused, and so is everything that is not a regular file.
 """
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import io
 import os
 import posixpath
 import stat
+import tempfile
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
 from container_update.model.requests import STANDARD_INPUT
+from container_update.package import fetch, rendering
 from container_update.package.values.streams import ZipFile, standard_input
 
 MANIFEST_ENDINGS = (".yaml", ".yml", ".json")
@@ -96,26 +104,29 @@ def _digest(file: IO[bytes], algorithm: str) -> str:
 def open_archive(source: str, options: Options) -> Archive:
     """Open a folder, a zip or a YAML file.
 
-    :param source: its path; ``-`` for standard input, which is read once.
+    :param source: its path or URL; ``-`` for standard input. The latter two are read once.
     :raises PackageError: it does not exist, has unsafe entries or exceeds the limits.
     """
     if source == STANDARD_INPUT:
         return _standard_input(options)
-    path = Path(source)
+    path = _downloaded(source, options) if fetch.is_url(source) else Path(source)
     try:
         status = path.stat()
     except (OSError, ValueError) as error:
         problem = getattr(error, "strerror", None) or error
         raise PackageError(f"the package {source} cannot be opened: {problem}") from error
     if stat.S_ISDIR(status.st_mode):
+        made = rendering.rendered(source) if options.render else None
+        if made is not None:
+            return _in_memory(source, f"{path.resolve().name}.yaml", made, options)
         return _Folder(source, options)
     if not stat.S_ISREG(status.st_mode):
         raise PackageError(
             f"the package {source} is neither a folder nor a file: - stands for standard input"
         )
-    if source.endswith(MANIFEST_ENDINGS):
+    if path.name.endswith(MANIFEST_ENDINGS):
         return _OneFile(source, path.name, status.st_size, partial(open, path, "rb"))
-    return _Zip(source, options)
+    return _Zip(source, path, options)
 
 
 def inside(path: str) -> str:
@@ -239,24 +250,45 @@ class _OneFile(Archive):
 
 
 def _standard_input(options: Options) -> Archive:
-    limit = options.def_file_bytes
     with _readable(STANDARD_INPUT, "standard input"):
-        content = standard_input(limit)
+        content = standard_input(options.def_file_bytes)
+    return _in_memory(STANDARD_INPUT, "stdin.yaml", content, options)
+
+
+def _in_memory(source: str, name: str, content: bytes, options: Options) -> Archive:
+    limit = options.def_file_bytes
     if len(content) > limit:
+        what = "standard input" if source == STANDARD_INPUT else source
         raise PackageError(
-            f"standard input: expected at most {limit} bytes (option def_file_bytes), found more: "
-            "write it to several files of a folder"
+            f"{what}: expected at most {limit} bytes (option "
+            "def_file_bytes), found more: write it to several files of a folder"
         )
-    opened = lambda: nullcontext(io.BytesIO(content))  # noqa: E731
-    return _OneFile(STANDARD_INPUT, "stdin.yaml", len(content), opened)
+    return _OneFile(source, name, len(content), lambda: nullcontext(io.BytesIO(content)))
+
+
+_DOWNLOADS: dict[str, Path] = {}
+_DOWNLOADING = Lock()
+
+
+def _downloaded(url: str, options: Options) -> Path:
+    """Return the file of a URL, which is fetched once; it goes when the process ends."""
+    with _DOWNLOADING:
+        if url not in _DOWNLOADS:
+            folder = tempfile.TemporaryDirectory(prefix="container-update-")
+            atexit.register(folder.cleanup)
+            path = Path(folder.name) / (posixpath.basename(urlsplit(url).path) or "package")
+            with path.open("wb") as file:
+                fetch.fetch_into(file, url, replace(options, url_bytes=options.package_bytes))
+            _DOWNLOADS[url] = path
+    return _DOWNLOADS[url]
 
 
 class _Zip(Archive):
-    def __init__(self, source: str, options: Options) -> None:
-        self.source = source
+    def __init__(self, source: str, path: Path, options: Options) -> None:
+        self.source, self.path = source, path
         with ExitStack() as stack:
             try:
-                self.file = stack.enter_context(ZipFile(source, options.package_files))
+                self.file = stack.enter_context(ZipFile(str(path), options.package_files))
                 self.zip = stack.enter_context(zipfile.ZipFile(self.file))
             except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:
                 raise PackageError(
@@ -283,7 +315,7 @@ class _Zip(Archive):
             yield file
 
     def sha256(self) -> str:
-        with _readable(self.source, self.source), open(self.source, "rb") as file:
+        with _readable(self.source, self.source), self.path.open("rb") as file:
             return _digest(file, "sha256")
 
     def close(self) -> None:

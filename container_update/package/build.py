@@ -75,7 +75,7 @@ def build(
             f"the package {target} cannot be written into {folder}, from which it is built: "
             "write it to another folder"
         )
-    if folder.is_dir() and not _vnfds(archive.open_archive(str(folder), DEFAULTS).names()):
+    if folder.is_dir() and not vnfds(archive.open_archive(str(folder), DEFAULTS).names()):
         raise PackageError(
             f"the package {folder} cannot be built: expected a VNFD Definitions/NAME.vnfd.yaml, "
             "found none: put it there, then build the package again"
@@ -166,14 +166,14 @@ def _metadata(folder: Path, files: archive.Archive) -> str:
     :param folder: where they are, for messages.
     """
     names = [name for name in files.names() if _is_packed(name)]
-    entries = _vnfds(names)
+    entries = vnfds(names)
     if len(entries) > 1:
         raise PackageError(f"{folder}: expected one VNFD, found {', '.join(entries)}")
     header = _HEADER + "".join(f"Entry-Definitions: {entry}\n" for entry in entries)
     return "\n".join([header, *(_block(files, name) for name in names)])
 
 
-def _vnfds(names: Iterable[str]) -> list[str]:
+def vnfds(names: Iterable[str]) -> list[str]:
     """Return the files among these that can be the VNFD of a package."""
     endings = (".vnfd.yaml", ".vnfd.yml")
     return [name for name in names if name.startswith("Definitions/") and name.endswith(endings)]

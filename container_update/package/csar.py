@@ -219,7 +219,7 @@ class Csar:
                 self.read(path), path, default_namespace, options=self.options, reading=self.reading
             )
             return
-        with self._open(path) as file:
+        with self._open(path) as file, self._named():
             yield from manifests.read(
                 file,
                 path,
@@ -228,6 +228,14 @@ class Csar:
                 reading=self.reading,
                 known=known,
             )
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Name the package too where a manifest is wrong: the other one may have such a file."""
+        try:
+            yield
+        except PackageError as error:
+            raise PackageError(f"{self.source}: {error}") from error
 
     def part_digests(self, path: str) -> frozenset[bytes]:
         """Return the digests of a def-file's parts; none if it is small, or at a URL.

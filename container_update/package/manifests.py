@@ -190,6 +190,8 @@ def _manifests(
                 continue
             key = _identity(item, default_namespace)
             _check_schema(item, key)
+            if HOOK in (item.body["metadata"].get("annotations") or ()):
+                parser.reading.note(Finding.warning(item.source, f"{key} {_IS_HOOK}", _NO_HOOKS))
             yield Manifest(key, item.body, replace(item.source, line_of=item.line_of))
 
 
@@ -198,6 +200,9 @@ _TOP_FIELDS = frozenset({"apiVersion", "kind"})
 _NO_MANIFEST = "has neither apiVersion nor kind: it is no Kubernetes manifest and is left out"
 _ANSWERED = "the API server answers a request of this kind and stores nothing: it is left out"
 _AS_INTENDED = "nothing, if that is intended"
+HOOK = "helm.sh/hook"
+_IS_HOOK = "is a hook of a Helm chart, and is treated as any other object"
+_NO_HOOKS = "leave it out, if it is not meant to stay: helm template --no-hooks"
 _ANSWERED_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
 """Of reviews, most of which have no name."""
 

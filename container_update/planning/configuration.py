@@ -204,7 +204,9 @@ class ConfigPlanner:
                 f"{INSTANCE_LABEL}={owner}: it belongs to another instance, check the namespace"
             )
         if live["metadata"].get("deletionTimestamp"):
-            raise PlanError(f"{key}: is being deleted: wait until it is gone, heal, then update")
+            raise PlanError(
+                f"{key}: is being deleted: wait until it is gone, create it again, then update"
+            )
         if (kind := kind_of(key)) is not None and (refusal := kind.refusal(live)) is not None:
             raise PlanError(f"{key}: {refusal}")
 

@@ -205,7 +205,7 @@ class UpdatePlanner(ConfigPlanner):
             elif changes:
                 raise PlanError(
                     f"{old.key}: expected it in the cluster to change its image, found no such "
-                    "object: heal the VNF first"
+                    "object: create it again first (install with the instance's id, or heal)"
                 )
             else:
                 self.note(old.key, "is not in the cluster: left alone")
@@ -266,7 +266,10 @@ class UpdatePlanner(ConfigPlanner):
     def _container_gone(self, old: Manifest, name: str, change: ImageChange | None) -> None:
         text = f"{image_place(name)} of {old.source} is not in the live object"
         if change is not None:
-            raise PlanError(f"{old.key}: {text}, so its image cannot change: heal the VNF first")
+            raise PlanError(
+                f"{old.key}: {text}, so its image cannot change: change the package as a whole "
+                "(change-vnfpkg), or heal the VNF first"
+            )
         self.note(old.key, f"drift: {text}")
 
     def note_unknown(self, key: ObjectKey) -> None:

@@ -103,6 +103,21 @@ def problem(pod: Mapping[str, Any], restarts: Mapping[str, int] | None = None) -
     return None
 
 
+def trouble(pod: Mapping[str, Any]) -> str:
+    """Return the trouble of a pod in few words: 'ImagePullBackOff "upf:2"'; '' where it has none.
+
+    The image is named without its registry.
+    """
+    spec = pod.get("spec") or {}
+    containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+    images = {container["name"]: str(container.get("image", "")) for container in containers}
+    for status in container_statuses(pod):
+        if text := _trouble(status, None):
+            image = images.get(status["name"], "").rpartition("/")[2]
+            return f'{text.partition(":")[0]} "{image}"'
+    return ""
+
+
 def is_hopeless(pod: Mapping[str, Any]) -> bool:
     """Return whether a container waits for what does not come by waiting: its image is in no
     registry, or its reference is no reference.

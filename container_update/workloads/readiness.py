@@ -35,6 +35,10 @@ class Readiness:
     message: str = ""
     is_hopeless: bool = False
     """It is failing for what does not get better by waiting."""
+    ready: int | None = field(default=None, compare=False)
+    """New pods that are ready; None: they are not told from the old ones."""
+    trouble: str = field(default="", compare=False)
+    """Of a new pod, in a word or two: 'ImagePullBackOff "upf:2"'."""
 
 
 DONE = Readiness(State.DONE)
@@ -153,7 +157,7 @@ def judge(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) 
     :param pods: all that the workload owns.
     """
     if not is_observed(live):
-        return NOT_SEEN
+        return NOT_SEEN if baseline.restores else replace(NOT_SEEN, ready=0)
     present = _present(pods, baseline)
     uids = [pod["metadata"]["uid"] for pod in present]
     new = [pod for pod in present if pod["metadata"]["uid"] not in baseline.uids]
@@ -185,7 +189,10 @@ def judge(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) 
     verdict = _progressing(message, new, present, baseline.news(live))
     if verdict.state is State.FAILING and is_no_less_ready(live, counts, pods, baseline):
         return DONE  # what is in trouble was so before
-    return verdict
+    troubles = [pod_status.trouble(pod) for pod in new if not pod_status.is_deleting(pod)]
+    refused = _refusal(baseline.news(live)).partition(":")[0]
+    trouble = refused or next(filter(None, troubles), "")
+    return replace(verdict, ready=sum(map(pod_status.is_ready, new)), trouble=trouble)
 
 
 def _present(pods: Sequence[Json], baseline: Baseline) -> list[Json]:

@@ -162,7 +162,7 @@ def test_the_pod_has_every_file_that_the_settings_name() -> None:
     assert found["tls_key"] == f"{tls_folder}/tls.key"
     assert Path(found["state_dir"]).parent == Path(mounted["state"]["mountPath"])
     config = mounted["config"]["mountPath"]
-    assert manifests.container()["args"] == ["serve", f"--config-file={config}/vnfm.conf"]
+    assert manifests.container()["args"] == ["vnfm", "serve", f"--config-file={config}/vnfm.conf"]
 
 
 def test_ports_names_and_times_agree() -> None:

@@ -62,7 +62,7 @@ def analyze(*words: str) -> subprocess.CompletedProcess[str]:
 def test_systemd_finds_no_fault(tmp_path: Path) -> None:
     copy = tmp_path / UNIT.name  # with a program that exists here
     text = UNIT.read_text()
-    assert "ExecStart=/opt/container-update/bin/container-update serve " in text
+    assert "ExecStart=/opt/container-update/bin/container-update vnfm serve " in text
     copy.write_text(text.replace("/opt/container-update/bin/container-update", sys.executable))
     found = analyze("verify", str(copy))
     assert (found.returncode, found.stderr) == (0, "")
@@ -91,10 +91,10 @@ def test_only_a_failure_starts_it_again_and_a_stop_spares_the_scripts(
 def test_it_runs_a_command_that_exists(
     service: Mapping[str, Sequence[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    program, command, option, value = service["ExecStart"][0].split()
+    program, *command, option, value = service["ExecStart"][0].split()
     assert (Path(program).name, value) == ("container-update", "%d/vnfm.conf")
     with pytest.raises(SystemExit):
-        main.main([command, "--help"])
+        main.main([*command, "--help"])
     assert f"{option} " in capsys.readouterr().out
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -167,14 +168,14 @@ def test_nothing_interrupted_is_said_only_of_a_namespace_that_exists(
 COMMANDS = {
     "plan": (["plan", "OLD", "NEW"], 3),
     "apply": (["apply", "OLD", "NEW"], 0),
-    "change-vnfpkg": (["change-vnfpkg", "OLD", "NEW", "--upgrade-type", "RollingUpdate"], 0),
+    "change": (["change", "OLD", "NEW", "--upgrade-type", "RollingUpdate"], 0),
     "status": (["status"], 2),
     "resume": (["resume"], 2),
     "rollback": (["rollback"], 2),
     "history": (["history"], 2),
     "undo": (["undo"], 2),
     "undo --plan": (["undo", "--plan"], 2),
-    "watch": (["watch"], 2),
+    "watch": (["status", "--watch"], 2),
     "uninstall": (["uninstall", "OLD"], 0),
 }
 """Each with its exit status where the VNF is."""
@@ -263,10 +264,10 @@ def test_what_was_done_is_listed_shown_and_undone(shell: Shell) -> None:
     assert heading.split()[:3] == ["REV", "ENDED", "(UTC)"]
     assert row.split()[0] == "1"
     assert "update" in row
-    status, text = shell.run("show")
+    status, text = shell.run("history", "--last")
     assert "Revision  1: update, by " in text
     assert "uses key setting of ConfigMap" in text
-    status, text = shell.run("diff", "1")
+    status, text = shell.run("history", "1", "--diff")
     assert "+new" in text
     assert "uses key setting" not in text
     status, text = shell.run("undo", "--plan")
@@ -282,5 +283,116 @@ def test_a_revision_that_is_not_kept_is_an_error(
     shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell.run("apply", shell.cnf.old, shell.package(NEW))
-    assert shell.run("show", "7")[0] == 5
+    assert shell.run("history", "7")[0] == 5
     assert "revision 7" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["old", "new"])
+def test_a_manifest_that_is_wrong_is_named_with_its_package(
+    shell: Shell, which: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both packages have a file of this name."""
+    packages = [shell.cnf.old, shell.cnf.old]
+    packages[which] = shell.cnf.package({"cm.yaml": "a: ["})
+    assert shell.run("plan", *packages)[0] == 4
+    assert f"{packages[which]}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("device", ["/dev/full", "/dev/zero"])
+def test_what_is_no_file_is_neither_read_as_a_plan_nor_written_as_one(
+    shell: Shell, device: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shell.run("plan", shell.cnf.old, shell.package(NEW), "--out", device)[0] == 64
+    assert shell.run("apply", device)[0] == 4
+    assert "neither a folder nor a file" in capsys.readouterr().err
+
+
+def test_a_message_that_says_what_to_do_is_not_followed_by_more(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shell.run("history", "12")[0] in {2, 5}
+    assert shell.run("plan", "no-such-package", shell.cnf.old)[0] == 4
+    assert "run the same command again" not in capsys.readouterr().err
+
+
+INTERRUPTED = """\
+import sys
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "container_update.cli.main":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+from container_update.__main__ import main
+sys.exit(main())
+"""
+
+
+def test_an_interrupt_while_the_program_is_loaded_is_no_traceback() -> None:
+    command = [sys.executable, "-c", INTERRUPTED, "plan", "a", "b"]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stderr) == (130, "container-update: interrupted\n")
+
+
+def test_what_is_shown_of_a_roll_is_its_new_pods_and_their_trouble(shell: Shell) -> None:
+    """The old pod is ready all the time."""
+    arguments = ("--yes", "--progress", "json", "--grace-period", "1s")
+    status, text = shell.run("apply", shell.cnf.old, shell.package(BAD), *arguments)
+    assert status == 7
+    events = [json.loads(line) for line in text.splitlines()]
+    undo = next(n for n, event in enumerate(events) if event.get("event") == "undo")
+    waits = [event for event in events[:undo] if event.get("event") == "waiting"]
+    assert {wait["ready"] for wait in waits} == {0}
+    assert any(BAD_IMAGE.rpartition("/")[2] in wait["trouble"] for wait in waits)
+
+
+MANY = [f"w{number}" for number in range(6)]
+
+
+def many(setting: str) -> dict[str, str]:
+    """Equal workloads, each with a ConfigMap of its own, and one that all of them use twice."""
+    files = {"shared": config_map("shared", setting=setting)}
+    for name in MANY:
+        files[f"cm-{name}"] = config_map(name, setting=setting)
+        container = (
+            "env: [{name: A, valueFrom: {configMapKeyRef: {name: shared, key: setting}}}]\n"
+            f"envFrom: [{{configMapRef: {{name: shared}}}}, {{configMapRef: {{name: {name}}}}}]"
+        )
+        files[name] = workload("Deployment", name, container=container)
+    return files
+
+
+@pytest.mark.parametrize("style", ["text", "markdown", "html"])
+def test_what_is_done_alike_to_many_objects_is_said_once(shell: Shell, style: str) -> None:
+    """And all uses of one ConfigMap are one reason."""
+    shell.cnf.instantiate(**many("old"))
+    old, new = shell.cnf.old, shell.package(many("new"))
+    status, text = shell.run("plan", old, new, "-o", style)
+    assert status == 3
+    told = re.sub(r"<[^>]+>|\\", "", text)
+    assert told.count("7 ConfigMaps of namespace") == 1
+    assert told.count("6 Deployments of namespace") == 1
+    assert (
+        told.count("setting of their ConfigMap changed, which envFrom of container main uses") == 1
+    )
+    assert len(re.findall(r"because .*shared|setting of ConfigMap \S+shared", told)) == 1
+    every = shell.run("plan", old, new, "--all")[1]
+    assert all(f"Deployment {shell.cnf.namespace}/{name}: roll" in every for name in MANY)
+
+
+def test_what_was_undone_is_in_the_history_as_a_report_for_a_ticket(shell: Shell) -> None:
+    """Its steps with their reasons, and what the failing pod reported."""
+    applied = ("apply", shell.cnf.old, shell.package(BAD), "--yes", "--grace-period", "1s")
+    assert shell.run(*applied)[0] == 7
+    status, text = shell.run("history", "--last")
+    assert status == 0
+    assert "undone: Deployment" in text
+    assert f"Deployment {shell.cnf.namespace}/w: roll" in text
+    assert "Event: Failed: " in text
+    report = shell.run("history", "--last", "-o", "markdown")[1]
+    assert "Deployment" in report.partition("**undone: ")[2]
+    assert "```text\nPod w-" in report
+    assert "Event: Failed: " in report
+    assert "image nginx:" in report.partition("**Restarts**")[2]
+    assert shell.run("history", "-o", "markdown")[1].startswith("| REV | ENDED (UTC) |")
+    assert "image nginx:" in shell.run("history", "--last", "--diff")[1]
+    assert shell.run("undo", "--yes")[0] == 2, "what was undone cannot be undone again"

@@ -250,7 +250,7 @@ def test_each_package_is_opened_once(
         packages = [request.old, request.new, "--upgrade-type", ROLLING]
         planned = ["--plan"] if "planned" in verb else []
         out = io.StringIO()
-        assert main(["change-vnfpkg", *packages, *place, *planned], out) == (3 if planned else 0)
+        assert main(["change", *packages, *place, *planned], out) == (3 if planned else 0)
     else:
         change = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": verb}}
         packages = {"old": request.old, "new": request.new}

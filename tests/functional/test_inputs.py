@@ -89,7 +89,7 @@ def test_manifests_of_any_layout_are_a_package_for_each_verb(
     assert shell.run("apply", old, new)[0] == 0
     assert shell.data() == {"setting": "b"}
     assert shell.run("apply", old, new)[0] == 2
-    assert shell.run("change-vnfpkg", new, old, *CHANGE)[0] == 0
+    assert shell.run("change", new, old, *CHANGE)[0] == 0
     assert shell.data() == {"setting": "a"}
     assert shell.run("uninstall", old)[0] == 0
 
@@ -103,7 +103,7 @@ def test_standard_input_is_a_package_for_each_verb(shell: Shell, tmp_path: Path)
     status, text = shell.run("apply", old, "-", stdin=NEW)
     assert (status, shell.data()) == (0, {"setting": "b"})
     assert "old.yaml (sha256" in text
-    assert shell.run("change-vnfpkg", "-", old, *CHANGE, stdin=NEW)[0] == 0
+    assert shell.run("change", "-", old, *CHANGE, stdin=NEW)[0] == 0
     assert shell.data() == {"setting": "a"}
     assert shell.run("plan", "-", "-", stdin=OLD)[0] == 2
     assert shell.run("uninstall", "-", stdin=OLD)[0] == 0
@@ -188,13 +188,9 @@ NOTHING: dict[str, tuple[Mapping[str, str], str]] = {
         {"Files/web/Chart.yaml": "name: w\n", "Files/web/templates/a.yaml": "{{ a }}"},
         "found the Helm chart Files/web: render it: helm template NAME Files/web > web.yaml",
     ),
-    "a chart that is the folder": (
-        {"Chart.yaml": "name: w\n", "values.yaml": "", "templates/a.yaml": "{{ a }}"},
-        "found the Helm chart .: render it",
-    ),
     "virtual machines": (
         {**PACKAGE, "BaseHOT/simple/top.yaml": "heat_template_version: 1\n"},
-        "found HEAT templates in BaseHOT/: name the stack: change-vnfpkg --stack NAME",
+        "found HEAT templates in BaseHOT/: name the stack: heat change --stack NAME",
     ),
 }
 
@@ -207,8 +203,8 @@ def verbs(package: str, good: str) -> Sequence[Sequence[str]]:
         ("plan", good, package),
         ("apply", package, good),
         ("apply", good, package),
-        ("change-vnfpkg", package, good, *CHANGE),
-        ("change-vnfpkg", good, package, *CHANGE),
+        ("change", package, good, *CHANGE),
+        ("change", good, package, *CHANGE),
     ]
 
 

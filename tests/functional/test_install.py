@@ -425,7 +425,7 @@ def test_the_record_stands_for_the_old_package(shell: Shell) -> None:
     assert shell.run("plan", new)[0] == 3, "the record went back too"
     whole = shell.package(w=workload("Deployment", image=IMAGES[1]), cm2=config_map("cm2", a="b"))
     for kind in ("Blue-Green", "RollingUpdate"):
-        assert shell.run("change-vnfpkg", whole, "--upgrade-type", kind)[0] in (0, 2)
+        assert shell.run("change", whole, "--upgrade-type", kind)[0] in (0, 2)
     assert names(shell.cnf) - {"cm2"} != {"w", "cm"}
     assert shell.run("uninstall")[0] == 0
     assert names(shell.cnf) == set()

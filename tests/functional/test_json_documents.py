@@ -84,7 +84,7 @@ def update_the_guides_cnf(programs: Programs) -> None:
     assert programs.run("apply", *packages, "--progress", "json")[0] == 0
     assert programs.run("apply", *packages, "-o", "json")[0] == 2
     assert programs.run("history", "-o", "json")[0] == 0
-    assert programs.run("show", "-o", "json")[0] == 0
+    assert programs.run("history", "--last", "-o", "json")[0] == 0
     assert programs.run("undo", "--plan", "-o", "json")[0] == 3
     assert programs.run("status", "-o", "json")[0] == 2
     assert programs.run("resume", "-o", "json")[0] == 2
@@ -95,7 +95,7 @@ def change_the_sample(programs: Programs) -> None:
     instance = ("--namespace", "blue", "--instance-id", "sample-04", *FAST)
     packages = (str(BLUE_GREEN / "before"), str(BLUE_GREEN / "after"))
     request = ("--request", str(BLUE_GREEN / "request.json"))
-    change = ("change-vnfpkg", *packages, *request, *instance)
+    change = ("change", *packages, *request, *instance)
     assert programs.run(*change, "--plan", "-o", "json")[0] == 3
     programs.embedded.behaviour.bad_images.append("nginx:1.28*")
     assert programs.run(*change, "--leave-failed", "-o", "json")[0] == 7

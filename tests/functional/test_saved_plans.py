@@ -69,7 +69,7 @@ def plans(cnf: Cnf, kubeconfig: str, tmp_path: Path) -> Plans:
     return Plans(cnf, kubeconfig, tmp_path)
 
 
-CHANGE = ("change-vnfpkg", "--upgrade-type", ROLLING, "--plan")
+CHANGE = ("change", "--upgrade-type", ROLLING, "--plan")
 
 
 @pytest.fixture

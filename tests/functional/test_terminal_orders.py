@@ -73,7 +73,13 @@ def test_no_command_hands_on_what_controls_a_terminal(
     write: Any, what: dict[str, Any], cnf: Cnf, kubeconfig: str
 ) -> None:
     write(cnf, **what)
-    for command in (["status"], ["watch"], ["history"], ["undo", "--plan"], ["rollback"]):
+    for command in (
+        ["status"],
+        ["status", "--watch"],
+        ["history"],
+        ["undo", "--plan"],
+        ["rollback"],
+    ):
         where = ["-n", cnf.namespace, "--kubeconfig", kubeconfig]
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM, *command, *where],

@@ -229,7 +229,7 @@ def test_a_lease_that_is_not_renewed_any_more_is_noticed_while_watching(
 def command(cnf: Cnf, kubeconfig: str, *more: str) -> tuple[int, str]:
     out = io.StringIO()
     where = ["-n", cnf.namespace, "--kubeconfig", kubeconfig, "--instance-id", INSTANCE]
-    return main(["watch", *where, *more], out), out.getvalue()
+    return main(["status", "--watch", *where, *more], out), out.getvalue()
 
 
 def test_where_nothing_is_under_way_the_status_says_so(cnf: Cnf, kubeconfig: str) -> None:

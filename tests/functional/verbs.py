@@ -161,7 +161,7 @@ def _change(upgrade_type: str, site: Site, cluster: Any, **how: Any) -> Outcome:
 def _change_command(upgrade_type: str, *arguments: Any) -> Sequence[str]:
     *options, site = arguments
     packages = (site.old, site.new)
-    return ["change-vnfpkg", *packages, "--upgrade-type", upgrade_type, *options]
+    return ["change", *packages, "--upgrade-type", upgrade_type, *options]
 
 
 def _install(site: Site, cluster: Any, **how: Any) -> Outcome:

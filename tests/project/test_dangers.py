@@ -28,6 +28,8 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
             "Drivers, each in a process of its own, without a shell",
             "container_update/operations/scripts/supervisor.py": "the program that its parent "
             "names",
+            "container_update/package/rendering.py": "kubectl and helm, on a folder that the user "
+            "of the command line names, without a shell",
             "container_update/package/tosca/process.py": "toscaparser, within limits",
         },
     ),

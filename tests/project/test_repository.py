@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DEMO = (
-    "python3 -m venv .venv && .venv/bin/pip install -q '.[emulator]' && "
-    ".venv/bin/container-update demo"
+    "python3 -m venv .venv && .venv/bin/pip install '.[emulator]' "
+    "&& .venv/bin/container-update try demo"
 )
 TESTS = "python3 -m venv .venv && .venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest"
 THOROUGH = "[ ! -x .venv/bin/pytest ] || .venv/bin/pytest -m thorough || status=$?"

@@ -178,7 +178,9 @@ def test_an_index_shows_where_the_project_is_and_who_writes_it(wheel: Path) -> N
 def test_without_a_checkout_a_sample_is_copied_and_none_is_in_the_bundle(
     wheel: Path, tmp_path: Path
 ) -> None:
-    output = run(wheel, "-m", "container_update", "samples", "04-blue-green", f"{tmp_path}/copy")
+    output = run(
+        wheel, "-m", "container_update", "try", "samples", "04-blue-green", f"{tmp_path}/copy"
+    )
     assert output == f"{tmp_path}/copy\n"
     assert files(tmp_path / "copy") == files(wheel / "container_update/samples/04-blue-green")
     run(wheel, "-m", "container_update", "csar", "bundle", f"{tmp_path}/script.py")

@@ -38,12 +38,19 @@ def test_ctrl_c_ends_the_watching_and_not_the_update(tmp_path: Path) -> None:
             embedded.behaviour.never_ready = ["*"]
             running = pool.submit(update, REQUEST, cluster, cancel=cancel, progress=note)
             assert waits.wait(60)
-            command = ["watch", "--kubeconfig", path, "--instance-id", str(REQUEST.instance_id)]
+            command = [
+                "status",
+                "--watch",
+                "--kubeconfig",
+                path,
+                "--instance-id",
+                str(REQUEST.instance_id),
+            ]
             recording = record(command, 80, {"not Ready": "\x03"})
             assert not running.done()
             assert recording.status == 0
             assert "no longer watching; the operation goes on" in recording.words
-            assert "0/1 ready" in recording.raw
+            assert "new 0/1" in recording.raw
             assert max(map(len, recording.text.splitlines())) <= 80
             embedded.behaviour.never_ready = []
             cancel.request("for a test", keep_journal=True)

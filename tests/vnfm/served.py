@@ -64,7 +64,7 @@ class Served:
         database = ["--database-url", self.database] if self.database else []
         self.starts += 1
         out, log = (self.folder / f"{name}-{self.starts}" for name in ("out", "log"))
-        arguments = ["serve", "--config-file", str(conf), "--port", port,
+        arguments = ["vnfm", "serve", "--config-file", str(conf), "--port", port,
                      "--state-dir", str(self.folder / "state"), *database]  # fmt: skip
         self.process = forks.services().start(
             "container_update.cli.main:main", arguments, self.folder, out, log, self.environment

@@ -34,7 +34,7 @@ def checked(folder: Path, conf: str = "", *arguments: str) -> tuple[int, str]:
     """Check a configuration; return the exit status and what was written."""
     file, out = folder / "vnfm.conf", io.StringIO()
     file.write_text(conf)
-    words = ["serve", "--check-config", "--config-file", str(file), "--port", "0"]
+    words = ["vnfm", "serve", "--check-config", "--config-file", str(file), "--port", "0"]
     state = ["--state-dir", str(folder / "state")]
     status = main.main([*words, *state, *arguments], out)
     assert SECRET not in out.getvalue()

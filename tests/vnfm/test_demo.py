@@ -28,7 +28,7 @@ class Demo:
         self.out, self.log = folder / "out", folder / "log"
         with self.out.open("wb") as out, self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [SCRIPTS / "container-update", "serve", "--demo", "--port", "0", *options],
+                [SCRIPTS / "container-update", "vnfm", "serve", "--demo", "--port", "0", *options],
                 stdin=subprocess.DEVNULL, stdout=out, stderr=log, cwd=folder,
                 env={**os.environ, "TMPDIR": str(folder), **environment},
             )  # fmt: skip
@@ -136,6 +136,6 @@ def test_the_last_line_is_a_link_that_is_opened_and_signs_in_once(tmp_path: Path
 def test_the_demo_refuses_another_state_directory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status = main.main(["serve", "--demo", "--state-dir", str(tmp_path)])
+    status = main.main(["vnfm", "serve", "--demo", "--state-dir", str(tmp_path)])
     assert status != 0
     assert "--demo" in capsys.readouterr().err

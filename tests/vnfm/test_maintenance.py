@@ -46,7 +46,7 @@ class Site:
     def upgrade(self) -> str:
         out = io.StringIO()
         where = ["--state-dir", str(self.folder), "--database-url", self.url]
-        assert main.main(["db", "upgrade", *where[: None if self.url else 2]], out) == 0
+        assert main.main(["vnfm", "db", "upgrade", *where[: None if self.url else 2]], out) == 0
         return out.getvalue()
 
     def add_vim(self, name: str) -> None:

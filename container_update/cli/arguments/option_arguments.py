@@ -17,18 +17,37 @@ from container_update.model.options import Options
 _LONGEST_TEXT = 4096
 """Characters of a file with a secret text."""
 
-ALL = tuple(option.name for option in fields(Options))
-DAILY = ("timeout",)
+ALL = tuple(option.name for option in fields(Options) if option.name != "render")
+"""Who uses the command line names the packages, so that folders are rendered."""
+DAILY = ("timeout", "grace_period", "retry_seconds", "history", "workers", "drain_seconds")
 """The settings that ``--help`` shows; the others are shown by ``--help-all``."""
+READING = (
+    *("retry_seconds", "request_timeout", "page_size", "watch_seconds"),
+    *("journal_key", "insecure_skip_tls_verify"),
+)
+"""The settings of a command that only reads the cluster."""
 
 
-def add_arguments(command: argparse.ArgumentParser, names: Collection[str] = ALL) -> None:
-    """Add an argument for each of these settings, in a group of its own in the help."""
+def add_arguments(
+    command: argparse.ArgumentParser,
+    names: Collection[str] = ALL,
+    *,
+    shown: Collection[str] = DAILY,
+    used: Collection[str] = ALL,
+) -> None:
+    """Add an argument for each of these settings, in a group of its own in the help.
+
+    :param shown: those that ``--help`` shows.
+    :param used: those that ``--help-all`` shows; the others are taken, so that one list of options
+        fits all commands.
+    """
     group = command.add_argument_group("settings")
     for option in fields(Options):
         if option.name in names:
             action = _add_argument(group, option)
-            if option.name not in DAILY:
+            if option.name not in used:
+                action.help = argparse.SUPPRESS
+            elif option.name not in shown:
                 parser.hide(action)
     command.add_argument("--help-all", action=parser.HelpAll, help="show all options, and exit")
 
@@ -36,9 +55,9 @@ def add_arguments(command: argparse.ArgumentParser, names: Collection[str] = ALL
 def _add_argument(group: Any, option: Field[Any]) -> argparse.Action:
     name, default = "--" + option.name.replace("_", "-"), option.default
     text = option.metadata["help"].rstrip(".")
+    text = text[0].lower() + text[1:].replace(" in seconds", "").replace(" in bytes", "")
     if option.metadata.get("secret"):
         text = f"a file with {text}"
-    text = text[0].lower() + text[1:].replace(" in seconds", "").replace(" in bytes", "")
     action: argparse.Action
     if default is False:
         action = group.add_argument(name, action="store_true", help=text)
@@ -120,13 +139,14 @@ def _split(text: str) -> tuple[str, ...]:
     return tuple(filter(None, text.split(",")))
 
 
-def read(parsed: argparse.Namespace, names: Collection[str] = ALL) -> Options:
-    """Return the settings with the values of the arguments.
+def read(parsed: argparse.Namespace) -> Options:
+    """Return the settings with the values of the arguments; those without one have their default.
 
-    :param names: the settings that have arguments; the others get their defaults.
     :raises ContainerUpdateError: a value is below its minimum.
     """
     try:
-        return Options(**{name: getattr(parsed, name) for name in names})
+        return Options(
+            render=True, **{name: getattr(parsed, name) for name in ALL if name in parsed}
+        )
     except ValueError as error:
         raise ContainerUpdateError(str(error)) from error

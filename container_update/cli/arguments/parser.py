@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from container_update.cli.arguments import sources
@@ -116,6 +116,20 @@ def hide(action: argparse.Action) -> None:
     """Leave an option out of ``--help``; ``--help-all`` shows it."""
     action.full_help = action.help  # type: ignore[attr-defined]
     action.help = argparse.SUPPRESS
+
+
+def group(
+    command: argparse.ArgumentParser, choices: Any, groups: Mapping[str, Sequence[str]]
+) -> None:
+    """List the commands below a command in groups in its help.
+
+    :param choices: the subparsers of argparse.
+    :param groups: the title of each, and the names in it.
+    """
+    choices.help = argparse.SUPPRESS
+    helps = {action.dest: action for action in choices._choices_actions}
+    for title, names in groups.items():
+        command.add_argument_group(title)._group_actions += [helps[name] for name in names]
 
 
 def verbosity(arguments: Sequence[str]) -> tuple[list[str], int]:

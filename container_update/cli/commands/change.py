@@ -1,4 +1,4 @@
-"""``container-update change-vnfpkg``: a change of the VNF package."""
+"""``container-update change`` and ``heat change``: a change of the VNF package."""
 
 from __future__ import annotations
 
@@ -31,19 +31,23 @@ if TYPE_CHECKING:
     from container_update.operations.stack_change import OpenStackTarget
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
+def add_arguments(command: argparse.ArgumentParser, *, stack: bool = False) -> None:
+    """Add the arguments of the command.
+
+    :param stack: the VNF is a Heat stack.
+    """
     connection.add_package_arguments(command)
     add = command.add_argument
     add("--plan", action="store_true", help="show what the change would do; write nothing")
-    operate.add_saving_arguments(command, "with --plan: ")
+    if not stack:
+        operate.add_saving_arguments(command, "with --plan: ")
     add("--upgrade-type", metavar="TYPE",
         help="Blue-Green, RollingUpdate, or the type of another installed strategy")  # fmt: skip
     add("--request", metavar="FILE", type=Path,
         help="a JSON file with a ChangeCurrentVnfPkgRequest; options override it")  # fmt: skip
+    default = "required" if stack else "default: all"
     add("--vdu", action="append", default=[], metavar="VDU",
-        help="the id of a VDU to change (repeatable; required with --stack; else default: "
-        "all)")  # fmt: skip
+        help=f"the id of a VDU to change (repeatable; {default})")  # fmt: skip
     add("--coordinate-new", metavar="PATH[:CLASS]",
         help="the coordination script in NEW for the new VNF")  # fmt: skip
     add("--coordinate-old", metavar="PATH[:CLASS]",
@@ -60,23 +64,26 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="a JSON file with the VnfInstance, which scripts and --records need")  # fmt: skip
     add("--records", metavar="FILE", type=Path,
         help="the file to write the VnfInstance to after the change")  # fmt: skip
-    add("--flavour-id", metavar="ID",
-        help="with --stack: the deployment flavour, if NEW has several")  # fmt: skip
-    add("--rollback", action="store_true",
-        help="with --stack: undo this change, which was interrupted")  # fmt: skip
+    if stack:
+        add("--flavour-id", metavar="ID",
+            help="the deployment flavour, if NEW has several")  # fmt: skip
+        add("--rollback", action="store_true",
+            help="undo this change, which was interrupted")  # fmt: skip
     add("--leave-failed", action="store_true",
         help="leave a change that fails for resume or rollback instead of undoing it")  # fmt: skip
     output.add_plan_arguments(command)
     output.add_approval_arguments(command)
     output.add_progress_arguments(command)
-    connection.add_stack_arguments(command)
-    connection.add_cluster_arguments(command)
+    if stack:
+        connection.add_stack_arguments(command)
+    else:
+        connection.add_cluster_arguments(command)
 
 
 def run(parsed: argparse.Namespace, out: TextIO) -> int:
     """Plan, carry out or undo the change that the arguments describe; return the exit status."""
     body = _body(parsed)  # what is wrong with it is said before anything is connected
-    if parsed.stack:
+    if hasattr(parsed, "os_cloud"):
         return _on_stack(parsed, body, out)
     connection.order_packages(parsed)
     if parsed.out is not None:
@@ -91,7 +98,7 @@ def apply_saved(saved: Mapping[str, Any], parsed: argparse.Namespace, out: TextI
     request = saved["request"]
     for name in ("instance", "records"):
         setattr(parsed, name, Path(request[name]) if request[name] else None)
-    parsed.plan = parsed.rollback = parsed.leave_failed = False
+    parsed.plan = parsed.leave_failed = False
     connection.expect_packages(parsed)
     return _on_cluster(parsed, request["body"], out, saved)
 
@@ -125,12 +132,6 @@ def _on_cluster(
 def _on_stack(parsed: argparse.Namespace, body: Mapping[str, Any], out: TextIO) -> int:
     from container_update.operations.change_package import preview_change  # noqa: PLC0415
 
-    for option in ("out", "server"):
-        if getattr(parsed, option):
-            raise UsageError(
-                f"--{option}: expected a VNF on Kubernetes, found --stack: the plan of a stack can "
-                "be neither saved nor tried"
-            )
     connection.expect_packages(parsed)
     with (
         signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
@@ -160,7 +161,7 @@ def _carry_out(  # noqa: PLR0913
     from container_update.operations import change_package  # noqa: PLC0415, slow to load
 
     scripts = change_package.coordination_of(job, target, cancel)
-    if parsed.rollback:
+    if getattr(parsed, "rollback", False):
         return _roll_back(job, target, scripts, parsed, out)
     try:
         with output.progress(output.header_of(parsed), parsed, out) as progress:
@@ -234,8 +235,8 @@ def _saved(parsed: argparse.Namespace, body: Mapping[str, Any]) -> dict[str, Any
     paths = {"instance": parsed.instance, "records": parsed.records}
     return {
         "verb": saved_plan.CHANGE,
-        "old": str(Path(parsed.old).absolute()) if parsed.old else "",
-        "new": str(Path(parsed.new).absolute()),
+        "old": saved_plan.absolute(parsed.old),
+        "new": saved_plan.absolute(parsed.new),
         "defFiles": list(parsed.def_file),
         "namespace": parsed.namespace,
         "instanceId": parsed.instance_id,

@@ -1,4 +1,4 @@
-"""``container-update csar``: check, build and bundle packages; build those of the samples."""
+"""``container-update csar``: make, check, build and bundle packages; build those of the samples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from container_update.model.options import PACKAGE_OPTIONS
 
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the four commands.
+    """Add the commands.
 
     :param add: adds one, by its name, its function and its help.
     """
@@ -25,7 +25,16 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     command.add_argument("package", metavar="PACKAGE", help=connection.PACKAGE)
     command.add_argument("-o", "--output", choices=(output.TEXT, output.JSON), default=output.TEXT,
         help="the format of the output (default: %(default)s)")  # fmt: skip
-    option_arguments.add_arguments(command, PACKAGE_OPTIONS)
+    option_arguments.add_arguments(command, PACKAGE_OPTIONS, shown=())
+
+    text = "make a package of a folder of manifests: write its VNFD and TOSCA.meta"
+    command = add("init", _init, text)
+    command.add_argument("folder", metavar="FOLDER", type=Path, help="the folder of manifests")
+    command.add_argument("--product", metavar="NAME", default="",
+        help="the product's name (default: that of the folder, without a version)")  # fmt: skip
+    command.add_argument("--product-version", metavar="TEXT", default="",
+        help="its version (default: what the folder's name ends with, else 1.0)")  # fmt: skip
+    command.add_argument("--provider", metavar="NAME", default="", help="who provides it")
 
     text = "build a package from a folder: TOSCA.meta with hashes, driver file, zip"
     command = add("build", _build, text)
@@ -51,7 +60,7 @@ def _check(parsed: argparse.Namespace, out: TextIO) -> int:
     from container_update.package.lint.check import Severity, check  # noqa: PLC0415
     from container_update.planning.summary import counted  # noqa: PLC0415
 
-    options = option_arguments.read(parsed, PACKAGE_OPTIONS)
+    options = option_arguments.read(parsed)
     findings = check(parsed.package, options=options)
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
     if parsed.output == output.JSON:
@@ -63,6 +72,14 @@ def _check(parsed: argparse.Namespace, out: TextIO) -> int:
         others = counted(len(findings) - errors, "other finding")
         out.write(f"{counted(errors, 'error')}, {others}\n")
     return PackageError.exit_status if errors else DONE
+
+
+def _init(parsed: argparse.Namespace, out: TextIO) -> int:
+    from container_update.package.init import init  # noqa: PLC0415
+
+    vnfd = init(parsed.folder, parsed.product, parsed.product_version, parsed.provider)
+    out.write(f"{vnfd}\n{parsed.folder / 'TOSCA-Metadata/TOSCA.meta'}\n")
+    return DONE
 
 
 def _build(parsed: argparse.Namespace, out: TextIO) -> int:

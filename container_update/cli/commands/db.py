@@ -1,4 +1,4 @@
-"""``container-update db upgrade``: the tables of the service's database."""
+"""``container-update vnfm db upgrade``: the tables of the service's database."""
 
 from __future__ import annotations
 

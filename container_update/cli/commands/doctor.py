@@ -29,7 +29,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="a def-file of the instance (repeatable; default: all of OLD)")  # fmt: skip
     add("--config-path", action="append", default=[], metavar="PATH",
         help="a file of NEW with ConfigMaps or Secrets to update (repeatable)")  # fmt: skip
-    connection.add_cluster_arguments(command, (output.TEXT, output.JSON))
+    connection.add_cluster_arguments(command, (output.TEXT, output.JSON), shown=())
 
 
 def run(parsed: argparse.Namespace, out: TextIO) -> int:

@@ -1,4 +1,4 @@
-"""``container-update demo`` and ``emulate``: the commands that run on the emulators."""
+"""``container-update try demo`` and ``emulate``: the commands that run on the emulators."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TextIO
 
 from container_update.cli.arguments import values
 from container_update.cli.terminal.output import DONE
+from container_update.model.errors import ContainerUpdateError
 
 _SCENARIOS = (
     *("modify", "failure", "blue-green", "rolling"),
@@ -74,7 +75,13 @@ def emulate(parsed: argparse.Namespace, out: TextIO) -> int:
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    (_emulate_cloud if parsed.openstack else _emulate_cluster)(parsed, out, stop)
+    try:
+        (_emulate_cloud if parsed.openstack else _emulate_cluster)(parsed, out, stop)
+    except OSError as error:
+        raise ContainerUpdateError(
+            f"cannot listen on port {parsed.port}: {error.strerror}: choose another one with "
+            "--port, or none for any free one"
+        ) from error
     return DONE
 
 

@@ -1,9 +1,9 @@
-"""``container-update history``, ``show``, ``diff`` and ``undo``: operations that have ended."""
+"""``container-update history`` and ``undo``: operations that have ended."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update.cli import connection, operate
@@ -20,20 +20,19 @@ if TYPE_CHECKING:
     from container_update.cluster.history.revision import Revision
     from container_update.operations.goal import Goal
 
-FORMATS = (output.TEXT, output.JSON)
-
 
 def add_history_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``history``."""
-    connection.add_cluster_arguments(command, FORMATS)
-
-
-def add_show_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``show`` and ``diff``."""
-    command.add_argument("revision", metavar="REV", type=int, nargs="?",
-        help="its number, as 'history' lists it (default: the newest)")  # fmt: skip
+    add = command.add_argument
+    add("revision", metavar="REV", type=int, nargs="?",
+        help="show this one, by its number in the list")  # fmt: skip
+    add("--last", action="store_true", help="show the newest one")
+    add("--diff", action="store_true",
+        help="show the images and the lines of ConfigMaps that it changed")  # fmt: skip
     output.add_plan_arguments(command)
-    connection.add_cluster_arguments(command, FORMATS)
+    formats = (output.TEXT, output.JSON, output.MARKDOWN)
+    reading = option_arguments.READING
+    connection.add_cluster_arguments(command, formats, shown=(), used=reading)
 
 
 def add_undo_arguments(command: argparse.ArgumentParser) -> None:
@@ -45,26 +44,31 @@ def add_undo_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def history(parsed: argparse.Namespace, out: TextIO) -> int:
-    """List the operations that have ended; return the exit status."""
+    """List the operations that have ended, or show one; return the exit status."""
     revisions = _revisions(parsed)
-    if not revisions and parsed.output == output.TEXT:
-        out.write(f"{history_report.NOTHING_KEPT}\n")
-    else:
+    is_one = parsed.revision is not None or parsed.last or parsed.diff
+    if not revisions:
+        if is_one or parsed.output != output.JSON:
+            return output.write_nothing(history_report.NOTHING_KEPT, parsed, out)
+        _write(parsed, out, (), history_report.history_dict(()))
+        return NOTHING_TO_DO
+    if not is_one:
+        if parsed.output == output.MARKDOWN:
+            out.write(history_report.history_markdown(revisions) + "\n")
+            return DONE
         lines = history_report.history_lines(revisions)
         _write(parsed, out, lines, history_report.history_dict(revisions))
-    return DONE if revisions else NOTHING_TO_DO
-
-
-def show(parsed: argparse.Namespace, out: TextIO) -> int:
-    """Show one operation that has ended; return the exit status."""
-    return _one(
-        parsed, out, lambda each: history_report.revision_lines(each, every=parsed.all)
-    )  # fmt: skip
-
-
-def diff(parsed: argparse.Namespace, out: TextIO) -> int:
-    """Show what one operation changed in the configuration; return the exit status."""
-    return _one(parsed, out, history_report.diff_of_revision)
+        return DONE
+    one = _chosen(parsed, revisions)
+    if parsed.output == output.MARKDOWN:
+        out.write(history_report.revision_markdown(one) + "\n")
+        return DONE
+    if parsed.diff:
+        lines = history_report.diff_of_revision(one)
+    else:
+        lines = history_report.revision_lines(one, every=parsed.all)
+    _write(parsed, out, lines, history_report.revision_dict(one))
+    return DONE
 
 
 def undo(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -100,21 +104,16 @@ def undo_goal(
     return GoBack(cluster, option_arguments.read(parsed), request["revision"], *where)
 
 
-def _one(
-    parsed: argparse.Namespace, out: TextIO, lines_of: Callable[[Revision], Iterable[Line]]
-) -> int:
-    revisions = _revisions(parsed)
-    if not revisions:
-        return output.write_nothing(history_report.NOTHING_KEPT, parsed, out)
-    number = parsed.revision or revisions[0].number
+def _chosen(parsed: argparse.Namespace, revisions: Sequence[Revision]) -> Revision:
+    if parsed.revision is None:
+        return revisions[0]
     for each in revisions:
-        if each.number == number:
-            _write(parsed, out, lines_of(each), history_report.revision_dict(each))
-            return DONE
+        if each.number == parsed.revision:
+            return each
     known = ", ".join(str(each.number) for each in reversed(revisions))
     raise PlanError(
-        f"revision {number}: expected one that is kept in namespace {parsed.namespace} ({known}), "
-        "found none of this number"
+        f"revision {parsed.revision}: expected one that is kept in namespace {parsed.namespace} "
+        f"({known}), found none of this number"
     )
 
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update.cli import connection, operate
+from container_update.cli import connection, operate, saved_plan
 from container_update.cli.arguments import option_arguments
 
 if TYPE_CHECKING:
@@ -76,7 +76,12 @@ def _run(
     finds: bool = True,
 ) -> int:
     if parsed.plan:
-        return operate.show(parsed, out, goal_of, lambda: request_of(verb, parsed), finds=finds)
+
+        def request() -> dict[str, Any]:
+            package = saved_plan.absolute(parsed.package) if parsed.package else None
+            return {**request_of(verb, parsed), "package": package}
+
+        return operate.show(parsed, out, goal_of, request, finds=finds)
     return operate.carry_out(parsed, out, goal_of, finds=finds)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli import connection, operate
 from container_update.cli.arguments import option_arguments
-from container_update.cli.commands import change
+from container_update.cli.commands import change, watch
 from container_update.cli.reports import json_report, status_report
 from container_update.cli.reports.header import NONE
 from container_update.cli.terminal import output, signals
@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 
 def status(parsed: argparse.Namespace, out: TextIO) -> int:
     """Show an operation that is running or was interrupted; return the exit status."""
+    if getattr(parsed, "watch", False):
+        return watch.run(parsed, out)
     states: Sequence[WorkloadState] = ()
-    if parsed.stack:
+    if _is_stack(parsed):
         current = _stack_status(parsed)
     else:
         current, states = _cluster_status(parsed)
@@ -64,18 +66,43 @@ def _stack_status(parsed: argparse.Namespace) -> Status:
         return connection.stack_instance(parsed, heat).status()
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
+def _is_stack(parsed: argparse.Namespace) -> bool:
+    return hasattr(parsed, "os_cloud")
+
+
+def add_status_arguments(command: argparse.ArgumentParser, *, stack: bool = False) -> None:
+    """Add the arguments of ``status``."""
+    formats = (output.TEXT, output.JSON)
+    if stack:
+        connection.add_stack_arguments(command, formats)
+        return
+    command.add_argument("--watch", action="store_true",
+        help="follow an operation that runs until it has ended; write nothing")  # fmt: skip
+    output.add_plan_arguments(command)
+    output.add_progress_arguments(command)
+    reading = option_arguments.READING
+    connection.add_cluster_arguments(command, formats, shown=(), used=reading)
+
+
+def add_arguments(command: argparse.ArgumentParser, *, stack: bool = False) -> None:
     """Add what the journal is not believed, and what it does not hold."""
-    command.add_argument(
-        "packages", metavar="PACKAGE", nargs="*",
-        help="the packages of the operation: needed where it is about other namespaces, objects in "
-        "no namespace or RBAC, or has coordination scripts",
-    )  # fmt: skip
+    if stack:
+        command.add_argument(
+            "--request", metavar="FILE", type=Path,
+            help="the request of the change, if its coordination scripts need passwords",
+        )  # fmt: skip
+    else:
+        command.add_argument(
+            "packages", metavar="PACKAGE", nargs="*",
+            help="the packages of the operation: needed where it is about other namespaces, "
+            "objects in no namespace or RBAC, or has coordination scripts",
+        )  # fmt: skip
     output.add_approval_arguments(command)
-    command.add_argument(
-        "--request", metavar="FILE", type=Path,
-        help="with --stack: the request of the change, if its coordination scripts need passwords",
-    )  # fmt: skip
+    output.add_progress_arguments(command)
+    if stack:
+        connection.add_stack_arguments(command)
+    else:
+        connection.add_cluster_arguments(command)
 
 
 def resume(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -104,7 +131,7 @@ def _recover(parsed: argparse.Namespace, out: TextIO, verb: str) -> int:
         output.progress(NONE, parsed, out) as progress,
         signals.stopped_by_signals(leave=True) as cancel,
     ):
-        if parsed.stack:
+        if _is_stack(parsed):
             outcome = _recover_stack(parsed, out, cancel, progress, back=verb == "rollback")
         else:
             outcome = _recover_cluster(parsed, out, cancel, progress, verb)

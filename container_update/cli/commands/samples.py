@@ -1,4 +1,4 @@
-"""``container-update samples``: list the samples, or copy one."""
+"""``container-update try samples``: list the samples, or copy one."""
 
 from __future__ import annotations
 

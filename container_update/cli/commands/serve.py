@@ -1,4 +1,4 @@
-"""``container-update serve``: run the service until a signal arrives."""
+"""``container-update vnfm serve``: run the service until a signal arrives."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace, out: TextIO) -> int:
     """Serve until SIGTERM or SIGINT; return the exit status."""
-    with extras.needed_by("serve", "vnfm"):
+    with extras.needed_by("serve", "emulator,vnfm" if parsed.demo else "vnfm"):
         from container_update.cli.demo import service as demo  # noqa: PLC0415
         from container_update.vnfm.service import Service  # noqa: PLC0415
     if parsed.demo and (parsed.state_dir or parsed.database_url):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ def add_plan_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``plan``."""
     connection.add_package_arguments(command)
     operate.add_saving_arguments(command)
-    _add_common(command)
+    _add_common(command, shown=())
 
 
 def add_apply_arguments(command: argparse.ArgumentParser) -> None:
@@ -39,12 +39,14 @@ def add_apply_arguments(command: argparse.ArgumentParser) -> None:
     output.add_progress_arguments(command)
 
 
-def _add_common(command: argparse.ArgumentParser) -> None:
+def _add_common(
+    command: argparse.ArgumentParser, shown: Collection[str] = option_arguments.DAILY
+) -> None:
     hide(command.add_argument("--config-path", action="append", default=[], metavar="PATH",
         help="a file of NEW with ConfigMaps or Secrets to update, as in configmap_secret_paths "
         "(repeatable; default: all that differ)"))  # fmt: skip
     output.add_plan_arguments(command)
-    connection.add_cluster_arguments(command)
+    connection.add_cluster_arguments(command, shown=shown)
 
 
 def plan(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -64,8 +66,8 @@ def _saved(parsed: argparse.Namespace) -> dict[str, Any]:
     request = request_of(parsed)
     return {
         "verb": "update",
-        "old": str(Path(request.old).absolute()) if request.old else "",
-        "new": str(Path(request.new).absolute()),
+        "old": saved_plan.absolute(request.old),
+        "new": saved_plan.absolute(request.new),
         "defFiles": list(request.def_files),
         "configPaths": list(request.config_paths),
         "namespace": request.namespace,

@@ -1,4 +1,4 @@
-"""``container-update vim-config``: a cluster of the kubeconfig as a file for ``vim register``."""
+"""``container-update vnfm vim-config``: a cluster of the kubeconfig for ``vim register``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``container-update watch``: follows an operation that another process carries out."""
+"""``container-update status --watch``: follows an operation that another process carries out."""
 
 from __future__ import annotations
 
@@ -18,13 +18,6 @@ from container_update.model.outcome import Outcome, StepState
 from container_update.planning.summary import counted
 
 _NOTHING = "No operation is under way."
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``watch``."""
-    output.add_plan_arguments(command)
-    output.add_progress_arguments(command)
-    connection.add_cluster_arguments(command)
 
 
 def run(parsed: argparse.Namespace, out: TextIO) -> int:

@@ -1,4 +1,4 @@
-"""``container-update demo``: a sample's VNF is created on an emulator, shown, changed and shown."""
+"""``container-update try demo``: a sample's VNF on an emulator: created, shown, changed, shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``container-update serve --demo``: the service with a cluster and sample packages.
+"""``container-update vnfm serve --demo``: the service with a cluster and sample packages.
 
 The embedded cluster is registered as the default VIM, the packages of the samples are onboarded,
 and their requests are files, all in a temporary folder.

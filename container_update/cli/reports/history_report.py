@@ -8,6 +8,7 @@ from typing import Any
 from container_update.cli.reports import lines
 from container_update.cli.reports.json_report import document, step_dict
 from container_update.cli.reports.lines import Line
+from container_update.cli.reports.markdown_report import revision_page, table
 from container_update.cli.reports.plan_report import diff_lines, step_lines
 from container_update.cluster.history.revision import Result, Revision
 from container_update.model.plan import ImageChange, Plan
@@ -58,10 +59,37 @@ def revision_lines(revision: Revision, *, every: bool = False) -> Iterator[Line]
     style = lines.GOOD if is_done else lines.WARNING
     why = f": {printable(revision.cause)}" if revision.cause else ""
     yield Line.of(("Result    ", lines.DIM), (revision.result.value, style), why)
+    for text in revision.report:
+        yield Line.of(("    ", lines.DIM), printable(text))
     if revision.steps:
+        if not is_done:
+            yield Line.of(("It did this, and then undid it:", lines.HEADING))
         yield from step_lines(_plan(revision), every=every)
     elif is_done:
         yield Line.of(f"Changed {revision.changes} objects; what they were before is not kept.")
+
+
+def revision_markdown(revision: Revision) -> str:
+    """Return one revision for a ticket: how it ended, what failing pods reported, what it did."""
+    origin = revision.origin
+    facts = [
+        ("Who", origin.who),
+        ("Packages", " -> ".join(map(str, origin.packages)) or "not known"),
+        ("Time", f"{_time(revision.started)} to {_time(revision.ended)} UTC ({_took(revision)})"),
+    ]
+    why = f": {revision.cause}" if revision.cause else ""
+    return revision_page(
+        f"Revision {revision.number}: {origin.title}",
+        facts,
+        f"{revision.result.value}{why}",
+        revision.report,
+        _plan(revision),
+    )
+
+
+def history_markdown(revisions: Sequence[Revision]) -> str:
+    """Return revisions as a table."""
+    return table(_COLUMNS, map(_row, revisions))
 
 
 def diff_of_revision(revision: Revision) -> Iterator[Line]:
@@ -87,7 +115,8 @@ def history_dict(revisions: Sequence[Revision]) -> dict[str, Any]:
 def revision_dict(revision: Revision) -> dict[str, Any]:
     """Return one revision as JSON values."""
     steps = [step_dict(step) for step in revision.steps]
-    return document("Revision", {**_summary(revision), "steps": steps})
+    body = {**_summary(revision), "report": list(revision.report), "steps": steps}
+    return document("Revision", body)
 
 
 def _summary(revision: Revision) -> dict[str, Any]:

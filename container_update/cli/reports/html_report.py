@@ -18,6 +18,7 @@ from container_update.cli.reports.outcome_report import diagnosis_lines, summary
 from container_update.cli.reports.plan_report import (
     LEGEND,
     SYMBOL_STYLES,
+    group_name,
     groups,
     reason_texts,
     remarks,
@@ -142,16 +143,14 @@ def _steps(alike: Sequence[Step]) -> Iterator[str]:
     """Yield steps that do the same for the same reasons, mostly one."""
     step, pods = alike[0], sum(map(pods_of, alike))
     is_one = len(alike) == 1
-    what = str(step.key) if is_one else counted(len(alike), step.key.kind)
     number = f", {counted(pods, 'pod')}" if pods else ""
-    yield f'<div class="step"><p>{_marked(symbol(step))} <b>{_text(what)}</b>: '
+    yield f'<div class="step"><p>{_marked(symbol(step))} <b>{_text(group_name(alike))}</b>: '
     yield f"{step.action.value}{number}</p>"
     if not is_one:
         yield _list([each.key for each in alike], "names")
     diffs = content_diffs(step)
-    in_diffs = {str(diff.change) for diff in diffs}
-    reasons = zip(step.reasons, reason_texts(step), strict=True)
-    yield _list(text for reason, text in reasons if str(reason) not in in_diffs)
+    in_diffs = {printable(str(diff.change)) for diff in diffs}
+    yield _list(text for text in reason_texts(*alike) if text not in in_diffs)
     yield from map(_diff, diffs)
     yield "</div>"
 

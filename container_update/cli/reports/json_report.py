@@ -123,6 +123,7 @@ def event_dicts(event: Event) -> Iterator[dict[str, Any]]:
             "ready": event.ready,
             "desired": event.desired,
             "failsIn": event.gives_up_in,
+            "trouble": event.trouble,
         }
     else:
         name = "step" if isinstance(event, Step) else "result"

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from container_update.cli.reports import header as headers
 from container_update.cli.reports.header import Header
 from container_update.cli.reports.outcome_report import diagnosis_lines, summary_text
-from container_update.cli.reports.plan_report import reason_texts, remarks, sections, symbol
+from container_update.cli.reports.plan_report import (
+    group_name,
+    groups,
+    reason_texts,
+    remarks,
+    sections,
+    symbol,
+)
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan, Step
 from container_update.planning.comparison.content_diff import printable
@@ -59,6 +66,32 @@ def outcome_markdown(
     return "\n".join(text).rstrip("\n")
 
 
+def revision_page(
+    title: str,
+    facts: Iterable[tuple[str, str]],
+    result: str,
+    report: Sequence[str],
+    plan: Plan,
+) -> str:
+    """Return an operation that has ended.
+
+    :param facts: words and values about it.
+    :param report: what failing pods reported.
+    :param plan: its steps, with what was there before.
+    """
+    text = [f"## {_escaped(title)}", "", *(f"- {word}: {_escaped(value)}" for word, value in facts)]
+    text += ["", f"**{_escaped(result)}**", ""]
+    if report:
+        text += [*_fenced("text", report), ""]
+    return "\n".join([*text, *_sections(plan)]).rstrip("\n")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table."""
+    cells = [head, ["---"] * len(head), *([_escaped(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
+
+
 def sentence_markdown(sentence: str, *, failed: bool = False) -> str:
     """Return a sentence, for an operation that started no step."""
     return f"**Failed:** {_escaped(sentence)}" if failed else _escaped(sentence)
@@ -72,11 +105,7 @@ def _about(plan: Plan, header: Header) -> Iterator[str]:
 
 def _plan(plan: Plan) -> Iterator[str]:
     yield from (nothing_to_do(plan) if plan.is_empty else f"**{plan_sum(plan)}**", "")
-    for title, steps in sections(plan):
-        yield from (f"**{title}**", "")
-        for step in steps:
-            yield from _step(step)
-        yield ""
+    yield from _sections(plan)
     for title, notes in remarks(plan):
         yield from (f"**{title}**", "", *(f"- {_escaped(note)}" for note in notes), "")
     if plan.unchanged:
@@ -85,9 +114,22 @@ def _plan(plan: Plan) -> Iterator[str]:
         yield from ("", "</details>", "")
 
 
-def _step(step: Step) -> Iterator[str]:
-    yield f"- `{symbol(step)}` {_escaped(str(step.key))}: {step.action.value}"
-    yield from (f"  - {_escaped(text)}" for text in reason_texts(step))
+def _sections(plan: Plan) -> Iterator[str]:
+    for title, steps in sections(plan):
+        yield from (f"**{title}**", "")
+        for alike in groups(steps):
+            yield from _steps(alike)
+        yield ""
+
+
+def _steps(alike: Sequence[Step]) -> Iterator[str]:
+    """Yield steps that do the same for the same reasons, mostly one."""
+    step = alike[0]
+    yield f"- `{symbol(step)}` {_escaped(group_name(alike))}: {step.action.value}"
+    yield from (f"  - {_escaped(text)}" for text in reason_texts(*alike))
+    if len(alike) > 1:
+        names = ", ".join(each.key.name for each in alike)
+        yield from ("", f"  <details><summary>names</summary>{_escaped(names)}</details>", "")
     for diff in content_diffs(step):
         if diff.lines:
             yield from ("", "  <details><summary>diff</summary>", "")

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 
 from container_update.cli.reports import lines
 from container_update.cli.reports.lines import Line
-from container_update.model.plan import Action, FieldChange, Plan, Step
+from container_update.model.objects import ObjectKey
+from container_update.model.plan import (
+    Action,
+    ConfigUse,
+    FieldChange,
+    Plan,
+    Reason,
+    Step,
+)
 from container_update.planning.comparison.content_diff import KeyDiff, printable
-from container_update.planning.steps import WorkloadStep
 from container_update.planning.summary import (
     content_diffs,
     counted,
@@ -99,7 +106,10 @@ def _role(step: Step) -> str | None:
 def remarks(plan: Plan) -> Iterator[tuple[str, list[str]]]:
     """Yield each heading below the steps with its lines, each line once."""
     for title, entries in (
-        ("Not applied (a heal of the whole VNF would apply it)", plan.ignored),
+        (
+            "Not applied (a change of the package or a heal would apply it)",
+            plan.ignored,
+        ),
         ("Notes", plan.notes),
     ):
         if entries:
@@ -107,10 +117,40 @@ def remarks(plan: Plan) -> Iterator[tuple[str, list[str]]]:
             yield title, list(map(printable, texts))
 
 
-def reason_texts(step: Step) -> tuple[str, ...]:
-    """Return why a step is in the plan, with both values of a field that changes."""
-    whys = (why.cause if isinstance(why.cause, FieldChange) else why for why in step.reasons)
-    return tuple(printable(str(why)) for why in whys)
+def reason_texts(step: Step, *others: Step) -> tuple[str, ...]:
+    """Return why a step is in the plan, with both values of a field that changes; all uses of a
+    ConfigMap or Secret are one reason.
+
+    :param others: the steps that are alike: what has another name for each is "their" object.
+    """
+    columns = zip(*(_why(each).items() for each in (step, *others)), strict=True)
+    return tuple(_text(place, uses, len({p for p, _ in same}) > 1) for same in columns
+                 for place, uses in same[:1])  # fmt: skip
+
+
+def _why(step: Step) -> Mapping[object, list[Reason]]:
+    """Return the reasons of a step; those about one ConfigMap or Secret together."""
+    found: dict[object, list[Reason]] = {}
+    for why in step.reasons:
+        place = why.cause.object if isinstance(why.cause, ConfigUse) else str(why)
+        found.setdefault(place, []).append(why)
+    return found
+
+
+def _text(place: object, why: Sequence[Reason], is_of_each: bool) -> str:
+    uses = [each.cause for each in why if isinstance(each.cause, ConfigUse)]
+    if isinstance(place, ObjectKey) and (len(uses) > 1 or is_of_each):
+        keys = dict.fromkeys(key for use in uses for key in use.keys)
+        what = f"{', '.join(keys)} of " if keys else ""
+        whose = f"their {place.kind}" if is_of_each else str(place)
+        paths = " and ".join(dict.fromkeys(use.path for use in uses))
+        return printable(f"{what}{whose} changed, which {paths} {_verb(uses)}")
+    cause = why[0].cause
+    return printable(str(cause if isinstance(cause, FieldChange) else why[0]))
+
+
+def _verb(uses: Sequence[ConfigUse]) -> str:
+    return "uses" if len({use.path for use in uses}) == 1 else "use"
 
 
 def symbol(step: Step) -> str:
@@ -125,33 +165,47 @@ def groups(steps: Iterable[Step]) -> Iterator[list[Step]]:
     """Yield the steps in order, those together that do the same to many objects of a kind."""
     groups: dict[object, list[Step]] = {}
     for step in steps:
-        alike = (step.key.kind, step.key.namespace, step.action, reason_texts(step))
-        groups.setdefault(alike if isinstance(step, WorkloadStep) else step.place, []).append(step)
+        groups.setdefault(_alike(step), []).append(step)
     for group in groups.values():
         yield from [group] if len(group) >= _ALIKE else [[step] for step in group]
+
+
+def _alike(step: Step) -> Hashable:
+    """Return what is the same of steps that do the same, each perhaps with objects of its own."""
+    why = tuple(tuple(map(_same, reasons)) for reasons in _why(step).values())
+    return step.key.kind, step.key.namespace, step.action, why, content_diffs(step)
+
+
+def _same(reason: Reason) -> Hashable:
+    cause = reason.cause
+    if isinstance(cause, ConfigUse):
+        return cause.object.kind, cause.keys, cause.path
+    return (cause.path, cause.old, cause.new) if isinstance(cause, FieldChange) else str(reason)
+
+
+def group_name(group: Sequence[Step]) -> str:
+    """Return what steps that are alike are about: an object, or how many of which kind."""
+    key = group[0].key
+    if len(group) == 1:
+        return str(key)
+    where = f" of namespace {key.namespace}" if key.namespace else ""
+    return f"{counted(len(group), key.kind)}{where}"
 
 
 def _group_lines(group: Sequence[Step], *, every: bool) -> Iterator[Line]:
     step, pods = group[0], sum(map(pods_of, group))
     sign, style = _SYMBOLS.get(step.action, _RESTART)
-    what = str(step.key)
-    if len(group) > 1:
-        what = f"{len(group)} {step.key.kind}s of namespace {step.key.namespace}"
     words = step.action.value
     if pods and (pods > 1 or len(group) > 1):
         words += f", {counted(pods, 'pod')}"
     if len(group) > 1:
         words += " (--all lists them)"
-    yield Line.of((f"  {sign} ", style), (what, lines.HEADING), f": {words}")
-    yield from _reason_lines(step, every=every)
-
-
-def _reason_lines(step: Step, *, every: bool) -> Iterator[Line]:
+    yield Line.of((f"  {sign} ", style), (group_name(group), lines.HEADING), f": {words}")
     diffs = content_diffs(step)
     because = "" if step.is_config else "because "
-    in_diffs = {str(diff.change) for diff in diffs}
-    for reason, text in zip(step.reasons, reason_texts(step), strict=True):
-        if str(reason) not in in_diffs:
+    in_diffs = {printable(str(diff.change)) for diff in diffs}
+    for text in reason_texts(*group):
+        if text not in in_diffs:
             yield Line.of(f"      {because}{text}")
     for diff in diffs:
         yield from diff_lines(diff, every=every)

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from container_update.cli.saved_plan import StalePlanError
 from container_update.cli.terminal.approval import NotApprovedError
-from container_update.model.errors import ContainerUpdateError, NextStep
+from container_update.model.errors import ContainerUpdateError, NextStep, PlanError
 
 if TYPE_CHECKING:
     from container_update.operations.change_request import ChangeRequest
 
 SENTENCES: Mapping[NextStep, str] = {
-    NextStep.FIX_REQUEST: "Correct the package or the options, then run the command again",
     NextStep.FIX_TARGET: "Fix this, then run the same command again",
     NextStep.RETRY: "Run the same command again, perhaps a little later",
     NextStep.WAIT: "Wait until that has ended, then run the same command again; see: {status}",
@@ -37,7 +36,7 @@ _CLUSTER = ("kubeconfig", "context", "namespace", "instance_id")
 
 
 def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
-    """Return what to do next.
+    """Return what to do next; '' where the message has said it.
 
     :param parsed: the arguments of the command that failed.
     """
@@ -45,6 +44,10 @@ def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
         return "Run the same command again and answer y, or use --yes"
     if isinstance(error, StalePlanError):
         return "Make the plan again, have it approved, then run the same command again"
+    if error.next_step is NextStep.FIX_REQUEST or (
+        isinstance(error, PlanError) and error.next_step is NextStep.FIX_TARGET
+    ):
+        return ""  # such a message says what to do
     return next_sentence(error.next_step, parsed)
 
 
@@ -57,6 +60,7 @@ def next_sentence(step: NextStep, parsed: argparse.Namespace) -> str:
     options = _options(parsed, _STACK if is_stack else _CLUSTER)
     request = _options(parsed, ("request",)) if is_stack else ""
     program, packages = _program(parsed), "" if is_stack else _packages(parsed)
+    program += " heat" if is_stack else ""
     verbs = ("resume", "rollback", "promote", "abort")
     return SENTENCES[step].format(
         **{verb: f"{program} {verb}{packages}{options}{request}" for verb in verbs},
@@ -94,8 +98,9 @@ def change_back_command(request: ChangeRequest, old: str, parsed: argparse.Names
     packages = shlex.join([parsed.new, old] if parsed.old else [old])
     of_options = () if getattr(parsed, "request", None) else request.vdu_params
     vdus = "".join(f" --vdu {shlex.quote(vdu.vdu_id)}" for vdu in of_options)
-    options = _options(parsed, _STACK if getattr(parsed, "stack", None) else _CLUSTER)
-    command = f"{_program(parsed)} change-vnfpkg {packages} --upgrade-type {request.upgrade_type}"
+    is_stack = bool(getattr(parsed, "stack", None))
+    heat, options = "heat " if is_stack else "", _options(parsed, _STACK if is_stack else _CLUSTER)
+    command = f"{_program(parsed)} {heat}change {packages} --upgrade-type {request.upgrade_type}"
     names = [f"--{name.replace('_', '-')}" for name in _OF_PACKAGE if getattr(parsed, name, None)]
     more = f", with {', '.join(names)} for that package" if names else ""
     return f"{command}{vdus}{options}{more}"

@@ -7,9 +7,12 @@ import io
 import json
 import os
 import sys
+import time
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from typing import Any, TextIO, cast
 
+from container_update.cli.arguments.parser import hide
 from container_update.cli.reports import html_report, json_report, lines, markdown_report
 from container_update.cli.reports.header import NONE as NO_HEADER
 from container_update.cli.reports.header import Header
@@ -166,6 +169,9 @@ def add_approval_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-y", "--yes", action="store_true", help="do not ask on a terminal, carry out the plan"
     )
+    hide(command.add_argument("--leave-on-signal", action="store_true",
+        help="at SIGHUP, SIGINT or SIGTERM, leave the operation for resume or rollback instead of "
+        "undoing it"))  # fmt: skip
 
 
 def remark(sentence: str, parsed: argparse.Namespace, out: TextIO) -> None:
@@ -208,7 +214,10 @@ def show_outcome(
     """Write an outcome whose steps were shown while they ran.
 
     :param way_back: the command that goes back; '': the undo of its revision, if it has one.
+
+    The time that a person took to approve of the plan does not count.
     """
+    outcome = replace(outcome, seconds=max(0.0, outcome.seconds - getattr(parsed, "asked", 0.0)))
     if is_stream(parsed) or parsed.output == JSON:
         write_document(json_report.outcome_dict(outcome), parsed, out)
     elif parsed.output in OUTCOME_PAGE:
@@ -246,10 +255,23 @@ def progress(
     to_results = parsed.output == TEXT or is_stream(parsed)
     stream = out if to_results else results(sys.stderr)
     asks = not getattr(parsed, "yes", True) and parsed.output == TEXT and approval.is_possible()
-    approve = approval.ask if asks else (lambda _: None)
+
+    def ask(plan: Plan) -> None:
+        began = time.monotonic()
+        approval.ask(plan)
+        parsed.asked = time.monotonic() - began
+
+    approve = ask if asks else (lambda _: None)
     every = getattr(parsed, "all", False)
     shown = progress_views.shown
-    return shown(stream, parsed.progress_style, every=every, approve=approve, header=header)
+    return shown(
+        stream,
+        parsed.progress_style,
+        every=every,
+        approve=approve,
+        header=header,
+        undoes=not getattr(parsed, "leave_failed", False),
+    )
 
 
 def sentence(failure: ContainerUpdateError, parsed: argparse.Namespace, advice: str) -> str:

@@ -50,19 +50,21 @@ Approve = Callable[[Plan], object]
 
 
 @contextmanager
-def shown(
+def shown(  # noqa: PLR0913
     out: TextIO,
     style: str = AUTO,
     *,
     every: bool = False,
     approve: Approve = lambda _: None,
     header: Header = NO_HEADER,
+    undoes: bool = True,
 ) -> Iterator[Progress]:
     """Yield a progress callback that shows events until the block ends.
 
     :param style: one of :data:`STYLES`.
     :param every: the plan is shown with everything that is usually only counted.
     :param header: is shown before the plan.
+    :param undoes: what fails is undone.
     """
     if style == NONE:
         yield lambda event: approve(event) if isinstance(event, Plan) else None
@@ -74,6 +76,7 @@ def shown(
         view = _LiveView(screen, approve, header, every=every)
     else:
         view = _PlainView(screen, approve, header, every=every)
+    view.running.undoes = undoes
     with view.opened():
         try:
             yield view
@@ -108,7 +111,9 @@ class _View(ABC):
             self.show(event)
             self._screen.flush()
         if isinstance(event, Plan) and not event.is_empty:
+            asked = time.monotonic()
             self._approve(event)
+            self.running.began += time.monotonic() - asked
 
     def complete(self, outcome: Outcome) -> None:
         """Show what became of the steps of which no event said so."""
@@ -205,7 +210,9 @@ class _LiveView(_View):
             console=self._screen.console,
             get_renderable=lambda: self._screen.block(
                 self.running.lines(
-                    time.monotonic(), max(1, self._screen.console.height - _RESERVED)
+                    time.monotonic(),
+                    max(1, self._screen.console.height - _RESERVED),
+                    self._screen.console.width - 1,
                 )
             ),
             refresh_per_second=4,

@@ -30,9 +30,11 @@ class Running:
     """The steps that have begun and have not ended.
 
     :param began: when the command began, by the clock of all methods: seconds that only grow.
+    :param undoes: what fails is undone, not left for a resume or a rollback.
     """
 
     began: float
+    undoes: bool = True
     _planned: int = 0
     _ended: int = 0
     _steps: dict[ObjectKey, _Begun] = field(default_factory=dict)
@@ -57,17 +59,43 @@ class Running:
             elif event.key in self._steps:
                 self._steps[event.key] = replace(self._steps[event.key], wait=event, seen=now)
 
-    def lines(self, now: float, most: int) -> Iterator[Line]:
+    def lines(self, now: float, most: int, width: int | None = None) -> Iterator[Line]:
         """Yield a line for each step that has begun, those in trouble first, then the sum.
 
         :param most: lines for steps; more steps are counted.
+        :param width: where a line is cut: the name of an object is shortened before its trouble is.
         """
         with self._lock:
             steps = sorted(self._steps.items(), key=lambda entry: _urgency(entry[1]))
         for key, begun in steps[:most]:
-            yield _line(key, begun, now)
+            yield self._line(key, begun, now, width)
         more = f", {len(steps) - most} more not shown" if len(steps) > most else ""
         yield Line.of((f"  {self.summary(now)}{more}", lines.DIM))
+
+    def _line(self, key: ObjectKey, begun: _Begun, now: float, width: int | None) -> Line:
+        """Return where a step is: 'Deployment core/smf  new 0/3  ErrImagePull "smf:2"  undo in
+        9 s'; what has room for it follows."""
+        is_undo, wait = self._what == "undoing", begun.wait
+        elapsed = f"  {clock_text(now - begun.since)}"
+        if wait is None:
+            return Line.of("  ", (str(key), lines.HEADING), elapsed)
+        count = f"  {'ready' if is_undo else 'new'} {wait.ready}/{wait.desired}"
+        count = count if wait.desired else ""
+        number, _, detail = wait.message.partition(": ")
+        end, more = elapsed, ""
+        if wait.gives_up_in is not None:
+            left = clock_text(wait.gives_up_in - (now - begun.seen))
+            end = f"  {'undo' if self.undoes and not is_undo else 'fails'} in {left}"
+            number, detail = wait.message, ""
+        text, style = detail or number, lines.PLAIN
+        if wait.trouble or wait.gives_up_in is not None:
+            style = lines.BAD
+        if wait.trouble:
+            text, more = wait.trouble, f"  {wait.message}"
+        text = printable(text)
+        name = _shortened(str(key), width and width - len(f"  {count}  {text}{end}"))
+        head = Line.of("  ", (name, lines.HEADING), f"{count}  ", (text, style), end)
+        return Line.of(*head.pieces, printable(more))
 
     def summary(self, now: float) -> str:
         """Return how far the operation is: '3 of 7 steps done, 2 under way, 1:12 elapsed'."""
@@ -85,21 +113,12 @@ def _urgency(begun: _Begun) -> tuple[float, float]:
     return (float("inf") if gives_up is None else gives_up), begun.since
 
 
-def _line(key: ObjectKey, begun: _Begun, now: float) -> Line:
-    elapsed = clock_text(now - begun.since)
-    if begun.wait is None:
-        return Line.of("  ", (str(key), lines.HEADING), f"  {elapsed}")
-    wait = begun.wait
-    ready = f"  {wait.ready}/{wait.desired} ready" if wait.desired else ""
-    if wait.gives_up_in is None:
-        count, _, detail = wait.message.partition(": ")
-        text, style = detail or count, lines.PLAIN
-    else:
-        left = clock_text(wait.gives_up_in - (now - begun.seen))
-        text, style = f"{wait.message}, fails in {left}", lines.BAD
-    return Line.of(
-        "  ", (str(key), lines.HEADING), f"{ready}  ", (printable(text), style), f"  {elapsed}"
-    )
+def _shortened(name: str, room: int | None) -> str:
+    """Return the end of a name, which tells objects apart."""
+    least = 8
+    if room is None or len(name) <= max(room, least):
+        return name
+    return f"…{name[1 - max(room, least) :]}"
 
 
 def clock_text(seconds: float) -> str:

@@ -68,7 +68,7 @@ class JournalledRun:
         if undone is not None:
             stay = frozenset(undone.left_to_others)
         self.execution.finish_events()
-        self._confirm_and_keep(None if undone is None else cause)
+        self._confirm_and_keep(undone, cause)
         for _ in range(2):
             try:
                 if self._is_uninstalled and undone is None:
@@ -103,13 +103,14 @@ class JournalledRun:
         if self.record.held_at is None:
             self.end()
 
-    def _confirm_and_keep(self, cause: str | None) -> None:
+    def _confirm_and_keep(self, undone: Outcome | None, cause: str) -> None:
         """Confirm the lease, and write the revision of this run meanwhile.
 
-        :param cause: why it was undone; None where it was not.
+        The parameters are those of :meth:`end`.
+
         :raises LeaseLostError: another run may have gone on, which keeps what became of it.
         """
-        keep = context_threads.in_background(lambda: self._keep_history(cause))
+        keep = context_threads.in_background(lambda: self._keep_history(undone, cause))
         try:
             self.lock.confirm()
         except errors.LeaseLostError:
@@ -118,12 +119,13 @@ class JournalledRun:
             raise
         self.kept = keep()
 
-    def _keep_history(self, cause: str | None) -> Kept | None:
+    def _keep_history(self, undone: Outcome | None, cause: str) -> Kept | None:
         """Write the revision; whether that succeeds does not matter to the run."""
-        if self.record.origin is None or (self._is_uninstalled and cause is None):
+        if self.record.origin is None or (self._is_uninstalled and undone is None):
             return None
-        ended, limit = ended_revision(self.record, utc_now(), cause), self.execution.options.history
-        return self._history.keep(ended, limit, self._kept_before)
+        why, report = (None, ()) if undone is None else (cause, undone.diagnosed)
+        ended = ended_revision(self.record, utc_now(), why, report)
+        return self._history.keep(ended, self.execution.options.history, self._kept_before)
 
     @property
     def _history(self) -> History:

@@ -170,13 +170,21 @@ class RolloutWaiter:
         self._reached[key] = judge
 
         def report(readiness: Readiness, gives_up_in: float | None) -> None:
-            self.report(
-                StepWait(key, readiness.message, *ready_pods(self.informer, key), gives_up_in)
-            )
+            self.report(step_wait(self.informer, key, readiness, gives_up_in))
 
         self.waiter.until_done(
             judge, deadline, followed([key]), report, key=key if kind_of(key) else None
         )
+
+
+def step_wait(
+    informer: Informer, key: ObjectKey, readiness: Readiness, gives_up_in: float | None = None
+) -> StepWait:
+    """Return what a step waits for, with the new pods of its workload that are ready."""
+    ready, desired = ready_pods(informer, key)
+    if readiness.ready is not None:
+        ready = readiness.ready
+    return StepWait(key, readiness.message, ready, desired, gives_up_in, readiness.trouble)
 
 
 def ready_pods(informer: Informer, key: ObjectKey) -> tuple[int, int]:

@@ -113,8 +113,10 @@ class Revision:
     """How many objects it changed, or was to change."""
     cause: str = ""
     """Why it was undone."""
+    report: tuple[str, ...] = field(default=(), repr=False)
+    """What failing pods reported, a line each: their Events and the end of their logs."""
     is_kept: bool = True
-    """What it did is kept, so that it can be undone."""
+    """What it did is kept, so that it can be shown and, if it was not undone, undone."""
     steps: tuple[ObjectStep, ...] = field(default=(), repr=False)
     objects: tuple[ObjectKey, ...] = field(default=(), repr=False)
     def_files: tuple[str, ...] = ()
@@ -187,6 +189,7 @@ def _contents(revision: Revision, namespace: str) -> dict[str, bytes]:
         "steps": steps,
         "objects": [asdict(key) for key in revision.objects],
         "defFiles": list(revision.def_files),
+        "report": list(revision.report),
     }
     with contextlib.suppress(PlanError):  # it is too large
         if revision.is_kept:
@@ -297,6 +300,7 @@ def _decoded(values: Json, data: Mapping[str, bytes]) -> Revision:
         ),
         objects=tuple(map(object_key, payload.get("objects", ()))),
         def_files=texts(payload.get("defFiles", ())),
+        report=texts(payload.get("report", ())),
         instance=data.get(_INSTANCE, b""),
     )
 

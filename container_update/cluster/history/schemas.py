@@ -161,7 +161,14 @@ SUMMARY = Record(
         | {"cause", "isKept"}
     ),
 )
-CONTENT = Record({"steps": ListOf(MAPPING), "objects": ListOf(_KEY), "defFiles": _TEXTS})
+CONTENT = Record(
+    {
+        "steps": ListOf(MAPPING),
+        "objects": ListOf(_KEY),
+        "defFiles": _TEXTS,
+        "report": ListOf(TEXT),
+    }
+)
 """A revision, see revision.py."""
 
 INSTANCE = Record(

@@ -49,7 +49,7 @@ def _reasons(package: Csar) -> Iterator[tuple[str, str]]:
         advice = f"put them below Files/, or list them in {TOSCA_META}: container-update csar build"
         yield f"{_some(elsewhere, 'YAML file')}, not {place}", advice
     if package.has_templates:
-        yield "HEAT templates in BaseHOT/", "name the stack: change-vnfpkg --stack NAME"
+        yield "HEAT templates in BaseHOT/", "name the stack: heat change --stack NAME"
     if package.charts:
         chart = package.charts[0].rstrip("/") or "."
         yield f"the Helm chart {chart}", f"render it: helm template NAME {chart} > web.yaml"

@@ -59,7 +59,8 @@ class Subject:
             try:
                 objects[path] = tuple(map(_needed, self.package.each_manifest(path, NAMESPACE)))
             except PackageError as error:
-                objects[path] = error
+                cause = error.__cause__  # without the package, which the reader knows
+                objects[path] = cause if isinstance(cause, PackageError) else error
         return objects
 
     @cached_property

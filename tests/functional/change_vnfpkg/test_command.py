@@ -1,4 +1,4 @@
-"""``container-update change-vnfpkg`` as a user types it."""
+"""``container-update change`` as a user types it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run(site: KubernetesContractSite, command: str, *arguments: str) -> tuple[in
 def change(site: KubernetesContractSite, release: Release = V2, *arguments: str) -> tuple[int, str]:
     """Run the command that changes to a release."""
     kind = ["--upgrade-type", "blue-green"]
-    return run(site, "change-vnfpkg", site.old, site.package(release), *kind, *arguments)
+    return run(site, "change", site.old, site.package(release), *kind, *arguments)
 
 
 def test_a_plan_is_shown_and_nothing_is_written(site: KubernetesContractSite) -> None:
@@ -68,7 +68,7 @@ def test_the_old_vnfs_script_is_run_from_the_old_package(site: KubernetesContrac
     scripts = {"Scripts/old.py": "print('the old package says yes')"}
     old = site.package(replace(V1, scripts=scripts))
     kind = ["--upgrade-type", "blue-green", "--coordinate-old", "Scripts/old.py"]
-    status, text = run(site, "change-vnfpkg", old, site.package(V2), *kind)
+    status, text = run(site, "change", old, site.package(V2), *kind)
     assert status == 0
     assert "the old package says yes" in text
 
@@ -77,7 +77,7 @@ def test_the_command_that_goes_back_does(site: KubernetesContractSite) -> None:
     status, text = change(site, V2, "--vdu", "VDU1", "--vdu", "VDU2")
     assert status == 0
     line = text.splitlines()[-1]
-    assert line.startswith("To go back: container-update change-vnfpkg ")
+    assert line.startswith("To go back: container-update change ")
     back = shlex.split(line.partition("container-update ")[2])
     assert run(site, *back)[0] == 0
     assert site.is_at("v1")
@@ -150,7 +150,7 @@ def test_resume_runs_the_scripts_of_the_packages_that_are_named_and_of_no_others
     """What a journal names is not run, and a script that was mended is another package's."""
     package = Path(site.package(replace(V2, scripts=FAILS)))
     arguments = ["--upgrade-type", "Blue-Green", "--coordinate-new", "Scripts/new.py"]
-    status, _ = run(site, "change-vnfpkg", site.old, str(package), *arguments, "--leave-failed")
+    status, _ = run(site, "change", site.old, str(package), *arguments, "--leave-failed")
     assert status == 7
     assert run(site, "resume")[0] == 4
     failing = (package / "Scripts/new.py").read_text()
@@ -174,7 +174,7 @@ def test_resume_runs_the_scripts_of_the_packages_that_are_named_and_of_no_others
 def test_a_wrong_request_has_its_status(
     site: KubernetesContractSite, arguments: list[str], status: int
 ) -> None:
-    exit_status, _ = run(site, "change-vnfpkg", site.old, site.package(V2), *arguments)
+    exit_status, _ = run(site, "change", site.old, site.package(V2), *arguments)
     assert exit_status == status
     assert site.is_at("v1")
 
@@ -182,7 +182,7 @@ def test_a_wrong_request_has_its_status(
 def test_an_upgrade_type_that_is_not_installed_is_told_by_the_option_before_anything_is_connected(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    command = ["change-vnfpkg", "old", "new", "--upgrade-type", "Big-Bang", "--kubeconfig", "/none"]
+    command = ["change", "old", "new", "--upgrade-type", "Big-Bang", "--kubeconfig", "/none"]
     assert main(command) == 64
     expected = "--upgrade-type: expected one that a strategy is installed for"
     assert expected in capsys.readouterr().err
@@ -195,7 +195,7 @@ def test_without_an_upgrade_type_the_option_is_named_before_anything_is_connecte
     file = tmp_path / "request.json"
     file.write_text(json.dumps(request_body))
     options = [] if request_body is None else ["--request", str(file)]
-    command = ["change-vnfpkg", "old", "new", "--kubeconfig", "/nowhere", *options]
+    command = ["change", "old", "new", "--kubeconfig", "/nowhere", *options]
     assert main(command) == 64
     told = capsys.readouterr().err
     assert "--upgrade-type: expected Blue-Green, RollingUpdate" in told

@@ -74,7 +74,7 @@ def test_the_demo_runs_a_sample_and_shows_where_the_traffic_goes(
     scenario: str, pattern: str
 ) -> None:
     out = io.StringIO()
-    assert main(["demo", "--scenario", scenario], out) == 0
+    assert main(["try", "demo", "--scenario", scenario], out) == 0
     *_, after = out.getvalue().split("The VNF after the change")
     assert re.search(pattern, after, re.MULTILINE), after
 

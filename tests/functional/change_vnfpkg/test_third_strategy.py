@@ -34,7 +34,7 @@ def upgrade_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def type_change(site: KubernetesContractSite, upgrade_type: str) -> int:
     """Run the command and return its exit status."""
     arguments = [site.old, site.package(V2), "--upgrade-type", upgrade_type]
-    return main(["change-vnfpkg", *arguments, *site.command_options], io.StringIO())
+    return main(["change", *arguments, *site.command_options], io.StringIO())
 
 
 def test_the_library_uses_an_installed_strategy(

@@ -44,14 +44,14 @@ class Sample:
     def run(self, *more: str) -> tuple[int, str]:
         """Run the command of the README."""
         return command(
-            "change-vnfpkg", str(self.folder / "before"), str(self.folder / "after"),
+            "heat", "change", str(self.folder / "before"), str(self.folder / "after"),
             "--request", str(self.folder / "request.json"), "--os-cloud", self.cloud,
             "--stack", STACK, *more,
         )  # fmt: skip
 
     def recover(self, name: str, *more: str) -> tuple[int, str]:
         """Run one of status, resume and rollback."""
-        return command(name, "--os-cloud", self.cloud, "--stack", STACK, *more)
+        return command("heat", name, "--os-cloud", self.cloud, "--stack", STACK, *more)
 
     def stacks(self) -> list[str]:
         """Return the names of the stacks of the VNF and of its journal."""
@@ -322,7 +322,7 @@ def test_the_demo_runs_the_sample_and_shows_the_servers_before_and_after(
     scenario: str, image: str, message: str
 ) -> None:
     out = io.StringIO()
-    assert main(["demo", "--scenario", scenario], out) == DONE
+    assert main(["try", "demo", "--scenario", scenario], out) == DONE
     before, change, after = out.getvalue().split("The ")[1:]
     assert before.count("front-1.0  m1.small") == 2
     assert message in change

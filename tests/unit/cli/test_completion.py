@@ -56,13 +56,13 @@ def test_without_the_extra_it_is_told_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "argcomplete.shell_integration", None)
     assert command_line.main(["completion", "bash"], io.StringIO()) == 1
-    assert "container-update[completion]" in capsys.readouterr().err
+    assert "[completion]" in capsys.readouterr().err
 
 
 def test_as_a_plugin_it_is_called_as_the_user_calls_it(tmp_path: Path) -> None:
     config = tmp_path / "nothing"
     arguments = ["status", "--kubeconfig", str(config)]
-    command = [sys.executable, "-c", PROGRAM.format("/bin/kubectl-cnf"), *arguments, "--stacc"]
+    command = [sys.executable, "-c", PROGRAM.format("/bin/kubectl-cnf"), *arguments, "--kubeconf"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert "kubectl cnf status: there is no option --stacc" in done.stderr
-    assert "did you mean --stack" in done.stderr
+    assert "kubectl cnf status: there is no option --kubeconf" in done.stderr
+    assert "did you mean --kubeconfig" in done.stderr

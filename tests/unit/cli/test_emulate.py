@@ -139,7 +139,7 @@ def test_a_folder_that_is_not_there_is_told() -> None:
 @pytest.mark.parametrize("guide", ["v1", "v2"])
 def test_the_demo_of_a_failure_shows_the_cause_and_that_all_is_as_before(guide: str) -> None:
     out = io.StringIO()
-    assert main(["demo", "--scenario", "failure", "--guide", guide], out) == 0
+    assert main(["try", "demo", "--scenario", "failure", "--guide", guide], out) == 0
     before, update, after = out.getvalue().split("\n\nThe ")
     assert "failed: " in update
     assert 'ImagePullBackOff: Back-off pulling image "cirros"' in update
@@ -156,3 +156,12 @@ def table(text: str, heading: str) -> list[list[str]]:
     rows = [line.split() for line in found.splitlines()]
     ages = re.compile(r"\d+s|AGE")
     return [[c for c in row if not ages.fullmatch(c)] for row in rows if "0/0" not in row]
+
+
+@pytest.mark.parametrize("what", [[], ["--openstack"]], ids=["cluster", "cloud"])
+def test_a_port_in_use_is_a_sentence(what: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with EmbeddedCluster() as other:
+        assert main(["try", "emulate", *what, "--port", str(other.port)], io.StringIO()) == 1
+    error = capsys.readouterr().err
+    assert f"cannot listen on port {other.port}: " in error
+    assert "--port" in error

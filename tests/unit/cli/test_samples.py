@@ -18,7 +18,7 @@ def run(*arguments: str | Path) -> tuple[int, list[str]]:
 
 
 def test_every_sample_is_listed_on_a_line_of_its_own() -> None:
-    status, lines = run("samples")
+    status, lines = run("try", "samples")
     assert status == 0
     assert [tuple(line.split(maxsplit=1)) for line in lines] == list(samples.titles().items())
     columns = {
@@ -28,7 +28,7 @@ def test_every_sample_is_listed_on_a_line_of_its_own() -> None:
 
 
 def test_a_sample_goes_into_the_folder_that_is_named(tmp_path: Path) -> None:
-    assert run("samples", "rbac", tmp_path / "rights") == (0, [str(tmp_path / "rights")])
+    assert run("try", "samples", "rbac", tmp_path / "rights") == (0, [str(tmp_path / "rights")])
     assert (tmp_path / "rights" / "role.yaml").is_file()
 
 
@@ -36,14 +36,14 @@ def test_a_sample_goes_into_a_folder_of_its_name_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run("samples", "coordination") == (0, ["coordination"])
+    assert run("try", "samples", "coordination") == (0, ["coordination"])
     assert (tmp_path / "coordination" / "ask_manager.py").is_file()
 
 
 def test_a_sample_that_there_is_not_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("samples", "nothing", tmp_path / "copy") == (4, [])
+    assert run("try", "samples", "nothing", tmp_path / "copy") == (4, [])
     assert "there is no sample nothing: choose one of" in capsys.readouterr().err
 
 

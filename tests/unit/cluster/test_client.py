@@ -187,7 +187,7 @@ def test_a_watch_that_is_too_old_raises_410_whether_by_status_or_by_event() -> N
         ),
         pytest.param(
             Answer(403, status(403, "Forbidden", "pods is forbidden")),
-            "a right is missing (see the Role in the documentation), or admission refuses it",
+            "a right is missing (the sample rbac has the Role), or admission refuses it",
             403,
             id="a refused verb",
         ),

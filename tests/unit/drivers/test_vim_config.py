@@ -41,7 +41,7 @@ def kubeconfig(folder: Path, user: dict[str, Any] | None, **cluster: Any) -> str
 
 def written(*words: str) -> dict[str, Any]:
     out = io.StringIO()
-    assert main(["vim-config", *words], out) == 0
+    assert main(["vnfm", "vim-config", *words], out) == 0
     body: dict[str, Any] = yaml.safe_load(out.getvalue())
     return body
 
@@ -129,7 +129,10 @@ def test_what_does_not_fit_into_a_vim_is_told_without_a_credential(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     out = io.StringIO()
-    assert main(["vim-config", "--kubeconfig", kubeconfig(tmp_path, user, **cluster)], out) == 6
+    assert (
+        main(["vnfm", "vim-config", "--kubeconfig", kubeconfig(tmp_path, user, **cluster)], out)
+        == 6
+    )
     error = capsys.readouterr().err
     assert told in error
     assert "pl4nted" not in error + out.getvalue()
@@ -139,7 +142,7 @@ def test_a_new_file_is_for_its_owner_only_and_an_existing_one_stays(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, config = tmp_path / "vim.yaml", kubeconfig(tmp_path, {"token": "pl4nted"})
-    words, out = ["vim-config", "--kubeconfig", config, "--to", str(file)], io.StringIO()
+    words, out = ["vnfm", "vim-config", "--kubeconfig", config, "--to", str(file)], io.StringIO()
     assert main(words, out) == 0
     assert out.getvalue() == f"openstack vim register --config-file {file} NAME\n"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -158,5 +161,5 @@ def test_without_a_kubeconfig_there_is_nothing_to_write(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("KUBECONFIG", raising=False)
-    assert main(["vim-config"]) == 6
+    assert main(["vnfm", "vim-config"]) == 6
     assert "found no kubeconfig" in capsys.readouterr().err

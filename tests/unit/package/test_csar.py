@@ -535,7 +535,7 @@ def test_the_files_of_a_package_share_the_limits_on_their_values(pack, option, e
         for path in (A, A, A, B):
             package.manifests(path, "ns")
 
-    assert refusal(source, both, **{option: 2 * each - 1}).startswith(f"{B}:")
+    assert refusal(source, both, **{option: 2 * each - 1}).startswith(f"{source}: {B}:")
     with csar.open_package(source, options=Options(**{option: 2 * each})) as package:
         both(package)
 

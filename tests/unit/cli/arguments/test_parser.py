@@ -162,7 +162,7 @@ def test_each_setting_is_an_option_and_may_be_in_the_file(config_file: Path) -> 
     texts = {n: ",".join(d) if isinstance(d, tuple) else d for n, d in defaults.items()}
     lines = "".join(f"{name} = {text}\n" for name, text in texts.items())
     config_file.write_text(f"[container_update]\n{lines}")
-    assert option_arguments.read(parse(*PLAN)) == Options()
+    assert option_arguments.read(parse(*PLAN)) == Options(render=True)
 
 
 def test_a_file_may_have_options_of_other_commands(config_file: Path) -> None:

@@ -138,7 +138,7 @@ def test_workloads_that_restart_alike_are_one_entry_that_names_them_all() -> Non
     keys = [ObjectKey("apps", "Deployment", "ns", name) for name in names]
     plan = replace(PLAN, steps=tuple(replace(ROLL, key=key) for key in keys))
     html = html_report.plan_html(plan)
-    assert "<b>5 Deployments</b>" in html
+    assert "<b>5 Deployments of namespace ns</b>" in html
     assert html.count("container c: image") == 1
     assert [key for key in keys if f"<li>{key}</li>" not in html] == []
 

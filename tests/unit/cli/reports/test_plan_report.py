@@ -79,7 +79,7 @@ def test_a_plan_reads_from_configuration_to_restarts_to_what_is_left_alone() -> 
         '      because spec.x[E].value: "<hello>" -> "hi" (f:23)',
         "  ↻ Pod ns/p: restart in place",
         "      because container c",
-        "Not applied (a heal of the whole VNF would apply it):",
+        "Not applied (a change of the package or a heal would apply it):",
         "    Deployment ns/d: spec.replicas: 1 -> none (f:6 of the old package)",
         "Notes:",
         "    Pod ns/p: drift: x",

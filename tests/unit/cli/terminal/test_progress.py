@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -25,7 +26,11 @@ from container_update.model.outcome import (
 from container_update.model.plan import Plan, Step
 from tests.unit.cli.reports.test_plan_report import DEPLOYMENT, PLAN, REPLACE, RESTART, ROLL
 
-WAIT = StepWait(DEPLOYMENT, "pod d-1: ImagePullBackOff (7 of 12 pods are ready)", 7, 12, 30.0)
+TROUBLE = 'ImagePullBackOff "upf:2"'
+WAIT = StepWait(
+    DEPLOYMENT, "pod d-1: ImagePullBackOff (7 of 12 pods are ready)", 7, 12, 30.0, TROUBLE
+)
+REFUSED = StepWait(DEPLOYMENT, "no room (0 of 12 pods are there)", 0, 12, 30.0)
 BETTER = StepWait(DEPLOYMENT, "8 of 12 pods are ready: pod d-1 is not Ready", 8, 12)
 DONE = StepResult(ROLL, StepState.DONE, seconds=2.0)
 
@@ -45,13 +50,23 @@ STATES = {
     ),
     "a workload that is in trouble, and when that is a failure": (
         ((101, PLAN), (102, ROLL), (103, WAIT)), 115.0,
-        [f"  Deployment ns/d  7/12 ready  {WAIT.message}, fails in 18 s  13 s",
+        [f"  Deployment ns/d  new 7/12  {TROUBLE}  undo in 18 s  {WAIT.message}",
          "  0 of 5 steps done, 1 under way, 15 s elapsed"],
     ),
     "trouble that passed": (
         ((101, PLAN), (102, ROLL), (103, WAIT), (104, BETTER)), 105.0,
-        ["  Deployment ns/d  8/12 ready  pod d-1 is not Ready  3 s",
+        ["  Deployment ns/d  new 8/12  pod d-1 is not Ready  3 s",
          "  0 of 5 steps done, 1 under way, 5 s elapsed"],
+    ),
+    "trouble without a word for it": (
+        ((101, PLAN), (102, ROLL), (103, REFUSED)), 115.0,
+        [f"  Deployment ns/d  new 0/12  {REFUSED.message}  undo in 18 s",
+         "  0 of 5 steps done, 1 under way, 15 s elapsed"],
+    ),
+    "trouble on the way back, where all pods count": (
+        ((101, PLAN), (102, UndoStarted("why", (ROLL,))), (103, WAIT)), 115.0,
+        [f"  Deployment ns/d  ready 7/12  {TROUBLE}  fails in 18 s  {WAIT.message}",
+         "  undoing: 0 of 1 step done, 1 under way, 15 s elapsed"],
     ),
     "a step that has ended": (
         ((101, PLAN), (102, ROLL), (103, DONE)), 105.0,
@@ -59,7 +74,7 @@ STATES = {
     ),
     "the worst first, and more than there is room for": (
         ((101, PLAN), (101, RESTART), (102, ROLL), (103, WAIT)), 104.0,
-        [f"  Deployment ns/d  7/12 ready  {WAIT.message}, fails in 29 s  2 s",
+        [f"  Deployment ns/d  new 7/12  {TROUBLE}  undo in 29 s  {WAIT.message}",
          "  0 of 5 steps done, 2 under way, 4 s elapsed, 1 more not shown"],
     ),
     "an undo": (
@@ -102,7 +117,7 @@ def test_without_a_terminal_nothing_is_silent_for_long(monkeypatch: pytest.Monke
 
     class Pipe(io.StringIO):
         def write(self, text: str) -> int:
-            if "7/12 ready" in text:
+            if "new 7/12" in text:
                 spoken.set()
             return super().write(text)
 
@@ -188,3 +203,13 @@ def test_what_a_second_pod_reports_as_well_is_told_once() -> None:
     assert out.getvalue().count("| no licence") == 1
     assert out.getvalue().count("| another cause") == 1
     assert out.getvalue().count("BackOff: again") == 2
+
+
+@pytest.mark.parametrize("width", [79, 60, 42])
+def test_a_narrow_terminal_cuts_the_name_and_the_rest_before_the_trouble(width: int) -> None:
+    long = ObjectKey("apps", "Deployment", "core", "session-management-function-with-a-long-name")
+    wait = StepWait(long, "pod p, container c: ErrImagePull: no such image", 0, 3, 30.0, "ErrPull")
+    under_way = running((100, replace(ROLL, key=long)), (100, wait))
+    line = str(next(iter(under_way.lines(100, most=1, width=width))))
+    assert "new 0/3  ErrPull  undo in 30 s" in line[:width]
+    assert "a-long-name" in line or width == 42

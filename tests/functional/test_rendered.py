@@ -1,0 +1,199 @@
+"""What people have as a package: a kustomization, a Helm chart, a file behind a URL."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from container_update.cli.main import main
+from container_update.package import archive, csar, rendering
+from tests.emulator.test_helm import layer
+from tests.functional.cnf import Cnf
+from tests.functional.manifests import config_map
+
+KUSTOMIZATION = {
+    "kustomization.yaml": "resources: [cm.yaml]\nnamePrefix: eu-\n",
+    "cm.yaml": config_map(setting="a"),
+}
+CHART = {
+    "Chart.yaml": "{apiVersion: v2, name: upf, version: 1.0.0}",
+    "values.yaml": "{setting: a}",
+    "templates/cm.yaml": """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: "{{ .Release.Name }}-cm"}
+data: {setting: "{{ .Values.setting }}"}
+""",
+    "templates/tests/call.yaml": """\
+apiVersion: v1
+kind: Pod
+metadata: {name: call, annotations: {helm.sh/hook: test}}
+spec: {containers: [{name: c, image: app:1}]}
+""",
+}
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run(cnf: Cnf, admin_kubeconfig: str) -> Run:
+    def run(command: str, *words: str) -> tuple[int, str]:
+        out = io.StringIO()
+        where = ("-n", cnf.namespace, "--kubeconfig", admin_kubeconfig, "-y")
+        return main([command, *words, *where], out), out.getvalue()
+
+    return run
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put helm and kubectl into PATH; skip the test where their wheel is not installed."""
+    with layer() as files:
+        for name in ("helm/helm", "kubectl/kubectl"):
+            Path(files.extract(name, tmp_path / "bin")).chmod(0o755)
+    folders = [str(tmp_path / "bin/helm"), str(tmp_path / "bin/kubectl"), os.environ["PATH"]]
+    monkeypatch.setenv("PATH", os.pathsep.join(folders))
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+def written(root: Path, files: Mapping[str, str]) -> str:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return str(root)
+
+
+@pytest.mark.usefixtures("tools")
+def test_a_kustomization_is_a_package(tmp_path: Path, run: Run, cnf: Cnf) -> None:
+    assert run("install", written(tmp_path / "upf", KUSTOMIZATION))[0] == 0
+    assert cnf.get("ConfigMap", "eu-cm")["data"] == {"setting": "a"}
+    changed = {**KUSTOMIZATION, "cm.yaml": config_map(setting="b")}
+    assert run("apply", written(tmp_path / "upf-2", changed))[0] == 0
+    assert cnf.get("ConfigMap", "eu-cm")["data"] == {"setting": "b"}
+
+
+@pytest.mark.usefixtures("tools")
+def test_a_chart_is_a_package_and_its_hooks_are_named_and_left_out(
+    tmp_path: Path, run: Run, cnf: Cnf, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its objects have the chart's name, so that the next version in another folder is theirs."""
+    status, text = run("install", written(tmp_path / "one", CHART))
+    assert status == 0
+    assert "Pod" not in text
+    assert "Pod call (test)" in caplog.text
+    assert run("apply", written(tmp_path / "two", {**CHART, "values.yaml": "{setting: b}"}))[0] == 0
+    assert cnf.get("ConfigMap", "upf-cm")["data"] == {"setting": "b"}
+
+
+@pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({**KUSTOMIZATION, "kustomization.yaml": "resources: [none.yaml]"}, "none.yaml"),
+        ({**CHART, "templates/cm.yaml": "{{ .Values.a.b }}"}, "helm template made no manifests"),
+        ({**CHART, "Chart.yaml": "[]"}, "expected a mapping with a name"),
+    ],
+    ids=["a kustomization", "a chart", "a chart without a name"],
+)
+def test_what_the_program_says_about_an_error_is_told(
+    tmp_path: Path, run: Run, files: dict[str, str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("install", written(tmp_path / "upf", files))[0] == 4
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("files", "program"), [(KUSTOMIZATION, "kubectl"), (CHART, "helm")], ids=["kubectl", "helm"]
+)
+def test_a_program_that_is_missing_is_named(
+    tmp_path: Path,
+    run: Run,
+    files: dict[str, str],
+    program: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert run("install", written(tmp_path / "upf", files))[0] == 4
+    assert f"install {program}" in capsys.readouterr().err
+
+
+def test_nothing_runs_on_a_package_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What somebody uploads to the service or to Tacker, which open it with their own options."""
+    monkeypatch.setattr(rendering, "rendered", lambda _: pytest.fail("a program would run"))
+    with csar.open_package(written(tmp_path / "upf", KUSTOMIZATION)) as package:
+        assert package.names() == ["cm.yaml", "kustomization.yaml"]
+
+
+def test_a_hook_in_a_file_is_told(
+    tmp_path: Path, run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A chart that somebody rendered with its hooks: they become a part of the VNF."""
+    path = tmp_path / "upf.yaml"
+    path.write_text(
+        "apiVersion: v1\nkind: ConfigMap\n"
+        "metadata: {name: cm, annotations: {helm.sh/hook: pre-install}}\n"
+    )
+    assert run("install", str(path), "--plan")[0] == 3
+    assert "is a hook of a Helm chart" in caplog.text
+
+
+@pytest.fixture
+def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Where the files of a folder are served."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    monkeypatch.setattr(archive, "_DOWNLOADS", {})
+
+    class Handler(SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: object) -> None:
+            super().__init__(*arguments, directory=str(folder))  # type: ignore[arg-type]
+
+        def log_message(self, *_: object) -> None:
+            """Be quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+ALLOWED = ("--url-hosts", "127.0.0.1")
+
+
+def test_a_package_at_a_url_is_fetched(tmp_path: Path, url: str, run: Run, cnf: Cnf) -> None:
+    (tmp_path / "served/upf.yaml").write_text(config_map(setting="a"))
+    assert run("install", f"{url}/upf.yaml", *ALLOWED)[0] == 0
+    assert cnf.get("ConfigMap", "cm")["data"] == {"setting": "a"}
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "told"),
+    [
+        ("none.yaml", ALLOWED, "404"),
+        ("upf.yaml", (), "not a public address"),
+        ("upf.yaml", (*ALLOWED, "--package-bytes", "9"), "9 bytes"),
+    ],
+    ids=["there is none", "a host that is not allowed", "too large"],
+)
+def test_a_url_that_is_not_fetched_is_told(
+    tmp_path: Path,
+    url: str,
+    run: Run,
+    name: str,
+    more: tuple[str, ...],
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "served/upf.yaml").write_text(config_map(setting="a"))
+    assert run("install", f"{url}/{name}", *more)[0] == 4
+    assert told in capsys.readouterr().err

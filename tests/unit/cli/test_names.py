@@ -1,0 +1,92 @@
+"""The names of the commands: grouped in the help, and those of the release before this one."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+
+from container_update.cli import main as command_line
+from container_update.cli.arguments import option_arguments
+
+OLD_NAMES = {
+    "change-vnfpkg a b": "change a b",
+    "change-vnfpkg a b --stack vnf": "heat change a b --stack vnf",
+    "status --stack=vnf": "heat status --stack=vnf",
+    "rollback -n core --stack vnf": "heat rollback -n core --stack vnf",
+    "show": "history --last",
+    "show 14 -n core": "history --last 14 -n core",
+    "diff": "history --last --diff",
+    "watch -n core": "status --watch -n core",
+    "demo": "try demo",
+    "emulate --port 0": "try emulate --port 0",
+    "samples rbac": "try samples rbac",
+    "serve": "vnfm serve",
+    "db upgrade": "vnfm db upgrade",
+    "vim-config": "vnfm vim-config",
+}
+
+
+@pytest.mark.parametrize("old", OLD_NAMES)
+def test_an_old_name_still_works_and_the_new_one_is_told(
+    old: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = OLD_NAMES[old]
+    assert command_line._renamed(old.split()) == new.split()
+    told = capsys.readouterr().err
+    assert f"'{old.split(maxsplit=1)[0]}' is called '" in told
+    assert len(told.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "words", ["", "plan a b", "status", "heat status --stack vnf", "--version"]
+)
+def test_a_present_name_stays_as_it_is(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line._renamed(words.split()) == words.split()
+    assert not capsys.readouterr().err
+
+
+def test_an_old_name_does_what_the_new_one_does(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = []
+    for words in (["samples"], ["try", "samples"]):
+        out = io.StringIO()
+        assert command_line.main(words, out) == 0
+        listed.append(out.getvalue())
+    assert listed[0] == listed[1]
+
+
+def helped(*words: str, capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit):
+        command_line.main(words)
+    return capsys.readouterr().out
+
+
+def test_the_help_lists_every_command_once_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    """And no name that is going to go."""
+    text = helped("--help", capsys=capsys)
+    titles = re.findall(r"^([a-z ]+):$", text, re.MULTILINE)
+    assert titles[1:4] == ["every day", "when something is under way", "more"]
+    root = command_line.root_parser()
+    (commands,) = (a.choices for a in root._actions if a.dest == "==SUPPRESS==" and a.choices)
+    assert sorted(re.findall(r"^  ([a-z]+) +[a-z]", text, re.MULTILINE)) == sorted(commands)
+
+
+@pytest.mark.parametrize("command", ["apply", "change", "undo", "install", "resume"])
+def test_what_carries_something_out_shows_six_settings_and_with_help_all_every_one(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"--{name.replace('_', '-')}" for name in option_arguments.ALL]
+    text = helped(command, "--help", capsys=capsys)
+    assert sum(bool(re.search(rf"{name} ", text)) for name in names) == 6
+    text = helped(command, "--help-all", capsys=capsys)
+    assert [name for name in names if name not in text] == []
+
+
+@pytest.mark.parametrize("command", ["history", "status"])
+def test_what_only_reads_has_no_setting_of_a_restart(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = helped(command, "--help-all", capsys=capsys)
+    assert "--retry-seconds" in text
+    assert not re.search(r"--(timeout|grace-period|workers|drain-seconds|leave-on-signal)\b", text)
