@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one thing that pyproject.toml cannot say: ``samples`` is a package beside those it finds."""
 
 from setuptools import find_packages, setup

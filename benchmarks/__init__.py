@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the project costs: seconds, processor time, memory, requests. ``python -m benchmarks``."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measure what an update costs, beside the hand-made limit and Tacker 16's own driver, what large
 packages cost, and what the service carries.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hand-made limit: the same changes with plain concurrent writes, and nothing else.
 
     python -m benchmarks.by_hand DESCRIPTION.json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster of a benchmark, the embedded one or a real one, and its namespaces."""
 
 from __future__ import annotations

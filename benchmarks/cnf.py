@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CNFs of any size: the packages before and after, written as folders."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The embedded cluster in a process of its own, as far away as is wished, with a log of requests.
 
     python -m benchmarks.embedded KUBECONFIG SECONDS

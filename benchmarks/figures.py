@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures of a benchmark: one run of one program, and what several runs have in common."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run a command from a small process, and write what the operating system says it cost.
 
     python benchmarks/launcher.py FILE COMMAND [ARGUMENT ...]

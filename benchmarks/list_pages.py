@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The requests for lists whose time is measured: filters of every kind, selectors, pages."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What large packages cost: seconds, processor time and memory, each in a process of its own.
 
 A package is made in a folder: Deployments, each with the ConfigMap and the Secret that it uses and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clients that read while the service works: a process of their own, so that they time only it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a service has in its database after years: written into its tables, without a cluster."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the figures are shown as: a table, a JSON document, a chart."""
 
 from __future__ import annotations

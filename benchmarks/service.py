@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one process of the service carries: lists in a large database, and updates at once.
 
 Each case runs on SQLite, and on PostgreSQL if Debian's package is installed. The service is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker 16's own Mgmt Driver, called as the conductor calls it, by the Python of the Tacker lab.
 
     LAB/venv/bin/python benchmarks/tacker_driver.py DESCRIPTION.json

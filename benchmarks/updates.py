@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Updates of running CNFs: the command, the hand-made limit and Tacker 16's own driver in turn."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Move a running CNF to a new package, restarting no more than the change touches.
 
 The names in ``__all__`` are the library; everything else may move. Each is imported when it is

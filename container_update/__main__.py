@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command, also as ``python -m container_update``."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes the page of real projects: ``python doc/compatibility.py FOLDER``, at the root.
 
 Two versions of each go through the commands on the embedded cluster. FOLDER keeps the projects'

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes the pictures of the documentation: ``python doc/pictures.py``, at the repository's root.
 
 The terminals are SVG, which a test compares with what it records itself, word by word. The HTML

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes the page of the promises: ``python doc/promises.py``, at the repository's root.
 
 It is the table of ``tests/functional/verbs.py``, whose every "yes" is a test.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The specification's "attributes in the TackerDB to be updated": their names, and what becomes of
 their values."""
 

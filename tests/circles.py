@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The three circles of tests, and the sample of a matrix that is in the first.
 
 ::

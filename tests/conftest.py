@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which tests run, how they are distributed among processes (pytest-xdist), and what is said of the
 others."""
 

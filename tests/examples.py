@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random examples, of which each circle has its number."""
 
 from __future__ import annotations

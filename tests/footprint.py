@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a process holds, as the operating system says: for tests of what must not grow."""
 
 from __future__ import annotations

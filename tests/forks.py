@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes that start fast: forked from one that has already imported their modules.
 
 The service, Tacker and the ``openstack`` client take seconds to import their libraries, and the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python's search for garbage, kept to what the tests make."""
 
 from __future__ import annotations

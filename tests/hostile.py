@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hundreds of malicious packages, the same ones for the same seed.
 
 Every one of them moves a CNF from :func:`good_package` to something broken, oversized or deceitful,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random small changes of the rules: the tests of the first circle have to find them.
 
 ::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values with something wrong in them: a part that is missing, of another type, endless or deep.
 
 A mutation is plain data, so that one which once went wrong is kept as a line of a file.

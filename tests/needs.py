@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a machine may lack: the tests that need it are skipped with what installs it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A third-party strategy: a distribution in a temporary folder, loaded by its entry point."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packages for tests: a few files in a folder, with or without metadata, or packed into a zip."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distributions with entry points, as pip would install them, for the length of a test."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The packages and the cluster or Heat stack of a command: its arguments, and the connection."""
 
 from __future__ import annotations

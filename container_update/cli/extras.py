@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The extras of this package: what a command needs that is not always installed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line: its commands with their arguments, and how errors are shown.
 
 Exit status: 0 done, 2 nothing to do, 3 changes pending (plan), 64 wrong usage, and one for each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a command that has a goal is carried out: plan it, save the plan, or do it and show it."""
 
 from __future__ import annotations

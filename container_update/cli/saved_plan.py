@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan in a file, to be approved by somebody and carried out later: exactly that one, or none.
 
 The file says from which packages the plan was made, what it does, and in which version each object

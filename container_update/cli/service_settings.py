@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The settings of the service for its commands: from configuration files and arguments."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Kubernetes API server: client, retries, watches, lease and journal; execution of plans."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The API server: plain dicts in and out.
 
 Requests go through a pool of connections as JSON, never through the models of a client, so that no

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a VIM connection or a kubeconfig carries: a URL, what goes into a header, a certificate.
 
 No message quotes a value: a URL may have a password in it, and a token may be in the wrong place.

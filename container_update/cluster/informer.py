@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is live, kept fresh: one list and then one watch for each kind and namespace in use.
 
 Waiting threads are woken by events; nothing polls. A watch that ends or breaks goes on where it

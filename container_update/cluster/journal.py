@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is needed to undo an update or to go on with it, kept in the cluster as Secrets.
 
 Written before the first change and removed after the last: where there is one, an update is under

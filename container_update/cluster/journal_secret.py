@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Secrets that a journal consists of: what is in one, and how its values are read. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kubeconfig files: where they are, what they say together, and what is wrong with them.
 
 Source: Kubernetes documentation, "Organizing Cluster Access Using kubeconfig Files": of several

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One update of a VNF instance at a time, from whichever host: a Lease, renewed while held.
 
 Another's Lease is judged by our own observation, as client-go's leader election does: unchanged for

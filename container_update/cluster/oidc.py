@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bearer token of an OpenID Connect provider, renewed shortly before it expires.
 
 Source: RFC 6749, 4.3 (the password grant) and 5.1, and OpenID Connect Core for ``id_token``. Not by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asks a Prometheus server for the value of a query. The operator names the server, no request."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is needed to undo an update or to go on with it, and its form as bytes. Pure.
 
 Nothing of a Secret is ever in :meth:`OperationRecord.summary`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods that the server refuses, where a controller reports that by Events and in no condition.
 
 Events stay for an hour: one of them tells nothing about now. So what counts is one that is new, or

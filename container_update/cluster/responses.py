@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the API server sends: its answers, errors as ClusterError, and the events of a watch.
 
 It may be somebody who sits in between and sends without an end: nothing is kept that is larger than

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Retries: an API server that is away for a while fails no good update.
 
 Source: API conventions (429, 500, 503, 504 and Retry-After); pauses grow and have jitter, so that

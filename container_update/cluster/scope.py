@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which live objects an operation is about, and what is kept of them. Pure.
 
 A namespace may hold thousands of pods of others: the server is asked for none of them where a label

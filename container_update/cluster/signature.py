@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The signature of a Secret that this program keeps, which only holders of a key can make. Pure.
 
 It covers the Secret's place and all of its data. A journal's head has the digest of all parts.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting on live objects: woken by events, with a deadline, giving up early on lasting trouble."""
 
 from __future__ import annotations

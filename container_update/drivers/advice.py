@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an operator of Tacker can do about an error: its next step as a sentence.
 
 In v2, as SOL003 has it, a failed operation waits in FAILED_TEMP for a retry, a rollback or a fail.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker, in whose conductor the v1 driver runs, as far as the driver needs it."""
 
 from __future__ import annotations

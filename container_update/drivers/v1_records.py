@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Tacker's v1 API records of an instance: read for an update, written back after it.
 
 A VNFC keeps its id and gets another resourceId, so that references to the VNFC stay valid.

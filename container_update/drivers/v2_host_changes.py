@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Around what Tacker's v2 API does with its own code: its RollingUpdate, heal, and terminate.
 
 At ``change_current_package_start`` and ``_end`` Tacker 16 runs the script of the *new* package,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an update leaves with Tacker for a retry or a rollback (``user_script_err_handling_data``).
 
 A rollback does not get the new package, so the images from it are recorded, and the objects that

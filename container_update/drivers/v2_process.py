@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process of a v2 script: a pickled dict from Tacker, a pickled dict back, an exit status.
 
 What a library prints must not reach standard output, or Tacker drops the answer silently; so the

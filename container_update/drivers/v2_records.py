@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Tacker's v2 API records of an instance: read for an update, written back after it.
 
 In v2 a VNFC's id is the name of its pod.

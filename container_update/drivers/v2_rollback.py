@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rolls a modify operation back to the old package.
 
 A rollback is an update from the new package to the old one. It does not get the new package; for an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Tacker sends to the v2 script, as far as it is read: checked once, before anything is done.
 
 What a request may have of a change of the package is in :mod:`.change_by_modify`, how a VIM is

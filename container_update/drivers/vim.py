@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connects to the cluster that Tacker's record of a VIM describes, for v1 and v2 alike."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster and login of a kubeconfig's context as a VIM's configuration, as Tacker reads it.
 
 Source: the client's ``vim register`` (python-tackerclient, ``nfvo/vim_utils.py``): a Kubernetes VIM

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Timestamps as the emulated APIs write them."""
 
 from __future__ import annotations

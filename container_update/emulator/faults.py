@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Injected faults: a script says which request is delayed, refused or loses its connection.
 
 It is a middleware: ``cluster.middlewares.append(Faults(Fault(drop_after, method="PUT", nth=2)))``.

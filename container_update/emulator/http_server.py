@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What both emulators' HTTP servers share: a loopback port, middlewares, records of requests."""
 
 from __future__ import annotations

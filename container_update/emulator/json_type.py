@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """API objects, and how they are written as text."""
 
 import json

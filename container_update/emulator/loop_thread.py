@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run an asynchronous server on a thread with an event loop of its own."""
 
 from __future__ import annotations

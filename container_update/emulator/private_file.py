@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files with credentials for the emulated APIs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a running operation is cancelled: by a signal, or because its lease is lost."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The API server as the rest of the code sees it: the :class:`Cluster` protocol and its values."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Thread helpers that copy the starter's contextvars.
 
 So the log lines of every thread can name the operation that started it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The errors of all operations, divided by what the caller can do about them.
 
 Every message names the object, what was expected and what was found; ``next_step`` is what the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects of the Kubernetes API: their identity, and where a package describes them.
 
 They are plain dicts, exactly as the server sent them (:data:`Json`); what is ours is frozen.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An operation that is under way, as its journal has it, and the recovery of one that stopped.
 
 A journal is kept where the VNF runs: in Secrets of the cluster, or in a stack of the project. Each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The settings of an update, as a dataclass and as oslo.config options.
 
 oslo.config is imported only when a configuration file is read: the command line and the v2 script

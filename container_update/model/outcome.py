@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What became of a plan: the result of each step, and the pods that run now."""
 
 from __future__ import annotations

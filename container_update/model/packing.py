@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plain values as compressed JSON, within a bound that holds for writer and reader. Pure."""
 
 from __future__ import annotations

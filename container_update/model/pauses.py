@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a plan waits for beside its objects: a person, a time, a metric. Pure."""
 
 from __future__ import annotations

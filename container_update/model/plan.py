@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan of an update: what differs, and the steps that take it to the cluster."""
 
 from __future__ import annotations

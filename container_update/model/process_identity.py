@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which process holds something: so that one which is gone holds nothing any more.
 
 A pid alone says little: it is given again, and each container counts its own. Source: Linux,

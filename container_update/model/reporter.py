@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls a progress callback; an exception of it decides nothing about the operation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The request for an update, and what it is read from: requests of users, records of a VNFM."""
 
 from __future__ import annotations

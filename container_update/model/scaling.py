@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a deployment flavour is scaled: aspects, instantiation levels, numbers of instances. Pure.
 
 Source: ETSI GS NFV-SOL 001, 6.10: ScalingAspects, VduScalingAspectDeltas, VduInitialDelta,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schemas: what type and form values have that others have written.
 
 They are checked once, where the values come in; what is behind relies on it. A message names the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coordination scripts of a change of the package: as steps of a plan, and what they reported.
 
 Pure. Source: the specification's "coordinate-script", and SOL002, 10.5.2.2.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The goal of a change of the package on Kubernetes: all of a new package, as a planner says.
 
 Blue-Green, rolling update and every other strategy differ in the plan that they make, in nothing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A change of the VNF package, from its request to its records. Start here.
 
 request, packages -> planner of the strategy -> plan -> run (or undo) -> records

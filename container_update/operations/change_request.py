@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ChangeCurrentVnfPkgRequest of SOL003 as a frozen value.
 
 Source: ETSI GS NFV-SOL 003, 5.5.2.12, and the additionalParams of the specification "Support

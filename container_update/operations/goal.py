@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every operation on a cluster is: a goal that is planned from what is live.
 
 A goal says which objects it concerns, where it leads, and how to get there. How a plan is carried

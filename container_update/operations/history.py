@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operations of a VNF instance that have ended, and the way back from finished updates."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The installation of a package: everything that it describes, as a goal."""
 
 from __future__ import annotations

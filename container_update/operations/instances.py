@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The VNF instances of a namespace, by what their operations have left there, and how they are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The progress of an update as plain values: for a file, a database, a web page. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The attributes of requests, once: as JSON Schema.
 
 A request to change the VNF package is checked by it wherever it comes from; the service's OpenAPI

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an interrupted operation left behind: resume it, roll it back, or show its status.
 
 The journal in the cluster says whether it was an update or a change of the package.

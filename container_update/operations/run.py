@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How every operation on a cluster is carried out, from its goal to its outcome. Start here.
 
 recover what an earlier run left -> list what is live -> plan -> ask the server -> report

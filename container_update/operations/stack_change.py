@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A change of the package on OpenStack, around :mod:`container_update.stacks`.
 
 Source: the specification's "process for OpenStack VIM". Lease, journal, waiting and undo are those

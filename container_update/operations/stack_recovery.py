@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finish or undo the interrupted change of a stack's VNF, by the journal in its project."""
 
 from __future__ import annotations

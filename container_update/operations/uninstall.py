@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of a VNF instance: what it consists of is deleted, as a goal.
 
 What a VNFM does at the end: for the service and small sites; Tacker terminates by itself.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An update: what two packages say, and the goal of moving a running CNF from one to the other.
 
 packages -> manifests -> matching -> live objects -> plan; carried out by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which upgrade types there are: those that a strategy is installed for, by kind of VIM.
 
 A strategy is a planner: an entry point in the group ``container_update.strategies``, whose name is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What keeps a VNF that runs: to heal it, or some of its VNFCs, and to scale it."""
 
 from __future__ import annotations

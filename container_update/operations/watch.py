@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Follows an operation that another process carries out, by its journal and by what is live.
 
 It only reads. What the journal does not say is judged by the objects: a step is done when its

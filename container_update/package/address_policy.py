@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check URLs that somebody else chose, and classify the network of an address.
 
 The author of a package, a request or a subscription chooses a URL, and this host may have access to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files of a package: a folder, a zip that is read without unpacking it, or one YAML file.
 
 A package at a URL is fetched first, with the limits of :mod:`container_update.package.fetch`.

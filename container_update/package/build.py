@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Build a package from a folder, and the bundle: the v2 script as one file.
 
 A package gets Tacker's driver file, and TOSCA.meta with every hash. The bundle is a zip that Python

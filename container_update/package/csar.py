@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A VNF package (CSAR, ETSI GS NFV-SOL 004): a folder, a zip, or what Tacker unpacked.
 
 A flat folder of YAML files, or one such file, is read as a package without VNFD and metadata.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The metadata of a CSAR (ETSI GS NFV-SOL 004): its files with their hashes, and its VNFD.
 
 TOSCA.meta and the manifest (``.mf``) are blocks of ``Key: value`` lines. A block about a file

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fetch def-files and packages from URLs, with limits on scheme, host, address, time and size.
 
 The author of a package or a request chooses the URL, and this host may have access to networks

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heat templates as data: the definition of a VDU's server, the parameter of a value. Pure.
 
 Source: Heat's template guide. The names are Tacker's convention: the resource of a server, or its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A package's HEAT templates: which files belong to a flavour. Pure except for the package itself.
 
 Source: Tacker's user guide for VNF packages. They are in ``BaseHOT/<flavour>/`` at the package's

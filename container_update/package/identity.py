@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What identifies a package for people: product, version, hash."""
 
 from __future__ import annotations

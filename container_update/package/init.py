@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Make a package of a folder of manifests: its VNFD and TOSCA.meta, of which nobody types a line.
 
 The VNFD has the types that it needs, and a VDU for each workload.

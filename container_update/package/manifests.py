@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The objects of a def-file: YAML text to :class:`~container_update.model.objects.Manifest` values.
 
 A def-file may hold several documents, empty ones, and lists (``kind: List``, or what

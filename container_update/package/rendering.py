@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Folders of which a program makes manifests: a kustomization, a Helm chart.
 
 The programs run on what is in the folder, so this is for folders that the user of the command line

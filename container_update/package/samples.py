@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The samples: their folder, a copy of one, and the user guides' packages for Tacker.
 
 The folder ``samples`` of the repository is installed as the package ``container_update.samples``.

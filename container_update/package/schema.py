@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schemas of what an update reads: which fields of an object are text, lists or mappings.
 
 The API server would refuse most violations too, but only in the middle of an update; and names

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The VNFD of a package: the flavours, VDUs and operation scripts that an update needs.
 
 toscaparser validates the VNFD (types, properties, substitution mappings). By itself it would follow

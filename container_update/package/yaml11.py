@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML text to JSON values, read the way ``kubectl`` reads it.
 
 Kubernetes converts YAML to JSON with Go's YAML 1.1 parser (sigs.k8s.io/yaml), which reads unquoted

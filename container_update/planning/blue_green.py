@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan of a Blue-Green change: new Deployments beside the old ones, then the traffic. Pure.
 
 Two Deployments of one VDU must not share pods, and a Service must send traffic to one of them only.

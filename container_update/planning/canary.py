@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan of a canary: new pods take over from the old ones in steps, behind the same Service.
 
 Pure. Each step is a percentage of the pods that the Deployment has; after each the plan may check a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From two packages and the live cluster to a plan in which all of the new package takes effect.
 
 Pure, like the plan of an update, and with its rules for configuration. What differs: objects are

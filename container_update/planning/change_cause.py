@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a workload was changed last, in the annotation of ``kubectl rollout history``. Pure."""
 
 from __future__ import annotations

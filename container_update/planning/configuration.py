@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What happens to the ConfigMaps and Secrets of a CNF, and who restarts because of it. Pure.
 
 Three ways, key by key: what the new manifest has is written where the live value differs, what only

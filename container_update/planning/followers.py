@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Services and autoscalers that stay, but whose pods change: they follow them. Pure.
 
 A change does not apply the manifest of an object that the request does not list. Where it replaces

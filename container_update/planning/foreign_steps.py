@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which steps of a journal or a record are believed. Pure.
 
 Whoever may create a Secret in a namespace can write a journal or a history there. So a step may be

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From what finished updates did to a plan that undoes them. Pure.
 
 What an update wrote is written back, by the rules of an update: configuration as it was, images as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan of a heal: of the whole VNF, or of some of its VNFCs. Pure.
 
 The whole VNF: a change from the package to itself. Every object that is missing is created, every

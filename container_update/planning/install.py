@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan of an installation: what of a package is to be created. Pure.
 
 An installation only creates. What the instance has already stays as it is, so that a second one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of a plan has to be there before the server can judge another write of it. Pure."""
 
 from __future__ import annotations

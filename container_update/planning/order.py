@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order of the steps of a plan: by kind, and in waves where the manifests ask for them. Pure.
 
 What others need comes first: a Namespace before what is in it, a CustomResourceDefinition before

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a request's parameters to what a plan waits for: holds and gates. Pure.
 
 ``hold`` is true (until somebody promotes) or a number of seconds; ``gate`` has a Prometheus query

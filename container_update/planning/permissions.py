@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an account must be allowed to do for a plan, the undo included. Pure.
 
 Asked before the first write: an undo that lacks a right in its middle would leave half an update.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Labels that tell the pods of two releases apart, and references to workloads by name. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan of a rolling update: every workload in place, by the cluster's own mechanism. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan of a scaling: a workload of each VDU gets another number of pods. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan as the API server would store it, from what it answers to dry runs. Pure.
 
 A server drops fields that it does not support, keeps what cannot be taken away, and spells a

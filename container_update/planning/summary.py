@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan in short, for every front end: its numbers, and what its steps change in lines. Pure.
 
 Of a Secret only the names of its keys leave this module.

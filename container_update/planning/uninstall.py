@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan of an uninstallation: what of a VNF instance is deleted, and what stays. Pure.
 
 Deleted is what bears the instance's label, or what its record lists and nobody else's label claims;

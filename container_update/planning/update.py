@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From two packages and the live cluster to an ordered Plan, each step with its reasons.
 
 Pure: no call leaves this module. The rules are those of ``doc/architecture``: configuration is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VNFs that are virtual machines: Heat stacks moved to a new package.
 
 package (BaseHOT, VNFD) + live stack -> desired templates and parameters -> plan

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers of Keystone and Heat, which may be anybody's: read within limits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heat, OpenStack's orchestration; the only module that imports an OpenStack library.
 
 Plain dicts in and out, as Heat sent them. Requests go through keystoneauth1's adapter, which also

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who holds the journal of a change, as the tags of its stack say, and since when it is silent.
 
 A hold is judged by our own observation of it, as client-go's leader election does: clocks of two

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The id of a VNF instance where the caller has none: its stack's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Create the stack that a package describes, update it as a whole, and delete it again.
 
 For the service and small sites; Tacker instantiates and terminates by itself.

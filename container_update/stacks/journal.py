@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The journal of a change: what is needed to undo it or to resume it, in a stack of its own.
 
 A stack without resources holds the journal as one of its files. It is where the VNF is, so that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read a VNF's live stack from Heat, as far as a plan needs it."""
 
 from __future__ import annotations

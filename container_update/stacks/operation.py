@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of stacks that may be interrupted anywhere: the journal around a run, and the recovery of
 a run that left its journal.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan of a change of a VNF's stacks: its steps in order, with reasons. Pure.
 
 :mod:`container_update.stacks.execution` carries it out.

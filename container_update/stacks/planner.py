@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read the packages of a change, compare them with the live stack, and plan the change."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a change of stacks needs to be undone or resumed, and how its journal writes it down."""
 
 from __future__ import annotations

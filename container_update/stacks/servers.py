@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a server runs on, by Nova, and whether that is what its stack's template says.
 
 A complete stack does not prove it: Heat compares a template with the one before, and does not look

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heal and scale a VNF's stack, whose package stays.
 
 Servers are marked unhealthy, and the next update of the stack replaces them; a scaling group gets

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The VNFCs of a live stack: its servers by VDU, with their ports and volumes. Pure."""
 
 from __future__ import annotations

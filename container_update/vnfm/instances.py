@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VNF instances: created from a package, deleted when not instantiated (SOL003, 5.4.2, 5.4.3)."""
 
 from __future__ import annotations

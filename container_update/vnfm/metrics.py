@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics for Prometheus, at ``/metrics``.
 
 Counters are those of this process; gauges are read from the database, so that all services on one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operation occurrences: their beginning, their states, and takeover from a service that died.
 
 What an operation does is in :mod:`container_update.vnfm.lcm`. An occurrence is stored before its

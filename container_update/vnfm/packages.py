@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VNF packages and their states (SOL005, clause 9).
 
 Each package has a folder: ``content.zip`` is the upload, ``csar`` is unpacked.

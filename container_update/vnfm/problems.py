@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Refused requests and failed operations as ProblemDetails: RFC 9457, SOL013 clause 6.3. Pure.
 
 Code that refuses a request raises a :class:`ProblemError`; ``http.error_responses`` answers it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The queries that several parts of the service make."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The service with all its parts: the module to read first.
 
     request -> api/ -> a row in the database, 202 -> workers -> lcm/perform -> the VIM -> the record

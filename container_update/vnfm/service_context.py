@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The context of the service: what every part works with, created once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The settings of the service, as a dataclass and as oslo.config options, group ``[vnfm]``."""
 
 from __future__ import annotations

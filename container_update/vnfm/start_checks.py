@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a start of the service needs, checked without a start: nothing is created or changed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The states of an operation occurrence, and the requests that each allows. Pure.
 
 Source: ETSI GS NFV-SOL 003, 5.6.2 (states and transitions) and 5.4.14 to 5.4.17 (retry, rollback,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connections to VIMs, and the status of registered ones: they are asked when they are shown."""
 
 from __future__ import annotations

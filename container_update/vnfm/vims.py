@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VIMs: the registered ones and those in an instance's vimConnectionInfo, as connections.
 
 A connection is a VimConnectionInfo of the v2 API: ``vimId, vimType, interfaceInfo {endpoint,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The threads that carry out operations and onboard packages.
 
 Their work is in the database. A regular look at it finds the work of services that died, and work

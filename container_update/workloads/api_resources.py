@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The URLs of objects at the API server: of known kinds, or looked up in discovery.
 
 Source: Kubernetes API concepts, "Resource URIs".

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every path by which a pod spec names a ConfigMap or a Secret, with the keys it uses. Pure.
 
 Source: Kubernetes API reference, PodSpec (1.36).

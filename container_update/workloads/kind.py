@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What must be known about a kind of workload: one subclass per kind, listed in the registry. Pure.
 
 A kind from elsewhere is a subclass in a distribution of its own, named by an entry point in the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From live objects to the pods of each VDU, by owner references, never by names. Pure."""
 
 from __future__ import annotations

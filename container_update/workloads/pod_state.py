@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The state of a pod in a word, as ``kubectl get pods`` has it, and what to think of it. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a pod's status says: whether it is ready, and what prevents that. Pure.
 
 Source: Pod and ContainerStatus in the Kubernetes API reference.

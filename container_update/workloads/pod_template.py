@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pod template of a workload: its content, and copies with other content.
 
 Source: Kubernetes API reference, PodTemplateSpec.

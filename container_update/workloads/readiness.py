@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a workload is done, progressing, failing or failed: the rules that kinds share. Pure.
 
 Status counts can lag behind, so a workload is done only when every pod that it owns is proven new.

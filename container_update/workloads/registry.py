@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which kinds of workload there are: Kubernetes' own, and those of installed plugins.
 
 A plugin is an entry point in the group ``container_update.workloads`` that names a subclass of

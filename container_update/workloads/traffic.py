@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which pods get the traffic of a Service. Pure.
 
 Source: Kubernetes API reference, Service, EndpointSlice: an endpoint whose condition ``ready`` is

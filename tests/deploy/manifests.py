@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manifests of ``deploy/kubernetes``, as kustomize would put them together."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Containerfile: a linter finds nothing, and what it says fits the repository."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manifests are accepted, belong together, and the service starts with what they say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The alert rules for Prometheus and the dashboard for Grafana: of metrics that there are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The systemd unit: what it runs, what it lets it do, and the settings beside it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plain HTTP client for the tests: no Kubernetes library stands between them and the server."""
 
 import http.client

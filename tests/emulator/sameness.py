@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compare a response with a recorded one, except for ids, times and random names.
 
 Recorded ids are paired with the emulator's as they appear: a recorded uid must always be paired

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A registry with all controllers and one node, on an event loop of its own, without HTTP.
 
 A test is a coroutine over a :class:`Stage`; :func:`on_stage` runs it. Nothing sleeps: a test waits

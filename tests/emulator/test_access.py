@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Authorization: service accounts with tokens, and the Roles and ClusterRoles bound to them."""
 
 from __future__ import annotations

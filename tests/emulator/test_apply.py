@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Server-side apply: who owns which field, conflicts, and what is no longer applied."""
 
 from __future__ import annotations

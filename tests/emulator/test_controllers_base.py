@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controllers' work queue: each key once, failures are retried, nothing is lost."""
 
 from __future__ import annotations

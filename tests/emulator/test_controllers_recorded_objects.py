@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods, owners, namespaces, Jobs and Services: what a client sees is what was recorded."""
 
 from __future__ import annotations

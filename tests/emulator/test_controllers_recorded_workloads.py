@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rollouts, evictions and deletions show a client what a real API server 1.36 was recorded to show.
 
 Equality of the sequences of states, object by object, unless a test says how many may be merged:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controllers' rules beyond what was recorded: arithmetic, order, claims, limits."""
 
 from __future__ import annotations

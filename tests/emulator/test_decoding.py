@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a server makes of a body: unknown fields, quantities, defaults."""
 
 from __future__ import annotations

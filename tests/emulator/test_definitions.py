@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CustomResourceDefinitions: when their objects are served, and what goes with them."""
 
 from collections.abc import Iterator

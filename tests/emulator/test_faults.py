@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The script of faults: each fault happens to the request that it is for, and to no other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Helm 4 and kubectl 1.36 through the life of a small chart, as on a real cluster.
 
 Both programs are in a wheel for Amazon's clouds; nothing of it is imported.

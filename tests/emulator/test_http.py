@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The HTTP API: authentication, formats, pagination and watches."""
 
 import http.client

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """kubectl against the embedded cluster: the commands that people type."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The emulated nodes do what real ones do to a pod, as far as a client can see."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An immutable object is read once: new pods get its first content while an old one runs."""
 
 from __future__ import annotations

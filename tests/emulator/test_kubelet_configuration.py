@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a container gets from ConfigMaps and Secrets, for each kind of reference."""
 
 from __future__ import annotations

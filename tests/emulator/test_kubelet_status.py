@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The times in a pod's conditions, and the phase that follows from its containers."""
 
 from __future__ import annotations

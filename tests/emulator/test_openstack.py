@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The emulated Keystone and Heat, used by OpenStack's own clients."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where pods run and what they store: claims of StatefulSets, nodes of DaemonSets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The log of a container: which run it is of, how much of it, and when there is none.
 
 Source of the refusals: ``validateContainerLogStatus`` of the kubelet, and ``LogLocation`` of the

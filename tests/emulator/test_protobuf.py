@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """kubectl's typed commands send protobuf, which the embedded cluster decodes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kubernetes Python client against the embedded cluster, through its typed calls."""
 
 from collections.abc import Iterator

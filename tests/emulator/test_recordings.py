@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The requests that a real API server 1.36 was sent get the same answers here.
 
 Compared: status, and in the body everything but ids, times, addresses and random names; of a

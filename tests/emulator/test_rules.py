@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Validation and defaults of the server, beyond the recordings."""
 
 import copy

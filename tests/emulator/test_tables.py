@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ``kubectl get`` shows."""
 
 from typing import Any

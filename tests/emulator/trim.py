@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes ``recordings/`` from the full recordings of a real API server: ``trim.py FOLDER``.
 
 Kept is what the tests compare: requests with their answers, without watches, column descriptions

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An event loop whose clock jumps to the next timer instead of waiting for it.
 
 What a test sees then depends on delays alone, never on how busy the machine is, and an hour of

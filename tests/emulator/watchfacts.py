@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The facts in watch events that a client can depend on, without what differs between clusters.
 
 Ids, times, addresses, hashes and random names are replaced, so that a recorded event and an event

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A CNF under test: write packages, instantiate, update, read its pods."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster to run against: the embedded one, or a real one when a kubeconfig is given.
 
     CONTAINER_UPDATE_KUBECONFIG=... pytest tests/functional

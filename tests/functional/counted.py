@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster that counts what its lists send, and what of it an operation keeps."""
 
 from __future__ import annotations

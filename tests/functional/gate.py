@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A request that waits at the API server until a test releases it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests that arrive late: what a host that lost the lock had sent, while another host goes on.
 
 A first run is killed, or paused, while one of its requests is on the way. A second one resumes it

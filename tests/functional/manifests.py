@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Manifests for the functional tests, as text with placeholders."""
 
 from __future__ import annotations

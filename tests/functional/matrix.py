@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every single fault at every single request of a run: the points, and what a point must show.
 
 What runs is a reference: an update, a change of the package by one of the strategies, the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check the promise without the engine: a CNF is wholly new or wholly as it was before.
 
 Looks into the embedded cluster itself: at the stored objects, and at what each container was really

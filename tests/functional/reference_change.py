@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The changes of the package that the fault matrix runs: one for each strategy.
 
 They include what an update cannot do: objects are created and deleted, a Service is held and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The beginning and the end of a CNF, as the fault matrix runs them.
 
 The package has what is in the CNF's namespace, in another one, and in none. Objects of others are

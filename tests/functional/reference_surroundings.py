@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference update where something around it is special: what the fault matrix runs besides.
 
 A journal of three parts, objects with finalizers, a webhook that rewrites images, and a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The update that the fault matrix runs, with one of everything that an update can do.
 
 Packages, the CNF's states before and after, and a lab to run it in.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The account that an update runs as: samples/rbac/role.yaml in a namespace, and its token."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coordination scripts that end at once, for tests of what comes before and after them.
 
 A real one is two processes of Python; thousands of them took a tenth of the time of all tests.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A v2 Tacker that has an instance of the small VNF in the embedded cluster."""
 
 from __future__ import annotations

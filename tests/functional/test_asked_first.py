@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An installation and a change of the package ask the API server about every write first.
 
 What it refuses, drops, keeps or stores as it was is said before anything is written.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Content that no package names is somebody else's: every verb leaves it alone, key by key."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an update costs in requests, however many objects do not change."""
 
 from __future__ import annotations

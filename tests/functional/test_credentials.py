@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A login that ends in the middle of an update is got again, and the update goes on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A workload that fails: first the cause with Events and the end of a log, then the undo."""
 
 from __future__ import annotations

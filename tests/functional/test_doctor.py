@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``doctor``: one line for each check, and the exit status of the first problem."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever is sent to the v2 script is carried out, or refused with an error that names it."""
 
 from __future__ import annotations

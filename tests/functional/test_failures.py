@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Updates that fail: the cause is reported, and everything runs as before."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An operation is never left half done: every fault at every request of each reference."""
 
 from __future__ import annotations

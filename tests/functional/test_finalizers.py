@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects with finalizers: deleted they stay, can be read and changed, and are gone in the end.
 
 So one that is being deleted is never taken for what was there before, and its name is free only

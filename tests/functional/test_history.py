@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an operation leaves when it has ended: its revision, and the way back."""
 
 from __future__ import annotations

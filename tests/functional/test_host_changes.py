@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The v2 script around operations that Tacker does with its own code, in the embedded cluster."""
 
 from __future__ import annotations

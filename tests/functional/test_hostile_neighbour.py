@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Somebody who may write Secrets in the VNF's namespace, and nothing else, forges journals and
 histories: nothing but the VNF's own objects is ever written."""
 

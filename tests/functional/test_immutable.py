@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An immutable object gets other content only where no pod that runs refers to it.
 
 A kubelet would give the new pods what it has read before (kubernetes/kubernetes#119733).

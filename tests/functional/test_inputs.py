@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What may be given as a package: folders of any layout, one file, standard input, or nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``install`` and ``uninstall``: the beginning and the end of a CNF that no VNFM runs."""
 
 from __future__ import annotations

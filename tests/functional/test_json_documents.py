@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What programs read is what the published schema says: no field more, and none less."""
 
 from __future__ import annotations

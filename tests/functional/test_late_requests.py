@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a host that lost the lock had sent changes nothing, whenever it arrives."""
 
 from __future__ import annotations

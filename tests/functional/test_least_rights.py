@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every right of samples/rbac/role.yaml is needed: without it an update says so and writes nothing.
 
 Four are optional: without them less is known, more is listed, or a lease stays for a while.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The library as its documentation and another project use it, on the embedded cluster."""
 
 from __future__ import annotations

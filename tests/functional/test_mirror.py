@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mutating webhook that has images come from a mirror, in workloads and in pods.
 
 What is live then differs from both packages for ever. It is compared with what the server makes of

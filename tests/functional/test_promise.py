@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An update is never left half done: random packages, drift and faults against a model.
 
 The model defines in a few lines the result of an update, without plans, steps or waits.

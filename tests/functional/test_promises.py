@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every verb on Kubernetes keeps every promise: one test a promise, the same scenario a verb."""
 
 from __future__ import annotations

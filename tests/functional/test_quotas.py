@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a ResourceQuota refuses: pods of each kind of workload, and the journal.
 
 Without a rule for it, an update would wait for pods that never come until its time is over.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people have as a package: a kustomization, a Helm chart, a file behind a URL."""
 
 from __future__ import annotations

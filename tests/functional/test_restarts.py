@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which workloads restart, shown by new pods or containers, and which do not."""
 
 from __future__ import annotations

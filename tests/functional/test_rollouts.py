@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How each kind replaces its pods, and what an update leaves alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many requests an update sends, and how many of them wait for one another."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan that is tried on the server, saved, approved by somebody, and carried out later."""
 
 from __future__ import annotations

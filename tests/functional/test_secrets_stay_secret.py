@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Secret's values are in no output, log, error, plan, report or status."""
 
 from __future__ import annotations

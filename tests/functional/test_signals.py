@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SIGTERM, SIGINT and SIGHUP at the command line: undone, left for a resume, or left at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many updates of one VNF, back and forth, by one process: nothing is left, nothing grows.
 
 Every third update fails and is undone. Every second one is run by the command's main function, the

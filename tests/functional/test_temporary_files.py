@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Temporary files are private while they exist, and deleted when the program ends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What somebody wrote into the cluster controls no terminal."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages for a beginning: what they let the reader type is typed, and prints what they show.
 
 A ``code-block`` with a ``:caption:`` is a file, one of the language ``console`` is typed; with the

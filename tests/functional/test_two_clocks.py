@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two hosts whose clocks differ never both change a CNF, and never both report success."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heal and scale of every kind of workload, with no more rights than an update has."""
 
 from __future__ import annotations

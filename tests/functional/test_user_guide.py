@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The updates of the two user guides; the outputs in the guides are expected."""
 
 from __future__ import annotations

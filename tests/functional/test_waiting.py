@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is waited for, forwards and back, where not all was well before the update."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update watch``: an operation that somebody else carries out, from outside."""
 
 from __future__ import annotations

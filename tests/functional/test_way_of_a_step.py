@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often a step enters a module on its way from the plan to the cluster."""
 
 from __future__ import annotations

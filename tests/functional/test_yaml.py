@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reader of YAML against ``kubectl create --dry-run=client``, document by document.
 
 Each document is a ConfigMap with one more field, which ``kubectl`` hands through unchecked. It

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two hosts whose clocks differ: while one lives, the other one is refused; then it takes over.
 
 The first host, whose clock is wrong, is held at one of its requests while its lease is renewed.

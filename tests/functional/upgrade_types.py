@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The upgrade types that this project provides."""
 
 BLUE_GREEN, CANARY, ROLLING = "Blue-Green", "Canary", "RollingUpdate"

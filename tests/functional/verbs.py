@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every verb on Kubernetes and every promise, as data: how each is called, and what it keeps.
 
 All verbs work on the same VNF, a ConfigMap and a Deployment that reads it, and lead it from one of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``doc/source/reference/annotations.rst`` has what the program writes into metadata."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The benchmark at a small size: what it counts, never what it times."""
 
 from __future__ import annotations

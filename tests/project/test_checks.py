@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The project's own checks: no tool reports anything."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The circles of tests: no point is in none, and a run says what it left out."""
 
 from __future__ import annotations

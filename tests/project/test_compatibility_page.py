@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``developers/compatibility.rst`` has the projects and versions of ``doc/compatibility.py``.
 
 Its results are facts of a run, for which the projects' repositories are needed.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``doc/source/developers/conformance.rst``: every statement has a row with tests that exist."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dangerous constructs that the code avoids, and the few exceptions, each with its reason."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What works without the extra ``openstack``: everything that is not about a stack."""
 
 from __future__ import annotations

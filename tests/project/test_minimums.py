@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lowest versions that are allowed have no fault that is known and touches what is used."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pictures of the documentation are of this code.
 
 ``python doc/pictures.py`` makes them anew: look at them before you commit them.

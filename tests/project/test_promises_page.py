@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``developers/promises.rst`` is the table that ``tests/functional/test_promises.py`` runs.
 
 ``python doc/promises.py`` makes it anew.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference is of this program: its commands, also as a man page, and its exit statuses."""
 
 from __future__ import annotations

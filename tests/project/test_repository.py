@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Consistency of the files of the repository."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``doc/source/developers/threat-model.rst``: every row names tests, all of which exist."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``doc/source/troubleshooting.rst``: an entry for all that a user may see, under its own words."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The content of the sdist, and of the wheel that is built from it; both, installed by pip."""
 
 from __future__ import annotations

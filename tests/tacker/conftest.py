@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real Tacker for the tests of this folder, started once; a cluster of its own for each test."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests need to run a real Tacker: fetched once, kept in a folder, installed nowhere.
 
 ``python tests/tacker/lab.py`` fetches it, in about a minute: a virtual environment with Tacker and

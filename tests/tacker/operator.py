@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an operator does with Tacker: by its ``openstack`` client, or straight over HTTP.
 
 The client takes two seconds for each command; so the tests of the guides use it, and the others,

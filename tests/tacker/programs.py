@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs of Tacker's interpreter, forked from processes that have already imported Tacker."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A running Tacker: MariaDB, RabbitMQ, tacker-conductor and tacker-server, all on loopback.
 
 Every process has a session of its own, so that stopping it also ends its children and nothing else.

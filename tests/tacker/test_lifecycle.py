@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Beside the guides' procedures: failures, heal, changes of the package, a killed conductor.
 
 All of it through a real server and conductor, whose database and processes go on from one operation

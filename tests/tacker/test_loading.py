@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proof 1: Tacker loads the installed driver and trusts the copy of it in a package."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proof 5: Tacker's own sample packages, of whose text blocks at the end none has a line end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proof 4: both user guides' procedures, with the real client, server and conductor."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a command on a pseudo-terminal and returns what a person then sees."""
 
 from __future__ import annotations

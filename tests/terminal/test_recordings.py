@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a person sees of the user guide's update, at two widths.
 
 ``RECORD=1`` writes the recordings anew: read the difference before you commit it.

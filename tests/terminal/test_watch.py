@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a person sees who watches an update on a terminal, and leaves it with Ctrl-C."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects and manifests for the tests of the pure modules, in few words."""
 
 from __future__ import annotations

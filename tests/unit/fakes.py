@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster in memory: objects, resourceVersions and watches, without controllers or a network."""
 
 from __future__ import annotations

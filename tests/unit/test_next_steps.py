@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every error through every front end: each says what to do next, in its own words only."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``import container_update``: the names that it offers, what they cost, and their examples."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The samples hold what the user guides show: objects, names, texts, sizes, images."""
 
 from __future__ import annotations

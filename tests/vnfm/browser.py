@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A headless Chromium: Debian's, driven by playwright."""
 
 from __future__ import annotations

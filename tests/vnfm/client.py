@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A client of the API, for a service in this process or in another one."""
 
 from __future__ import annotations

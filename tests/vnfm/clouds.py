@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sample's VNF in the embedded cloud, through the service's API and through Heat."""
 
 from __future__ import annotations

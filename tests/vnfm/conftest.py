@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The service's environment: a cluster, packages, databases."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A consumer of notifications: an HTTP server on loopback that records its requests."""
 
 from __future__ import annotations

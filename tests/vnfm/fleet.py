@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many instances of a small VNF, each in a namespace of its own, and a check of their state."""
 
 from __future__ import annotations

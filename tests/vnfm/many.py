@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many instances in a service's tables, with their past operations; a few wait for a decision."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A PostgreSQL of the test's own: Debian's programs, a free loopback port, a data directory of its
 own, an unprivileged user. Nothing of it is kept, so it may be quick rather than durable where a
 killed *server* is concerned; clients may be killed all the same.

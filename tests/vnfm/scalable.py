@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A CNF with the scaling policies of the client's own sample VNFD, which is Tacker's.
 
 Flavour ``simple``; the aspect ``worker_instance`` has the levels 0 to 2 and scales VDU2 by one

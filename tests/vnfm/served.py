@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The service as a process of its own, as its users start it, and the ``openstack`` client."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo's service, cluster and packages in the test's process, with a client."""
 
 from __future__ import annotations

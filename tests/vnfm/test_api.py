@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The REST API: responses, refusals, and what it never shows."""
 
 from __future__ import annotations

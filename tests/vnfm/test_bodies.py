@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bodies of requests that nothing could be done with: refused before anything is stored."""
 
 from __future__ import annotations

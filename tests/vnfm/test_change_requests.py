@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A request to change the package over REST: checked by the schema and what is installed."""
 
 from __future__ import annotations

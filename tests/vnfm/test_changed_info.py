@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an occurrence and its notifications tell of changed attributes and resources, over REST."""
 
 from __future__ import annotations

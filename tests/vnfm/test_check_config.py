@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update serve --check-config``: what a start would trip over, found without one."""
 
 from __future__ import annotations

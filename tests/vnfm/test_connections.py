@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connections to a server with a single page: their number, their time, their end."""
 
 from __future__ import annotations

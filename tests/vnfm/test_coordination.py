@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What coordination scripts find in the service: the real operation and the instance."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which parts of a request are shown, and which are hidden."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables and their migrations, in both kinds of database."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update serve --demo``: the commands that it prints work as they are."""
 
 from __future__ import annotations

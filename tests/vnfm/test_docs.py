@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``/docs``: the OpenAPI document in Swagger UI, and its examples on the demo."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a script of a package may do to the service that runs it as a v2 Mgmt Driver: little."""
 
 from __future__ import annotations

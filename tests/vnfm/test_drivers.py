@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mgmt Drivers other than the project's own: loaded and run as by Tacker."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How an operation occurrence describes a failure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The user guides' whole procedures, and the changes of the package, with the ``openstack`` client.
 
 The guides are run by the same test that runs them on a real Tacker.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations of a service that is stopped: another one, or the next start, goes on with them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A change that waits for a person, over REST: no worker waits with it, it outlives the service."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever a VIM answers, no request about it is answered with a failure of the service."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A package that ends its reader becomes ERROR, and the service goes on: also across its death."""
 
 from __future__ import annotations

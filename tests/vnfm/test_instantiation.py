@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an instantiation and a termination may ask for, over REST."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The service with the rights that ``deploy/kubernetes`` gives it in a namespace, and no others."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The limits of every request, and the form of refusals."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The live tree of an instance: what runs in its VIM, and what is wrong with it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many concurrent instances, services that are killed, and two services on one database."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Log lines of the service: JSON or text, with the operation that they belong to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update db upgrade``, and the page about backups, whose lines are typed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Liveness of the services, with both kinds of database."""
 
 from __future__ import annotations

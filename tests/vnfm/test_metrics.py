@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contents of /metrics."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Modify requests that concern the package which the VNF runs from already, and what is stored."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The delivery of the notifications in the outbox."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links that sign a browser in: once, for a while, in this process only."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generated requests that the OpenAPI document allows, and many that it does not."""
 
 from __future__ import annotations

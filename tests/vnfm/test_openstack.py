@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VNFs in Heat stacks: their life cycle in the v2 API, and its failures."""
 
 from __future__ import annotations

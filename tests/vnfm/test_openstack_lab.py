@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The life cycle of a sample's VNF on a real cloud, through the service.
 
 As tests/functional/stacks: ``OS_CLOUD`` names the cloud.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VNFs in Heat stacks with the service as a process: killed, and used by ``openstack``."""
 
 from __future__ import annotations

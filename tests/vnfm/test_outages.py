@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Services whose database goes away and comes back while they work."""
 
 from __future__ import annotations

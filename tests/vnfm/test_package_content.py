@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a client reads of a package, and packages that the service fetches (SOL005, clause 9.4)."""
 
 from __future__ import annotations

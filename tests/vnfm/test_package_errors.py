@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a package is in ERROR: in lists, in the service's log, and for the ``openstack`` client."""
 
 from __future__ import annotations

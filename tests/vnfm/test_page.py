@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page in a real browser: what it shows, and what each of its buttons does."""
 
 from __future__ import annotations

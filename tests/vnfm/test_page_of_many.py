@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page with two hundred instances in the database, as a tired operator uses it."""
 
 from __future__ import annotations

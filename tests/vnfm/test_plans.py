@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan of a request: what it would do, as the request itself would, and nothing is done."""
 
 from __future__ import annotations

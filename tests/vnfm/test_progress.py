@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The progress of an operation: what each step changes, what runs now, how much is done."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The specification's "attributes to be updated" of a CNF, as the service shows them over REST.
 
 The Deployment and the Service are the specification's own sample. The attributes are compared

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that are interrupted at the worst moments, and services that are terminated."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many operations on the service, whose PostgreSQL is restarted again and again: nothing is left,
 nothing grows.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The specification's sample requests on its own manifests and templates, over REST.
 
 Source: "Support ChangeCurrentVNFPackage for VNF software modification": the sample files for

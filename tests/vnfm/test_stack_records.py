@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The records of a VNF in a Heat stack, without and with an earlier record."""
 
 from __future__ import annotations

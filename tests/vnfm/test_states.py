@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which requests an occurrence accepts in which state: a table against SOL003's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which notifications a subscription's filter lets through."""
 
 from __future__ import annotations

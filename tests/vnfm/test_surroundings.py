@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The whole service: its notifications, its secrets, and the paths that need a token."""
 
 from __future__ import annotations

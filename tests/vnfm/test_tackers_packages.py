@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's own packages and requests for OpenStack: what works, and what is refused by its name."""
 
 from __future__ import annotations

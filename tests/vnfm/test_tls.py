@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HTTPS by configuration, with a token of the file that the first start creates."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Authentication: by token files, by Keystone, and none."""
 
 from __future__ import annotations

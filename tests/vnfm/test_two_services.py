@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two services on one PostgreSQL under load, in both APIs and both kinds of VIM: one of them is
 killed and the database is restarted, and every operation ends right.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heal and scale of VNFs in Heat stacks, over REST."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heal and scale with the ``openstack`` client, and when the service is killed meanwhile."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sealed values and the file with the keys."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the page reads beside the resources of SOL003: events, past operations, drafts."""
 
 from __future__ import annotations

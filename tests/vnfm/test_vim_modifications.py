@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """vimConnectionInfo in requests to modify an instance or to change its package."""
 
 from __future__ import annotations

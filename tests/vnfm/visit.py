@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A tab with the service's page, used as a person uses it, and the walk through all of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small VNFs for tests with many instances: a Deployment with a ConfigMap, and its update."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The settings of :class:`Options` as arguments of the command line."""
 
 from __future__ import annotations

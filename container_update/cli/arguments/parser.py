@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parser of a command: its errors, its two helps, and its exit status for wrong usage.
 
 argparse stays: it is in the standard library, and all that is missing is here.

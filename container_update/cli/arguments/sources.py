@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values of options that come from the environment or from the configuration file.
 
 An argument is worth more than an environment variable, that more than the file, that more than the

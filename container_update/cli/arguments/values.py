@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Durations and sizes as people write them: ``5m``, ``1h30m``, ``500ms``; ``8MiB``. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update change`` and ``heat change``: a change of the VNF package."""
 
 from __future__ import annotations

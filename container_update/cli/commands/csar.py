@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update csar``: make, check, build and bundle packages; build those of the samples."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update vnfm db upgrade``: the tables of the service's database."""
 
 from __future__ import annotations

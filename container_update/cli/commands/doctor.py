@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update doctor``: all that has to be in order before an update, checked at once."""
 
 from __future__ import annotations

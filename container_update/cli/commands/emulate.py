@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update try demo`` and ``emulate``: the commands that run on the emulators."""
 
 from __future__ import annotations

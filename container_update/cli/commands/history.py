@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update history`` and ``undo``: operations that have ended."""
 
 from __future__ import annotations

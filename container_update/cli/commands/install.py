@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update install`` and ``uninstall``: the beginning and the end of a VNF instance."""
 
 from __future__ import annotations

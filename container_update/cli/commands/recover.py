@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update status``, ``resume`` and ``rollback``: an operation that was interrupted."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update try samples``: list the samples, or copy one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update vnfm serve``: run the service until a signal arrives."""
 
 from __future__ import annotations

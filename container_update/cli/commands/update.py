@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update plan`` and ``apply``: an update to a new package, or a plan that was saved."""
 
 from __future__ import annotations

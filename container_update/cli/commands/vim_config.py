@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update vnfm vim-config``: a cluster of the kubeconfig for ``vim register``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update status --watch``: follows an operation that another process carries out."""
 
 from __future__ import annotations

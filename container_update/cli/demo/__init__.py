@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Demonstrations on the emulators: a scenario for each kind of operation."""

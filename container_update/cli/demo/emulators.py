@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The emulators, which need extras: a cluster, and a cloud with a load balancer."""
 
 from __future__ import annotations

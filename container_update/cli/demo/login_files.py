@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files with logins that ``emulate`` writes: never in the place of a file of somebody else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update try demo``: a sample's VNF on an emulator: created, shown, changed, shown."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update vnfm serve --demo``: the service with a cluster and sample packages.
 
 The embedded cluster is registered as the default VIM, the packages of the samples are onboarded,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Live objects as tables like those of ``kubectl get``; Secrets as byte counts. Pure."""
 
 from __future__ import annotations

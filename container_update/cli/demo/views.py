@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What runs on an emulator, as the demo shows it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The head of a report: which cluster or cloud, which namespace or stack, which packages. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that have ended: a table of them, and one in full. Pure; never a Secret's value."""
 
 from __future__ import annotations

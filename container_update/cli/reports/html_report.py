@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans and outcomes as one HTML page, to attach to a change request or a mail.
 
 The page has no scripts and loads nothing; text from packages and clusters is escaped. It can be

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the HTML report looks: on a wide screen and a phone, light and dark, and on paper."""
 
 STYLE = """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans and outcomes as plain values, for programs. Pure; never a Secret's value."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lines of a report: text in pieces, each with the name of a style; how they are shown is the
 business of :mod:`container_update.cli.terminal.screen`. Pure."""
 

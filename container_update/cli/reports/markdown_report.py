@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans and outcomes as Markdown, for a merge request or a ticket. Pure; never a Secret's value."""
 
 from __future__ import annotations

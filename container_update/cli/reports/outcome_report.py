@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What became of a plan, as lines for people. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan as lines for people: what changes, what restarts and why, what stays. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the workloads of a VNF instance are, as lines for people. Pure."""
 
 from __future__ import annotations

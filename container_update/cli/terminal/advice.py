@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The next step after an error, as a sentence for the operator of the command line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asks on a terminal whether a plan is to be carried out."""
 
 from __future__ import annotations

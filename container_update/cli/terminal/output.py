@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The output of the commands in the formats of ``-o``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shows what happens while it happens: live on a terminal, else a line for each event.
 
 Without a terminal nothing is silent for more than ten seconds: a line then says what is waited for.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is under way at the moment, as lines for people. Pure but for its lock."""
 
 from __future__ import annotations

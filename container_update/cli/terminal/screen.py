@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shows the lines of a report: styled and wrapped on a terminal, unchanged everywhere else.
 
 What would control the terminal is shown as an escape sequence of Python: a journal, a lease or the

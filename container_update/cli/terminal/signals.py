@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SIGHUP, SIGINT and SIGTERM as a request to stop."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the executors of all kinds of step share, and what an undo found."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a workload does not get ready: what its failing pod reports, read before an undo deletes it.
 
 Nothing depends on it. It takes two requests and a few seconds at most; where the informer has kept

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events about workloads whose change was undone, for ``kubectl describe`` and what shows Events.
 
 Why a workload was changed is in its annotation of the last change, which costs no request.

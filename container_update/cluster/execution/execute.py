@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run a Plan against a cluster: group after group, the steps of a group at the same time.
 
 On failure everything that was begun is undone, and the error says what became of it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keeps late requests of a run that lost its lease from taking effect.
 
 A request may wait in a network for longer than a lease lasts. Every replacement and deletion names

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run that holds the lease and has a journal, until both are released."""
 
 from __future__ import annotations

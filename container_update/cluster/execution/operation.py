@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that may be interrupted anywhere: the lease and the journal around a run.
 
 What a run left behind in its journal is finished or undone by the next one.

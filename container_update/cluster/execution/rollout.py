@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits for what becomes of written objects: new pods Ready, old ones gone, traffic moved."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods that are to be replaced, and for which their controller waits although they never get ready.
 
 Source: Kubernetes documentation, "StatefulSets", "Forced rollback": the pods have to be deleted.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Undoes a plan: reverts its steps in the order that keeps traffic and configuration right.
 
 Traffic returns to the old pods before the new ones are deleted, and configuration is restored

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes single objects and notices a lost response, a conflict or another writer."""
 
 from __future__ import annotations

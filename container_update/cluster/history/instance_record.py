@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a VNF instance runs from, as its history keeps it: package, manifests, VDUs. Pure.
 
 With it an operation needs no old package. It is in the Secret of the operation that led there.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who begins an operation: the login name and the host of this process."""
 
 from __future__ import annotations

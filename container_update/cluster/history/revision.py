@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An operation that has ended, and its form as the data of Secrets. Pure.
 
 Of a Secret only what a way back needs is kept: its content before the operation. The new content is

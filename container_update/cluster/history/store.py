@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where revisions are kept: a Secret for each, in the namespace of the VNF instance.
 
 What is too large for one is in parts, and what Secrets of another namespace held is in parts there.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How an API server is reached: address, TLS, and a login of now, from a kubeconfig or a pod.
 
 It is read as often as the login is got: each time the files are read anew, and a plugin runs again.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exec credential plugins: programs that a kubeconfig names, which fetch a login.
 
 As kubectl runs them, but within limits of time and size: a plugin that hangs would otherwise be

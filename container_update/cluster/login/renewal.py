@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gets the login of a connection again where the server does not accept it any more.
 
 Tokens and certificates live for minutes or hours, an update of many pods may take longer. A 401 is

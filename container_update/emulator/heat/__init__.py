@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An embedded stand-in for an OpenStack cloud's Keystone v3 and Heat v1, over HTTP on loopback.
 
 Stacks, nested stacks, scaling groups and their states over time behave as in Heat. Servers, ports

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The errors that Heat and Keystone respond with."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in for a load balancer that is configured over SSH: one user, one program.
 
 It records the commands that it receives and answers; there is no traffic. In the demo and in the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The embedded cloud as a whole: Keystone and Heat on a thread of their own."""
 
 from __future__ import annotations

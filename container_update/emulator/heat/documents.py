@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Heat's API shows of stacks, resources and events."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults of the cloud on command: resources that fail or never finish, quotas."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heat's API, version 1: what a request does to which stack."""
 
 from __future__ import annotations

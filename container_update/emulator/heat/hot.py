@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heat Orchestration Templates: parameters, dependencies and intrinsic functions. Pure.
 
 Source: Heat's template guide. Only the functions that BaseHOTs use are implemented.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keystone's API, version 3: tokens and the service catalogue."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which changes of properties a resource type takes in place, and which replace the resource.
 
 Source: Heat's resource type reference, which says for every property whether it can be updated

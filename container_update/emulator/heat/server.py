@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The HTTP side of the cloud: routes, and the responses to them."""
 
 from __future__ import annotations

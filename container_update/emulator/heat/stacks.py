@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Heat stores: stacks, their resources and events."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Heat finds wrong with a request's template, its parameters and files before it begins."""
 
 from __future__ import annotations

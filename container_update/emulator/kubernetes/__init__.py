@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Kubernetes cluster in one process, on loopback, for the demo and the tests.
 
 Start with :class:`EmbeddedCluster`. README.rst in this folder lists what is emulated and what not.

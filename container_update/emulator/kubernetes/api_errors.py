@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The errors of the API server.
 
 Rules raise an :class:`ApiError`; the HTTP side answers with its :meth:`~ApiError.status`. Texts and

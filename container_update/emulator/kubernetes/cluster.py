@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The embedded cluster as a whole: an API server, its controllers and nodes, on one thread."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events: reports of the controllers and the kubelet about objects.
 
 The same report about the same object is one Event whose count goes up, as in Kubernetes.

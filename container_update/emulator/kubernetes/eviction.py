@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Evictions: deletions of pods that disruption budgets can forbid."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generated names: the caller's base and a random suffix.
 
 The lengths are those of a Kubernetes 1.36 API server: a ReplicaSet of 63 characters gives pods

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all API objects have: a key, labels, owners, finalizers, conditions. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What controllers derive from a pod: is it active, ready, available, terminating? Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every object of the cluster, and the only way to read or write one.
 
 The HTTP side, the controllers and the kubelet all use it, on the event loop's thread only. A stored

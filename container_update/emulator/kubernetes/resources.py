@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kinds that the server serves: the table behind routes, rules and discovery documents."""
 
 from __future__ import annotations

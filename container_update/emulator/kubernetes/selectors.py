@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Label and field selectors.
 
 A label selector is a text in a request ('app=a,tier in (x, y)') or an object in a spec

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Watches: the recent events of every resource, and the events from now on.
 
 The history is bounded. A watch from a version that it no longer covers is refused with 410, as the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Namespaces that do not exist: to list or read what is in one is no error to the API server."""
 
 from __future__ import annotations

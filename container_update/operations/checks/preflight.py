@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What has to be in order before an update: each check says what it found, or raises an error."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asks the API server about every write of a plan, by a dry run, before the first one is sent.
 
 Validation, quotas and admission take part in a dry run, controllers do not (Kubernetes API

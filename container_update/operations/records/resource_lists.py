@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lists of resources in instantiatedVnfInfo: which entry keeps its id for which resource. Pure.
 
 Source: SOL003 5.5.3.5 to 5.5.3.7. A virtual link is recorded by what a VNFC is reached by: the port

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a VNFM records of a VNF that is a Heat stack. Pure.
 
 :func:`records` is the result of a change of the package, as every strategy returns it.

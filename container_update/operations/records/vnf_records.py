@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a VNFM records of a VNF that was updated or changed, and the one writer for v2. Pure.
 
 :class:`Records` says what there is now; :meth:`Records.applied` writes it into a VnfInstance of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run the package's coordination scripts: when, for which VDU, with what, and for how long.
 
 A script is third-party code: it gets a folder of its own with a copy of the package, and the dict

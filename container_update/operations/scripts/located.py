@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Find the package that has a coordination script: its own VNF's first, then the other one."""
 
 from __future__ import annotations

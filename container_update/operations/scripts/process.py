@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process of a package's script: it inherits nothing, and ends with all that it started.
 
 It is started without a shell, with an environment of a few harmless variables and a pickled dict on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run a coordination script in a process of its own: ``SCRIPT [CLASS]`` as arguments.
 
 With a class, the process creates an instance of it from the dict that is pickled on standard input,

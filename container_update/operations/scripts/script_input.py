@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dict that a coordination script reads, pickled, on its standard input. Pure.
 
 It is a superset of what Tacker 16 gives one: flat, the VNFC's parameters of the request

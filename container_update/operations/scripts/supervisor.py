@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run a program, and end all that it has started when it ends: ``LIFELINE COMMAND ...`` as
 arguments.
 

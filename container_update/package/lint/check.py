@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check a package before it is uploaded: what would fail in Tacker.
 
 The message of each finding says what Tacker does, because that is what an operator would see.

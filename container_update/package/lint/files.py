@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about the metadata of a package and the files that it lists."""
 
 from __future__ import annotations

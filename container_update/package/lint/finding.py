@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The findings of ``csar check``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a package has no Kubernetes manifests: what it has instead, and where.
 
 An update from or to nothing has nothing to do, which reads like success; mostly the files are

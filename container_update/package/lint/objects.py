@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about the Kubernetes objects of a package."""
 
 from __future__ import annotations

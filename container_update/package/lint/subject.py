@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package that is checked, and the conversion of errors to findings."""
 
 from __future__ import annotations

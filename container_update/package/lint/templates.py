@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about HEAT templates, which a package of virtual machines has instead of manifests."""
 
 from __future__ import annotations

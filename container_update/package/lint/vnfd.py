@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about the VNFD: flavours, VDUs, and the scripts of its operations."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parse the topologies of a VNFD with toscaparser: the program of a child process with limits.
 
 It reads one JSON value from standard input and writes one to standard output, see :func:`answer`.

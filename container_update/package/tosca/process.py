@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Have the topologies of a VNFD parsed by toscaparser, in a child process with limits.
 
 toscaparser cannot be trusted with a VNFD in a process that has other work. It runs the VNFD's own

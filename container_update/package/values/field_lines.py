@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The line of each field of a YAML file, for messages.
 
 Most fields of a package are never named in a message. So the file is read a second time, and only

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON as ``kubectl`` reads it where YAML is read otherwise. Pure.
 
 JSON is YAML except for one thing that files have: a character beyond U+FFFF is written as two

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A YAML file in parts, so that a large file is never in memory as a whole.
 
 A line ``---`` begins a document wherever it is, except that a directive (``%YAML``) is before it.

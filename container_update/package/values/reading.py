@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the YAML files of one package hold, and what is unusual in them."""
 
 from __future__ import annotations

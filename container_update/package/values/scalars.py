@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unquoted YAML scalars as ``kubectl`` reads them, and as Go writes them in JSON. Pure."""
 
 from __future__ import annotations

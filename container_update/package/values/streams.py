@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bytes of packages, each stream with a bound."""
 
 from __future__ import annotations

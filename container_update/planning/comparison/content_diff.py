@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a step changes in a ConfigMap or Secret, key by key, as a reviewer reads it. Pure.
 
 Of a Secret only the names of its keys leave this module: no value, no length, no hash.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a live object has everything that its own manifest says. Pure."""
 
 from __future__ import annotations

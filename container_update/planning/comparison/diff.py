@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What differs: live configuration against the new package, old manifests against new ones.
 
 Pure. A Secret's value never leaves this module: the reasons of a change name its keys.

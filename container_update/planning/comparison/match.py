@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which manifest of the new package stands for which object of the old one. Pure.
 
 By identity: first in the listed files (``configmap_secret_paths``), then in the def-file of the

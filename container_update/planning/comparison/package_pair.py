@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Both packages of a change as one value: what is applied, what stays, and the VDUs. Pure.
 
 ``lcm-kubernetes-def-files`` says what is applied. An old object that the new package describes in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which live Deployment stands in for one that a manifest names. Pure.
 
 A Blue-Green change whose new Deployment bears the old one's name has to give it another one while

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which objects belong to which workload: what it uses, and what points at its pods. Pure.
 
 Source: Kubernetes API reference: PodSpec, Service, HorizontalPodAutoscaler, PodDisruptionBudget,

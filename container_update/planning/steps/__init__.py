@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kinds of step of a plan for a cluster, one class each.
 
 A step is applied to the object as it is read at that time, not as it was when the plan was made:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every step has that writes one object of a cluster."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps to plain values and back, for the journal."""
 
 from __future__ import annotations

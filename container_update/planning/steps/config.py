@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step that writes the content of a ConfigMap or Secret, key by key."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far a step is, or its undo, as the live objects show it to somebody who only looks. Pure."""
 
 from __future__ import annotations

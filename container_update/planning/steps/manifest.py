@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step that makes an object what a manifest says, or deletes it.
 
 Unlike a modify operation's steps, which touch content and images, everything that the manifest says

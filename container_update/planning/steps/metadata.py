@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Labels and annotations: the manifest's are laid over the live ones, the others stay."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bodies of objects that are created, from manifests or from what was live before."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step that replaces single pods of a workload, and changes nothing in the workload itself."""
 
 from __future__ import annotations

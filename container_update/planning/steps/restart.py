@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step that restarts a workload: new images, or a new configuration digest on its template."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step that gives a workload another number of pods."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Images that the server changes as it stores an object: a webhook names a mirror. Pure.
 
 Then the live image is neither the old package's nor the new one's, and stays so. It is compared

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Carry out a plan of stacks, and undo it."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What somebody else did to the stacks while a change of them is under way.
 
 Heat has no conditional requests: what is compared here may change before the next request arrives,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Carry out a plan against Heat step by step, each safe to repeat; undo it on failure.
 
 The journal says which steps were begun, and the undo restores the stacks of all these: the tags of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Look at the servers after their stacks were changed, and mend what Heat overlooks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Change one stack, each request safe to repeat.
 
 What was sent to a stack is marked in its tags with the operation and a digest of what was sent:

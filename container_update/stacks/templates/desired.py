@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The desired stack: the new package's templates and software, the old parameters. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scaling groups of a stack: their sizes, and what they store of their members. Pure.
 
 A group is a stack of its own, whose template has a resource for each member, with type and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The networks of a request that somebody else manages, in the templates. Pure.
 
 An external one has an id for each connection point that the templates ask for. An internal one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parameter ``nfv`` of a top template: what Tacker's user data scripts compute. Pure.
 
 A package's script is not run: its common computation is built in. ``nfv`` gets what the template

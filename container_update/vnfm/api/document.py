@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The OpenAPI document, completed: summaries, what the tags are about, and examples of bodies.
 
 The examples work on the demo, whose packages and default VIM they name: those of v1 are the user

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What SOL003 does not have: live resources, and the plan of a request. All of it only reads."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``/vnflcm/{v1,v2}/vnf_instances``: VNF instances and their operations."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bodies of requests (SOL003 and SOL005): the supported attributes; others are refused."""
 
 from __future__ import annotations

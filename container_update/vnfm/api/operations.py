@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``/vnflcm/{v1,v2}/vnf_lcm_op_occs``: operation occurrences and requests about them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``/vnfpkgm/v1/vnf_packages``: VNF packages (SOL005, clause 9)."""
 
 from __future__ import annotations

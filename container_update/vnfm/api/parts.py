@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shared parts of the API: documented refusals, version headers, 202."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The resources of SOL003 and SOL005, and how their attributes are made of columns. Pure.
 
 The only credentials that come in are those of a decrypted vimConnectionInfo; they are removed.

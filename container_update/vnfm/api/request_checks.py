@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of a lifecycle request against the package and the record, before it is accepted.
 
 Every function raises ProblemError 422 (or a PackageError, which becomes one) with what is known.

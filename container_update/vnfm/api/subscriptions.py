@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``/vnflcm/{v1,v2}/subscriptions``: clients to notify of lifecycle changes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``api_versions`` (SOL013, 9.3)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``/v1.0/vims``: registered VIMs, for ``openstack vim`` (Tacker's legacy API)."""
 
 from __future__ import annotations

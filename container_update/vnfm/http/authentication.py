@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Authentication of requests by a token: of a file, or of Keystone.
 
 OpenStack's clients send it as ``X-Auth-Token``; SOL013 clause 8.3 has ``Authorization: Bearer``.

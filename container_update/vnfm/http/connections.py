@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connections of clients: their number, and the time in which a request has to arrive.
 
 uvicorn limits the number and the time between two requests, but not the time that a request's

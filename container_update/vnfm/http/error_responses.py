@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The responses to requests that are refused or fail: always ProblemDetails.
 
 This includes refusals by the framework and unexpected errors.

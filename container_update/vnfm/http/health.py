@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Liveness and readiness: ``/healthz`` and ``/readyz``.
 
 Both answer without a token and show only names of parts. What stores something is tried with a

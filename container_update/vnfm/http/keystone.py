@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tokens from Keystone, validated with the service's own user and cached for a minute."""
 
 from __future__ import annotations

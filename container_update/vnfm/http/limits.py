@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits for every request: its host and origin, and the size of its body.
 
 The middlewares are pure ASGI: they count a body as it arrives, also a chunked one.

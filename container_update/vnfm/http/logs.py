@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The log of the service, by oslo.log: each line with the id of its operation or package.
 
 The id is the ``request_id`` of OpenStack's request context.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links that sign a browser in: a one-time token, which the page exchanges for a session token.
 
 Both are valid in this process only, and of both only digests are kept.

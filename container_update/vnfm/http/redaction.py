@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests without their credentials, errors without the paths of this host. Pure."""
 
 from __future__ import annotations

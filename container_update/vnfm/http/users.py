@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Users: the owners of tokens, and what they may do."""
 
 from __future__ import annotations

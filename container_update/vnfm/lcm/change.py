@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CHANGE_VNFPKG: Blue-Green or rolling, by the strategies of ``container_update.operations``.
 
 A failed change stays as it is and the occurrence is FAILED_TEMP: a retry finishes it, a rollback

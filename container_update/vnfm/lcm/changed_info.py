@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an operation changed in the attributes of its VNF instance, without credentials. Pure.
 
 Source: SOL003, VnfInfoModifications (5.5.2.12a) and ModificationsTriggeredByVnfPkgChange, with

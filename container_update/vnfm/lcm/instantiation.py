@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """INSTANTIATE and TERMINATE: create what the package describes, and delete it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scale levels and instantiation levels: from VNFD and request to instantiatedVnfInfo.
 
 Source: SOL003, 5.5.2.2 (scaleStatus, maxScaleLevels), 5.5.2.4 and 5.5.2.5.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MODIFY_INFO: changes the record; a Mgmt Driver may move the VNF to the new package.
 
 The drivers are those of the old package. The record that they get at the end names the new one; it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a lifecycle operation works with: request, the instance's record, VIM, and its progress."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Carries out an operation occurrence, from its row to its end. Start here.
 
 STARTING -> PROCESSING -> what the operation does -> the instance's record and COMPLETED, in one

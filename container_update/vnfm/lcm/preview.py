@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a request would do to a VNF, as a plan: nothing is written, no script of a package runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the service records of an instantiated VNF: instantiatedVnfInfo, as in Tacker's two APIs.
 
 The Mgmt Drivers write the lists of VNFCs with the same code, so an update finds what it expects.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The progress of an operation, object by object, in the database.
 
 A plan is stored before any of it is carried out, together with what a rollback needs if this

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HEAL and SCALE: a VNF is brought to what its package says, or an aspect goes levels out or in.
 
 A heal that failed stays as it is: a retry finishes it. A rollback undoes it in a cluster, by the

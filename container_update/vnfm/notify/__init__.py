@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Notifications to subscribers: the outbox, their delivery, and where they may go."""

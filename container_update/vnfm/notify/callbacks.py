@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests to the callbacks of subscriptions: to which addresses, and with which credentials.
 
 Clients choose the URIs, and this host may reach addresses that they may not. So a name is resolved

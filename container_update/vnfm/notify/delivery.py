@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Delivers the notifications of the outbox: at least once, in order, with a bounded effort.
 
 An attempt is stored before it is made, so neither a crash nor a second service on the same database

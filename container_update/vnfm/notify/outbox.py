@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Notifications, stored in the transaction of the change that they report.
 
 There is one for each subscription that matches; :mod:`container_update.vnfm.notify.delivery` sends

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The filters of subscriptions: LifecycleChangeNotificationsFilter, SOL003 5.5.3.12. Pure.
 
 All attributes of a filter must match, each with any one of its values.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The content of a package: from an uploaded zip to a folder that operations read.
 
 What has a name with ``.part`` is incomplete and ignored.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The attributes of a VnfPkgInfo that the package itself gives (SOL005, 9.5.2.5)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page at ``/``: the packages, VNF instances and operations, for people; ``/docs``: the OpenAPI
 document in Swagger UI, whose files come from a Python package.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The database: an engine, sessions that read or write, and its upgrade at the start.
 
 SQLite: a transaction that writes takes the write lock when it begins (a reader that becomes a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which service processes live: each holds a lock of its own until it ends, whatever ends it.
 
 Beside SQLite it is a file lock, which the kernel releases at the process's end and never before. On

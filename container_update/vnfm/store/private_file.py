@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is for the service's user only: its folder, its database, files with keys and tokens.
 
 Keys and tokens that others can read are refused: somebody may have them. Of the rest the rights are

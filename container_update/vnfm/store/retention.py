@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the service keeps for a time only: operations that ended, notifications that were sent."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The revisions of the tables: which ones this version knows, and which one a database has."""
 
 from __future__ import annotations

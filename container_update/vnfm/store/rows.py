@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables of the service, as mapped classes.
 
 What is queried is a column; the rest of a resource is its JSON, with SOL003's names. Credentials

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drafts of requests: what can be known of one from the instance and the packages."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``GET /view/events``: what the page shows, as server-sent events.
 
 Source: the HTML Living Standard, 9.2. Each event is a section with the values that changed since

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all viewers of the page see, read from the database at most once a second for all of them.
 
 A value has an id and is JSON text: two readings are compared by their texts. Of the instances, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The live resources of the VNF instances that somebody looks at."""
 
 from __future__ import annotations

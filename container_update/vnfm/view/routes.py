@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The resources under ``/view``: events, past operations, drafts of requests, a pod's log.
 
 They are the page's own and change with it, so the OpenAPI document does not have them.

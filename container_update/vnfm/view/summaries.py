@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packages, VNF instances and operations as the page lists them, from rows. Pure."""
 
 from __future__ import annotations

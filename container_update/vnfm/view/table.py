@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of VNF instances: those that need a decision first, filtered, a page at a time. Pure.
 
 Only the page that a viewer looks at is sent to him, however many instances there are.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CronJob (batch/v1): its next Job has the new template, running Jobs finish.
 
 Source: Kubernetes API reference, CronJob, JobTemplateSpec.

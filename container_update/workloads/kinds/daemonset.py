@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DaemonSet (apps/v1): one pod on every node that is to have one.
 
 Source: Kubernetes API reference, DaemonSet, DaemonSetUpdateStrategy.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deployment (apps/v1): its controller rolls the pods by ReplicaSets.
 
 Source: Kubernetes API reference, Deployment; "Deployments", "Failed Deployment".

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Job (batch/v1): runs once; its template cannot change.
 
 Source: Kubernetes API reference, Job: ``spec.template`` is immutable.

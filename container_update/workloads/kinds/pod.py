@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pod (v1) of its own: restarted in place where that is enough, else deleted and created again.
 
 Source: Kubernetes API reference, Pod: of a pod's spec only images can change, and the kubelet

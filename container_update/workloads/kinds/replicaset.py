@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ReplicaSet (apps/v1) of its own: it makes pods of a new template only in place of those that go.
 
 Source: Kubernetes API reference, ReplicaSet.

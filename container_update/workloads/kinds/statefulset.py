@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """StatefulSet (apps/v1): its pods keep their names and go from the last to the first.
 
 Source: Kubernetes API reference, StatefulSet, RollingUpdateStatefulSetStrategy; "StatefulSets",

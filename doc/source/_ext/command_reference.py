@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The directive ``commands``: the reference of the commands, made from their parser.
 
 It is our own and not sphinx-argparse, which knows neither the options that only ``--help-all``

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The directive ``release-notes`` of reno, also where there is no git history."""
 
 from __future__ import annotations

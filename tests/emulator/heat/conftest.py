@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cloud with one stack: a group of two members, each a port and a server in a nested stack."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stack with a group, changed by plain requests, and what the cloud then knows of it."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plays a scenario of recordings: the same requests, at the same states of the stacks."""
 
 import functools

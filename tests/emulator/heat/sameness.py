@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What two answers of Heat must have in common: everything but ids, times, names and free text."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A group's update goes in batches of one, with what the group's own stack has stored."""
 
 import pytest

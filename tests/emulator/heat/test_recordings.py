@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The requests that a real Heat 2025.1 was sent get the same answers here.
 
 Compared are status, keys, types and values; of the resources and events of a stack, which there

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What becomes of a server: rebuilt, resized, refused, replaced; and of the request's answer."""
 
 import pytest

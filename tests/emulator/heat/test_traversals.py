@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An update does not wait for the one before it, but for the resources that it still works on."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes ``recordings/`` from the full recordings of a real Heat: ``trim.py FOLDER``.
 
 One file for each scenario. Left out is nothing that the tests compare: the addresses of the cloud

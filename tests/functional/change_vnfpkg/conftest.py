@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The targets that the contract runs on: one for each strategy."""
 
 from __future__ import annotations

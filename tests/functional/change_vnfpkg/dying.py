@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An updater that dies in the middle of its requests, in the test's own process."""
 
 from __future__ import annotations

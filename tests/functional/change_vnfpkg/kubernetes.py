@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract's VNF on Kubernetes: two Deployments and a Service, in a namespace of their own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract's VNF on OpenStack: two scaling groups in a stack of their own.
 
 The scripts configure which servers the load balancer uses; here all servers of VDU1 serve.

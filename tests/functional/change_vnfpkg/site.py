@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the contract of a strategy is tested against: a VNF of two VDUs, independent of any VIM.
 
 VDU1 serves clients by one address, VDU2 runs beside it. A release is what a package makes them run.

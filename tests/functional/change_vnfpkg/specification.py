@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The VNF of the specification's own samples for Kubernetes: its manifests and its request.
 
 Source: "Support ChangeCurrentVNFPackage for VNF software modification", the sample files

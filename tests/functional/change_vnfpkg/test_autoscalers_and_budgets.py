@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Autoscalers and disruption budgets of a VNF that changes."""
 
 from __future__ import annotations

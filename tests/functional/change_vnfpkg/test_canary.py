@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Canary, hold and gate: new pods take over in steps, and a person or a metric lets them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every strategy guarantees, on every VIM."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of the package on Kubernetes, beyond what every strategy guarantees."""
 
 from __future__ import annotations

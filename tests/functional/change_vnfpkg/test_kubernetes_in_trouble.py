@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An API server that fails one request while the package changes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a request lists is applied; what it does not list stays, with the specification's VNF."""
 
 from __future__ import annotations

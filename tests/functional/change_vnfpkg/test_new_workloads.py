@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A new workload whose pods cannot run: the change ends early or says why, and is undone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects of others in the namespace: only what gets the VNF's traffic is kept of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The specification's "attributes in the TackerDB to be updated", for both strategies on OpenStack.
 
 A row says what becomes of an attribute's values; besides, those that name a resource have to name

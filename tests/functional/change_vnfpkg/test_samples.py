@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands in the samples' READMEs, run as they are printed."""
 
 from __future__ import annotations

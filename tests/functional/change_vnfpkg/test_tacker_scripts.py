@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coordination scripts that are written for Tacker run unchanged, with every strategy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A strategy of another distribution is used by its name, without a change of this code."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No request is lost while traffic moves from the old pods to the new ones, or back.
 
 The client is the emulated data path: it knows the endpoints of a Service as a node does, a little

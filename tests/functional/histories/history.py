@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A history: what two hosts do with one VNF, one after the other and at once; what must hold."""
 
 from __future__ import annotations

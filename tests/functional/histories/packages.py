@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The packages between which the hosts of a history move one VNF, and the states they describe."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes of hosts, as the engine and the API server see them, and the trouble of one of them.
 
 Each operation of a host is a thread of the test, and a process of its own to the engine: with an

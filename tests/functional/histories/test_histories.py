@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """After any history of two hosts a rollback or a resume reaches wholly old or wholly new.
 
 Random operations of two hosts on one VNF, with crashes, pauses, late requests, lost answers and

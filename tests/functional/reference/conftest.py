@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference CNF in an embedded cluster of its own, to inspect and to disturb."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What holds of the reference CNF after any update, interrupted or not."""
 
 from __future__ import annotations

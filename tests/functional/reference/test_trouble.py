@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """External faults during an update: which it tolerates, and how it reports the others."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Concurrent and interrupted updates: leases, journals, and which run continues."""
 
 from __future__ import annotations

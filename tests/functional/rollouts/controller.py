@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rollouts (argoproj.io/v1alpha1) in the embedded cluster: one pod more, then one old pod less."""
 
 from __future__ import annotations

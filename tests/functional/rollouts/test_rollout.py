@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A third-party kind of workload is one class: restarted, awaited, recorded and undone.
 
 Argo Rollouts' Rollout: known by a plugin that is installed, as a distribution with an entry point,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A load balancer that the scripts of a change configure, for runs that are killed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Change the package of a stack's VNF as every host does, with a callable in place of scripts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clocks of hosts that run at the same time, and do not agree."""
 
 from __future__ import annotations

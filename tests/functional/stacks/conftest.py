@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cloud to run against: the embedded one, or a real one when ``OS_CLOUD`` is set.
 
     OS_CLOUD=mycloud pytest tests/functional/stacks

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a cloud refuses, and what others do to it: arranged on the embedded cloud and a real one.
 
 A real cloud needs an administrator for flavours and quotas.

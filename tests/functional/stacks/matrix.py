@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every single fault at every single request of a change of stacks, and what must hold then.
 
 Each point has a cloud of its own, so that many run at once. A stand-in for the load balancer

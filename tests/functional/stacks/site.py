@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which cloud the tests run on, and what it has for servers."""
 
 from __future__ import annotations

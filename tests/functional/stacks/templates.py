@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HEAT templates and packages of a VNF for tests: VDU1 in several shapes, VDU2 beside it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of the package that succeed, in both ways, against a cloud."""
 
 from __future__ import annotations

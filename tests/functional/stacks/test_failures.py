@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes that fail: reported with Heat's own reason, and undone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A change is never left half done: every fault at every request to Keystone and Heat."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hidden parameters of a stack: Heat masks them, so that they can only be left as they are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The id of the instance that a stack is, where nobody gives one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host that lost its hold: its last request arrives late, or it wakes up and goes on."""
 
 from __future__ import annotations

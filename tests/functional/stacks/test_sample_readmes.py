@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands in the READMEs of the samples for OpenStack, run as they are printed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The samples for OpenStack, by the command line, with a load balancer of the emulator."""
 
 from __future__ import annotations

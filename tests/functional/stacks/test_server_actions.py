@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is done to each server: as little as it takes, whatever contains it."""
 
 from __future__ import annotations

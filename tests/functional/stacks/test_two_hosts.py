@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two hosts at one VNF: one loses its hold, or its requests arrive late; their clocks differ."""
 
 from __future__ import annotations

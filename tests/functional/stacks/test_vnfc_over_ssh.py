@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sample script that configures VNFCs over SSH, against a real SSH server on loopback."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A VNF under test: write packages, instantiate, change, read its servers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs ``tacker-conductor``, which looks every half second, not every ten, at what it waits for.
 
 Its workers are processes of their own that import this module too.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stands in for Keystone's middleware in Tacker's pipeline: everybody is one administrator.
 
 ``[filter:authtoken]`` of Tacker's paste configuration is pointed here; the filter behind it, which

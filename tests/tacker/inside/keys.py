@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stands in for Barbican: Tacker registers a Kubernetes VIM only with a key manager at hand.
 
 The keys are in files below Tacker's state folder, which the tests delete.

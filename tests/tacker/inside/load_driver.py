@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Tacker says about the installed driver: run by its interpreter, with unpacked packages."""
 
 import inspect

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stands in for ETSI's forge, from which toscaparser fetches what ETSI's type files import.
 
 Python imports this module when it starts, because its folder is in PYTHONPATH. It also has Python

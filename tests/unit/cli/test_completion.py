@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The completion of commands and options in a shell, and the plugin of kubectl."""
 
 from __future__ import annotations

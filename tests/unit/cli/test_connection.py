@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster that the arguments name: which namespace, and what is said where it is not found."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update csar``, as those who write packages type it."""
 
 from __future__ import annotations

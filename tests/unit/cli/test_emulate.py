@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``emulate`` and ``demo``: what their options do, and the files that they leave alone."""
 
 from __future__ import annotations

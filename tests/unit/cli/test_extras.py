@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A missing extra is named with the command that adds it to this installation."""
 
 from __future__ import annotations

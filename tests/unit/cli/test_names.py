@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The names of the commands: grouped in the help, and those of the release before this one."""
 
 from __future__ import annotations

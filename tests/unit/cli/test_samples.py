@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``container-update samples`` and ``csar sample``, as operators type them."""
 
 from __future__ import annotations

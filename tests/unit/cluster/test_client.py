@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The API server's client: requests as they go out, answers as they come in, over a mocked pool."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Journals and revisions that somebody else wrote are errors that name them, and cost nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cache of live objects: what lists and watches make of it."""
 
 from __future__ import annotations

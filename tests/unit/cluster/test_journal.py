@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The journal: what goes in comes out, whatever its size, and nothing of it is shown."""
 
 from __future__ import annotations

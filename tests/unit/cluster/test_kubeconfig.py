@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kubeconfig files: the context and its namespace, several files, and what is wrong with one."""
 
 from __future__ import annotations

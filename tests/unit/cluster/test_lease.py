@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One update of an instance at a time, whatever the clocks say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A journal, a revision or an instance's record with something wrong in it is an error that names
 its Secret, or one that an undo can work with: nothing between."""
 

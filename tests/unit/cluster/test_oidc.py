@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tokens of an OpenID Connect provider on loopback that is slow, silent, wasteful or wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods that the server refuses, as the Events of their controller tell it."""
 
 from __future__ import annotations

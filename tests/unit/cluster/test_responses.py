@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An API server that sends too much, too slowly, or what no API server sends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Another try where it may help, and none where it cannot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The form in which an operation that has ended is kept, and what is not kept of it."""
 
 from __future__ import annotations

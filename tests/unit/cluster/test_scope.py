@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is kept of the live objects, and what the server is asked for."""
 
 from __future__ import annotations

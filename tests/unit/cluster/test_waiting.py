@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting: until done, at most until the deadline, and no longer than trouble may last."""
 
 from __future__ import annotations

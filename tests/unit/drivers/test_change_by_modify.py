@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A modify request that stands for a change of the package."""
 
 from __future__ import annotations

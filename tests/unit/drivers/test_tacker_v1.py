@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The v1 driver against a stand-in for Tacker: its classes, its records, its VIM."""
 
 from __future__ import annotations

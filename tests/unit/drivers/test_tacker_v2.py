@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The v2 script as Tacker runs it, and what it does with an instance's records."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A kubeconfig's context as the configuration of a VIM, as the client of Tacker reads it."""
 
 from __future__ import annotations

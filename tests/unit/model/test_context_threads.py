@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Threads that know on whose behalf they run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is done with an operation that left its journal: the same for clusters and stacks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The settings of an update: what they may be, and that a configuration file says the same."""
 
 from __future__ import annotations

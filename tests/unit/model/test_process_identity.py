@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process that is gone is known to be gone, and no other is taken for it."""
 
 from __future__ import annotations

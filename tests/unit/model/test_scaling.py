@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a flavour is scaled, read from policies as SOL001 and Tacker's samples write them."""
 
 from __future__ import annotations

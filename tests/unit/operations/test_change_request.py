@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A request to change the VNF package: what is taken, and what is said of what is not."""
 
 from __future__ import annotations

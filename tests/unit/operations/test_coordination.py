@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A coordination script's process: what it has, what it has not, and how it ends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What happens, as plain values."""
 
 from __future__ import annotations

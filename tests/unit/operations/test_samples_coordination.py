@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The script that asks an external manager, with a small manager to ask."""
 
 from __future__ import annotations

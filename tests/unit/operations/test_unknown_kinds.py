@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An object of a kind that is not known is never restarted, and never passed over in silence."""
 
 from __future__ import annotations

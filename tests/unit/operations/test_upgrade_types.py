@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Upgrade types: how they are spelled, and which strategy each leads to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Addresses: which network each belongs to, and who may send a request there.
 
 A def-file's URL may lead to public addresses, a callback's to private ones too.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples with one broken part: every reader refuses them with an error of ours that names it."""
 
 from __future__ import annotations

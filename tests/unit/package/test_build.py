@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Making a package of a folder. (Its metadata: test_csar.py and test_samples.py.)"""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The v2 script as a single file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packages: what is read out of folders and zips, and what is refused with which words."""
 
 from __future__ import annotations

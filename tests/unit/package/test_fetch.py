@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Def-files at URLs: what is fetched from a server on loopback, and what is refused unasked."""
 
 from __future__ import annotations

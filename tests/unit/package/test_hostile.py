@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hostile packages: each is refused in bounds with an error of ours, and nothing is written."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The HEAT templates of a package: which files a flavour has, and what is refused."""
 
 from __future__ import annotations

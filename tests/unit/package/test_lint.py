@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the check of a package finds: one case for each way in which a package goes wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML text to manifests: what comes out, from which line, and what is refused with which words."""
 
 from __future__ import annotations

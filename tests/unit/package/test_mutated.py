@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A package with something wrong in its manifests is planned, or refused with an error of ours."""
 
 from __future__ import annotations

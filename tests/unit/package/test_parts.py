@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A def-file is read in parts: the same objects, lines and errors, and each part parsed once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The samples: where they lie, copies, and the packages for Tacker."""
 
 from __future__ import annotations

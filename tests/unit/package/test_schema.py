@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The message about a field that violates the schema of its object."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """toscaparser runs in a process with limits: a VNFD can hang or fill that one only."""
 
 from __future__ import annotations

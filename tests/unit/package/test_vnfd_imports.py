@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Imports by URL, as ETSI's type files have them: read from the package, never from the network."""
 
 from __future__ import annotations

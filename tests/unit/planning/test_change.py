@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a change of the package decides, from two packages and what is live; no cluster."""
 
 from __future__ import annotations

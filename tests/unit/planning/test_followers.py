@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Services and autoscalers that stay follow their pods; no cluster."""
 
 from __future__ import annotations

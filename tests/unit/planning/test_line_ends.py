@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A file whose last line has no line end: objects that kubectl made of it, and that Tacker made.
 
 The ConfigMap and the Secret end as those of Tacker's package test_cnf_container_update_before do.

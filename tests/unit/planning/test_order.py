@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order of the steps of a plan: by kind, and in waves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods that run the old image although their workload's template has the new one."""
 
 from __future__ import annotations

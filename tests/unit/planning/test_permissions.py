@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which rights a plan takes, and which rules give them."""
 
 from __future__ import annotations

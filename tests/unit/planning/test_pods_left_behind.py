@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A workload that is gone leaves pods behind until they are collected: they still serve."""
 
 from __future__ import annotations

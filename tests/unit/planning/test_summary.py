@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a step changes in lines, as a service keeps and sends it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an update does and why: what is written, what restarts and how, what is refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a heal and a scaling decide, from a package and what is live; no cluster."""
 
 from __future__ import annotations

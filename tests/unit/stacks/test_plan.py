@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The steps of a change of stacks: which are planned, and how they are printed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a server is what its stack's template says: a table."""
 
 from __future__ import annotations

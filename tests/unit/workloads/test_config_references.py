@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every path by which a pod spec names a ConfigMap or Secret, one case each, with key precision."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a kind does that says nothing but its name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which pods belong to which workload and VDU: by owner references, whatever their names."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The state of a pod in a word, by what the API server shows of it."""
 
 from __future__ import annotations

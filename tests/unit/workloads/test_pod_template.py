@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where each kind keeps its pod template, and how a copy with other images or a digest is made."""
 
 from __future__ import annotations

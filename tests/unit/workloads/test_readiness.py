@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a workload is on its way, from its status and its pods: whole rollouts, step by step.
 
 The statuses are those that an API server 1.36 with its controllers showed during such rollouts.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which kinds are known, what plugins add, and what is said of a plugin that is wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which pods get the traffic of a Service, from its EndpointSlices."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A service whose lists the tests read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations, instances and packages in a service's tables, and requests for their lists."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which documents a filter finds, and which filters are refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists of resources: what the database leaves out of them, and their pages."""
 
 from __future__ import annotations

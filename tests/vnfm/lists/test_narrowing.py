@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a database leaves out of a list is what the filter does not find: whatever is in the rows,
 and whatever is asked for."""
 

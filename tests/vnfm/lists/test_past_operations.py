@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages of the history: each operation once, whenever it started."""
 
 from __future__ import annotations

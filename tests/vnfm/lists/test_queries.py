@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever a query has, no answer is a failure: every route of the OpenAPI document that reads, and
 those of the page, which it does not have."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a list reads of the database: what a filter has to judge, and what is shown."""
 
 from __future__ import annotations

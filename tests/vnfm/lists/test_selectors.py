@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which attributes a list's entries are answered with."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Carries out steps that write the content of ConfigMaps and Secrets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one place where a step's kind decides who carries it out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Carries out steps that create, change or delete an object by its manifest."""
 
 from __future__ import annotations

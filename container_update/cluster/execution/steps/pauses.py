@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Carries out the steps that wait for a time, or ask a metric."""
 
 from __future__ import annotations

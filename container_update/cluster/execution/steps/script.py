@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Carries out the steps that run a coordination script."""
 
 from __future__ import annotations

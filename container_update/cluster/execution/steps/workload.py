@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Restarts live workloads and reverts that: how each kind gets from its old pods to new ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heat's actions ``check`` and ``suspend``, as far as they were seen on a real Heat."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a resource failed, in the words in which Heat reports it at each level above."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scaling groups: which member gets which definition in the group's own stack. Pure.
 
 The stack stores every member's definition. An update gives the new one to as many members as a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Nova and the other services do with one resource, as long as it takes them.
 
 A server's rebuild or resize goes on in Nova when Heat gives up waiting for it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Traversals: every action on a stack visits its resources, as their dependencies allow.
 
 A new action does not wait for the one before it: it begins a new traversal. Only a resource that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a traversal does with one resource that it visits."""
 
 from __future__ import annotations

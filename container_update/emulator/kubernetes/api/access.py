@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Access control: bearer tokens, and the rules of the Roles that are bound to their owners.
 
 The administrator may do everything. Any other token belongs to a service account, which may do what

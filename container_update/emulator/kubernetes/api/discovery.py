@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The discovery documents, all made from the table of kinds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stored objects as JSON text, each encoded only once.
 
 A stored object is never mutated, so its text can be kept: a list of 300 pods is then only joined.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists: selected, in pages, in the requested representation."""
 
 from __future__ import annotations

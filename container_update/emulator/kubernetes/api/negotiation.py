@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Content negotiation: the representation that a client requests."""
 
 from __future__ import annotations

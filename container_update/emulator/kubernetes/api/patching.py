@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Patches: JSON patch (RFC 6902), merge patch (RFC 7386), strategic merge patch.
 
 The last is Kubernetes' own: lists of objects are merged by a key if the type has one (the API

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """URL paths, and the resource or object that they name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decode Kubernetes' protobuf, which ``kubectl create`` sends for some kinds.
 
 Responses are always JSON, which every client accepts. Source: API concepts, "Alternate

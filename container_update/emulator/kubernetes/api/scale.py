@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scale subresource: a workload's number of replicas as an object of its own."""
 
 from __future__ import annotations

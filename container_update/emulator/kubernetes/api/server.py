@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The HTTP side of the API server: from requests to the registry and back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Watches over HTTP: events as lines of JSON."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests that write: calls of the registry for a path, a query and a body."""
 
 from __future__ import annotations

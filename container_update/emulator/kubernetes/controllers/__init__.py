@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controllers of the embedded cluster; :func:`start` starts them all."""
 
 from __future__ import annotations

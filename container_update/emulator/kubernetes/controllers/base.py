@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The base of all controllers: a work queue of keys, processed on the event loop.
 
 A controller learns of changes only from the registry's events; it does not poll. Each event adds a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Controllers that own objects: they adopt what matches their selector, and release the rest."""
 
 from __future__ import annotations

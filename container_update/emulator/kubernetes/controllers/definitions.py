@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CustomResourceDefinitions: served a moment after they are created, emptied before they go.
 
 Source: Kubernetes documentation, "Extend the Kubernetes API with CustomResourceDefinitions".

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PodDisruptionBudgets: how many pods may be evicted now."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Endpoints and EndpointSlices: the addresses behind a Service."""
 
 from __future__ import annotations

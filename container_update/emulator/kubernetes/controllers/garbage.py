@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The garbage collector: what happens to objects when their owners are deleted.
 
 Background: the owner is removed at once, its dependents after it. Foreground: the owner stays,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An index of all objects, kept up to date by the registry's events.
 
 Without it, controllers would list a namespace at each event. Objects are in the order in which they

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Namespaces: what a new one contains, and how a deleted one is emptied."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduler: it binds pods to the nodes that their selector and node affinity allow, in turn.
 
 Resources, taints and affinities between pods are ignored. A pod that names another scheduler waits

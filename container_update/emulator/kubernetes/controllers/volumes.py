@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PersistentVolumeClaims: bound at once, as with a provisioner, and kept while a pod uses them.
 
 A claim whose class is '' waits for its volume, as it does without a provisioner. Source: Kubernetes

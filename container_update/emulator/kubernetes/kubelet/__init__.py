@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The emulated nodes: they start, restart and stop the containers of the pods bound to them.
 
 Nothing is executed. A container is a status that changes after the delays of :class:`Behaviour`;

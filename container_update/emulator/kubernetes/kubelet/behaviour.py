@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the emulated nodes and controllers behave: delays and failures for tests and demos."""
 
 from __future__ import annotations

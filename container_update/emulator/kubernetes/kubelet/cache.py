@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the kubelets keep of immutable ConfigMaps and Secrets.
 
 A kubelet reads an immutable object once, and gives new pods what it has read as long as any pod on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The configuration that a container sees: its environment and its mounted files.
 
 Pure, except for the lookup function. A missing object or key is left out if its reference is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The log of a container, which the kubelet reads for the API server.
 
 Source: API reference, "read log of the specified Pod"; the refusals are those of the kubelet

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nodes: their objects, and a worker for each pod that is bound to one of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod's status, computed from the states of its containers. Pure.
 
 Fields, reasons, texts and their order are as recorded; ``lastTransitionTime`` changes only with a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The work of a kubelet for one pod: volumes, init containers, containers, restarts, termination.
 
 Every step is a timer on the event loop. The status is written once per turn of the loop, so that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which writes are valid, and what the server stores for them.
 
 A write passes through *shape* (types, empty fields), *defaults*, *admission* (additions to a pod)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What admission adds to a new Pod: service account, token volume, tolerations, priority."""
 
 from __future__ import annotations

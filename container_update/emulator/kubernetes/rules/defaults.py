@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Default values of each kind."""
 
 from __future__ import annotations

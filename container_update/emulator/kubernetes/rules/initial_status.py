@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The initial status of a new object, whatever the client sent."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An object's metadata: what a client may set, and which names and labels are valid."""
 
 from __future__ import annotations

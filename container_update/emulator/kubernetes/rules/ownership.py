@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who owns which field: ``metadata.managedFields``, and the merge of a server-side apply.
 
 A set of fields is a set of paths whose steps are written as in FieldsV1: ``f:spec``,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors in pod specs, and the fields of a Pod's spec that may be changed."""
 
 from __future__ import annotations

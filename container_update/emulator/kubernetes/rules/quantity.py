@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantities: '1000m' and '1' are the same, and the server stores the shortest way to write it.
 
 Source: API reference, "Quantity": no fractions, and the largest suffix that allows that.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ResourceQuota: how many objects of a resource a namespace may have.
 
 Only numbers of objects (``pods``, ``secrets``, ``count/deployments.apps``), no CPU and memory.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The structures of the built-in kinds: which fields exist, what identifies the elements of a list.
 
 A server decodes into them: it drops what is no field, and stores quantities in one form. What the

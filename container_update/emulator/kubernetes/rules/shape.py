@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decoding of objects: types are checked, and empty values are removed.
 
 The server decodes into typed structures (:mod:`schema`; a custom resource has a schema of its own,

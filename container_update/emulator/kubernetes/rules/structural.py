@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects of CustomResourceDefinitions: what their schema removes, fills in and refuses.
 
 Source: Kubernetes documentation, "Extend the Kubernetes API with CustomResourceDefinitions". Not

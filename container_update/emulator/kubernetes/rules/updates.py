@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a write keeps of the stored object, whatever the request says."""
 
 from __future__ import annotations

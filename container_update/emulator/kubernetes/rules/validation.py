@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors in objects and in changes of objects, kind by kind.
 
 Each function gets the object as it would be stored and, for a change, the stored one. The messages

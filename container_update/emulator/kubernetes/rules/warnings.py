@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the server warns of: it stores the object all the same."""
 
 from __future__ import annotations

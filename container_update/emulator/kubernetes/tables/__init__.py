@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists as tables: what ``kubectl get`` prints.
 
 The server defines columns and cells. A kind has columns (those of priority 1 are for ``-o wide``)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The columns of each kind's table, and the functions that return its cells."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rows of the kinds that are neither pods nor workloads."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The row of a Pod: how many containers are ready, and its status in one word."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The texts in cells; ages are shown with fewer digits the older an object is, as kubectl does."""
 
 from __future__ import annotations

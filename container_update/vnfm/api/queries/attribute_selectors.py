@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The selection of a list's entries and of their attributes: SOL013 clauses 5.2 and 5.3. Pure.
 
 The parameters of clause 5.3:

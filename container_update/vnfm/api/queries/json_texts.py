@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a filter finds nothing without, in the text of a JSON document: seen without parsing it.
 
 Everything here leaves out documents only. What is not left out has to be judged by the filter.

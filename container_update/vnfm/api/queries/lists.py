@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists of resources: filters that the database applies, and pages (SOL013 clauses 5.2 and 5.4).
 
 The database leaves out what it can tell that a filter excludes. Of what remains only the columns

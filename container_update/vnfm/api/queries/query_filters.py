@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attribute-based filters: ``filter=(eq,vnfdId,x);(in,instantiationState,a,b)``, SOL013 clause 5.2.
 
 Pure. All expressions must hold. Expressions about the same array must hold for the same entry:

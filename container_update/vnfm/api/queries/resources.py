@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resources: the columns that attributes are made of, how they are shown, what a database can tell.
 
 An attribute has one definition. So what a filter judges of a row, with only the columns that it

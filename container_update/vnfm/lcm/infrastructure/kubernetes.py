@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VNFs that are objects in a Kubernetes cluster. See :class:`.vim.Vim`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VNFs that are Heat stacks in an OpenStack. See :class:`.vim.Vim`.
 
 An instance's stack has the name that Tacker gives it, ``vnf-<id>``; Blue-Green adds a suffix.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The VIM of an operation: :mod:`.kubernetes` has objects in a cluster, :mod:`.openstack` a stack.
 
 Only this module distinguishes the two.

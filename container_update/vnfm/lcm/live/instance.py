@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An instance whose live resources are asked for: its record, its VIM, what its packages say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an operator asks next about a pod: its last Events, and the end of its containers' logs."""
 
 from __future__ import annotations

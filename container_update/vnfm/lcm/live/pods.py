@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The live workloads of a VNF in a cluster, by VDU, each with its pods."""
 
 from __future__ import annotations

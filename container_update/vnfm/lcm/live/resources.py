@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a VNF instance consists of in its VIM right now: VDUs, their workloads, their VNFCs.
 
 It is asked for again and again while somebody looks: few requests, a short time limit, and what the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The live servers of a VNF in a cloud, by VDU, each with what Nova and Heat say of it."""
 
 from __future__ import annotations

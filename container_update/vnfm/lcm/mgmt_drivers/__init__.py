@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Mgmt Drivers that a VNFD names for the start and the end of an operation.
 
 They are loaded as in Tacker: in the v1 API from the entry points, in the v2 API as scripts of the

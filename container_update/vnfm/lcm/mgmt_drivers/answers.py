@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The answer of a v2 Mgmt Driver: a pickled dict of plain values, from a program of a package.
 
 The bytes of a pickle are instructions: a few may take gigabytes, and shared values grow when they

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the Mgmt Drivers of both APIs have in common."""
 
 from __future__ import annotations

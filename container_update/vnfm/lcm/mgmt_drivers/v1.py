@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mgmt Drivers of the v1 API: entry points in Tacker's namespace, in this process.
 
 As in Tacker, the VNFD has the name of the entry point, and the file that defines the class must be

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A VNF instance for Mgmt Drivers of the v1 API: objects with attributes in snake_case.
 
 The attributes are those of Tacker's objects that drivers use; what a driver changes is read back

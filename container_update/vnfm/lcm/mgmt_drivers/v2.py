@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mgmt Drivers of the v2 API: scripts of the package, each run as a process of its own.
 
 Our own script is not run, what it would do is in :mod:`container_update.vnfm.lcm.modification`.

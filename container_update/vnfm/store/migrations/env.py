@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Alembic's environment: the connection comes from ``Database.upgrade``."""
 
 from alembic import context

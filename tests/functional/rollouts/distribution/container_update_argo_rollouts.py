@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rollout (argoproj.io/v1alpha1): a Deployment with canary and blue-green steps.
 
 Source: Argo Rollouts, "Rollout Specification" and the fields of RolloutStatus: the counts are those

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line itself: options, their errors, and where else their values come from."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Live objects as tables: columns, counts, ages, and Secrets as sizes."""
 
 from __future__ import annotations

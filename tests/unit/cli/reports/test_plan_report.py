@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans and outcomes as people and programs read them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is shown while an operation runs."""
 
 from __future__ import annotations

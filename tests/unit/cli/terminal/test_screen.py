@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lines on terminals, in files, and in encodings that lack our symbols."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a failing pod reports: which pod, which log, which Events; nothing depends on it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Running a plan: the order, conflicts with others, and the undo, on a cluster in memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fence: every object gets a new version, and nothing of it stays."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lease and the journal around a run: what stays behind, and what the next run makes of it."""
 
 from __future__ import annotations

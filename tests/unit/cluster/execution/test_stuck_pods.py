@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which pods a controller waits for in vain: they are deleted, once."""
 
 from __future__ import annotations

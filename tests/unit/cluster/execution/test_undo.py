@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order of an undo, on a cluster in memory, and what it does where a step fails."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a writer does where the server says that the object is not the one that was read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An API server on loopback that lets in whom it knows, by token or by client certificate."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How an API server is reached: by which way, and under which name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugins of a kubeconfig: what they are told, what they may print, and how long they may take."""
 
 from __future__ import annotations

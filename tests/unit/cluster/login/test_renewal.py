@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A login that the server does not accept any more is got again, once."""
 
 from __future__ import annotations

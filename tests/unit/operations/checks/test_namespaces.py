@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """That nothing is under way is said only of a namespace that may exist."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is checked before an update, by value."""
 
 from __future__ import annotations

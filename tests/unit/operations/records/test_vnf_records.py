@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which attributes of an instance change with its package, and which stay."""
 
 from __future__ import annotations

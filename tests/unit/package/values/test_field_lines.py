@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """On which line each field of a YAML file is, as its author sees it in an editor."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a step changes in a ConfigMap or Secret, as a reviewer reads it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What counts as a difference: content of configuration, images, and what does not take effect."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which manifest of the new package stands for which old object, and what the def-files become."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of two packages is applied, what stays, and what is described nowhere; no cluster."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which objects belong to a workload: what its pods use, and what selects or scales them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step of configuration in the journal, and one that an earlier version wrote."""
 
 from __future__ import annotations

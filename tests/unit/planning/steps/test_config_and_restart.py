@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a step makes of a live object, how it is put back, and the body of a Pod created again."""
 
 from __future__ import annotations

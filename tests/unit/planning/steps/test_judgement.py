@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far a step is, as its object and its pods show it to somebody who only looks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a whole manifest makes of a live object, and the way back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which live workloads have images that no package explains: the server is asked about them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a stack should be: parameters, software, sizes, parts, as tables."""
 
 from __future__ import annotations

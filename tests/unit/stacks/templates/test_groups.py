@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The size of a scaling group, wherever the template has it."""
 
 from __future__ import annotations

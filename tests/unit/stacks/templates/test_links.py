@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The virtual links of a request, in Tacker's template: as its user data applies them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a top template asks for as ``nfv``: Tacker's own template and request, without its script.
 
 Source: Tacker's sample package for ChangeCurrentVNFPackage with the standard user data.

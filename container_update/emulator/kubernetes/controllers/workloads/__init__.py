@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controllers of the kinds that run pods."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CronJobs: they create a Job when ``Behaviour.run_cronjob`` is called, not by the clock."""
 
 from __future__ import annotations

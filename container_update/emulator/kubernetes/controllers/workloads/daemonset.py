@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DaemonSets: one pod on each node that the template's node selector and affinity allow."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deployments: a ReplicaSet for each template, and rollouts from one to the next.
 
 One pass scales up or down once and writes the status. The events of the ReplicaSets lead to the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Deployment's ReplicaSets: names, annotations, revisions. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Deployment's status: its counts and its conditions. Pure.
 
 Reasons, texts and the order of conditions are as recorded from the real controller.

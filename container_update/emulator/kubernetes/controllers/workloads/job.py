@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs: pods run until enough of them have succeeded or too many have failed.
 
 A pod of a Job has a finalizer until it has been counted as succeeded or failed, so that none is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ReplicaSets: a number of equal pods.
 
 As with the real controller, the status is that of before it acted: after a scale-up the first one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ControllerRevisions: the past and present templates of a DaemonSet or StatefulSet."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arithmetic of a Deployment's rollout: the next size of each ReplicaSet. Pure.
 
 Source: the Deployment's documentation of ``maxSurge`` and ``maxUnavailable``: at most ``replicas +

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """StatefulSets: numbered pods with fixed names, created in order.
 
 As in Kubernetes, a pod that never becomes ready blocks an ordered StatefulSet, even when its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pod templates: their hash, and the pods that are made from them."""
 
 from __future__ import annotations

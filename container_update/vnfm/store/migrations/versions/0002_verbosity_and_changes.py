@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verbosity of subscriptions, and what operations change in their instances"""
 
 import sqlalchemy as sa

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often a package was read, so that one that ends its reader is not read for ever"""
 
 import sqlalchemy as sa

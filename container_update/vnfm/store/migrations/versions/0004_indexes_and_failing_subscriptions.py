@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Indexes for what is asked for often, and which subscriptions fail"""
 
 import sqlalchemy as sa

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who requested an operation and about what, and the difference that each step makes"""
 
 import sqlalchemy as sa

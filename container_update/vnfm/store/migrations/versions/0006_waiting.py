@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When an operation goes on that waits without a worker"""
 
 import sqlalchemy as sa
