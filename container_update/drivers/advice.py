@@ -23,6 +23,8 @@ V1_SENTENCES: Mapping[NextStep, str] = {
     NextStep.RESUME_OR_ROLLBACK: "Send the same request again to finish it, or one for the old "
     "package to go back: {modify}",
     NextStep.RESUME: "It can only be finished: send the same request again: {modify}",
+    NextStep.PROMOTE_OR_ABORT: "It waits for a person: promote or abort it with the program that "
+    "has begun it, then send the same request again: {modify}",
     NextStep.NAME_PACKAGES: "Delete the Secret if nobody of yours has written it, then send the "
     "same request again: {modify}",
     NextStep.CHECK_STATUS: "See whether another operation of this VNF runs: openstack vnflcm op "
@@ -39,6 +41,8 @@ SOL003_SENTENCES: Mapping[NextStep, str] = {
     NextStep.FIX_AND_ROLLBACK: "Fix what is named here, then go back: {rollback}",
     NextStep.RESUME_OR_ROLLBACK: "Finish it: {retry}; or go back: {rollback}",
     NextStep.RESUME: "It can only be finished: {retry}",
+    NextStep.PROMOTE_OR_ABORT: "Let the operation that waits go on, or undo it, by its requests "
+    "promote and abort; then try again: {again}",
     NextStep.NAME_PACKAGES: "Delete the Secret if nobody of yours has written it, then try again: "
     "{again}",
     NextStep.CHECK_STATUS: "See whether another operation of this VNF runs; if none does, finish "

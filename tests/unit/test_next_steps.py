@@ -12,9 +12,11 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
+from sqlalchemy.orm import Session
 
 import container_update
 from container_update.cli import main as command_line
@@ -131,7 +133,8 @@ def problem(**how: bool) -> Said:
 def v1_driver(error: ContainerUpdateError, monkeypatch: pytest.MonkeyPatch, _: object) -> str:
     monkeypatch.setattr(v1_records, "HANDLERS", {"modify_information_end": raising(error)})
     with pytest.raises(type(error)) as caught:
-        v1_records.run("modify_information_end", "context", "instance")
+        context = SimpleNamespace(session=Session())
+        v1_records.run("modify_information_end", context, "instance")
     return str(caught.value)
 
 

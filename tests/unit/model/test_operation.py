@@ -155,6 +155,7 @@ def test_a_status_says_what_runs_and_who_holds_it() -> None:
     assert status.as_dict() == {
         "operation": "op-1",
         "phase": "undo",
+        "held": False,
         "started": "2026-01-01T00:00:00+00:00",
         "steps": [],
         "holder": "host.1",
