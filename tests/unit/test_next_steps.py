@@ -132,8 +132,8 @@ def problem(**how: bool) -> Said:
 
 def v1_driver(error: ContainerUpdateError, monkeypatch: pytest.MonkeyPatch, _: object) -> str:
     monkeypatch.setattr(v1_records, "HANDLERS", {"modify_information_end": raising(error)})
+    context = SimpleNamespace(session=Session())
     with pytest.raises(type(error)) as caught:
-        context = SimpleNamespace(session=Session())
         v1_records.run("modify_information_end", context, "instance")
     return str(caught.value)
 

@@ -33,7 +33,11 @@ _SYMBOLS = {
     Action.RECREATE: ("±", lines.CHANGE),
     Action.UPDATE: ("~", lines.CHANGE),
     Action.HOLD: ("~", lines.CHANGE),
+    Action.SCALE: ("↕", lines.CHANGE),
     Action.SWITCH: ("⇄", lines.CHANGE),
+    Action.RUN: ("»", lines.CHANGE),
+    Action.CHECK: ("…", lines.CHANGE),
+    Action.WAIT: ("…", lines.CHANGE),
     Action.DELETE: ("-", lines.DELETE),
 }
 _RESTART = ("↻", lines.RESTART)
@@ -42,12 +46,22 @@ LEGEND = {
     "~": "is replaced or updated",
     "±": "is deleted and created again",
     "↻": "restarts",
+    "↕": "gets another number of pods",
     "⇄": "points at the new pods once they are ready",
+    "»": "is run",
+    "…": "is waited for",
     "-": "is deleted",
 }
 """What the symbols mean; the documentation has the same words."""
 SYMBOL_STYLES = dict([*_SYMBOLS.values(), _RESTART])
 _RESTARTS = "Restarts"
+_TITLES = {
+    Action.CHECK: "Waits",
+    Action.RUN: "Coordination scripts",
+    Action.SCALE: "Numbers of pods",
+    Action.WAIT: "Waits",
+}
+"""Headings of what says by its action alone where it belongs."""
 _ALIKE = 4
 """From so many workloads on that restart for the same reasons, one line stands for all of them."""
 _LISTED = 10
@@ -95,8 +109,8 @@ def sections(plan: Plan) -> Iterator[tuple[str, list[Step]]]:
 
 def _role(step: Step) -> str | None:
     """Return the heading of a step; None for one that writes what its pods are to read."""
-    if step.action is Action.RUN:
-        return "Coordination scripts"
+    if step.action in _TITLES:
+        return _TITLES[step.action]
     if step.is_switch:
         return "When the new pods are ready"
     if step.is_removal:
