@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from container_update.model.objects import Json, ObjectKey
-from container_update.model.plan import Action, Step
+from container_update.model.plan import Action, Reason, Step
 
 NEW, OLD = "new", "old"
 """The VNFs that have a script, and their packages."""
@@ -53,7 +53,7 @@ class ScriptStep(Step):
     def of(cls, role: str, path: str, vdu: VduChange) -> ScriptStep:
         """Return the step that runs a script of the request, which has that path."""
         key = ObjectKey("", "Script", "", f"{path} ({role} VNF, {vdu.vdu_id})")
-        return cls(key, Action.RUN, role, vdu)
+        return cls(key, Action.RUN, role, vdu, reasons=(Reason(f"coordinates the {role} VNF"),))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from container_update.model.errors import (
 )
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Event, Outcome, Progress, StepResult, StepState
-from container_update.model.plan import Plan
+from container_update.model.plan import Place, Plan, Step
 from container_update.model.reporter import reporter
 from container_update.model.requests import PackageIdentity
 from container_update.model.scripts import ScriptStep, VduChange
@@ -159,10 +159,26 @@ class StackChange:
         return replace(self._shown(self._plan), packages=self._identities)
 
     def _shown(self, plan: StackPlan) -> Plan:
-        """Return a plan without the scripts that the request does not have."""
-        roles = self._scripts.roles
-        steps = (s for s in plan.steps if not isinstance(s, StackScript) or s.role in roles)
-        return replace(plan, steps=tuple(steps))
+        """Return a plan for people: with a script for each VDU, if the request has one."""
+        shown: dict[Place, Step] = {}
+        for step in plan.steps:
+            scripts = self._runs(step, plan) if isinstance(step, StackScript) else [step]
+            shown |= {each.place: each for each in scripts if each.place not in shown}
+        return Plan(
+            plan.namespace,
+            plan.instance_id,
+            tuple(shown.values()),
+            plan.unchanged,
+            plan.ignored,
+            plan.notes,
+        )
+
+    def _runs(self, step: StackScript, plan: StackPlan) -> Iterator[ScriptStep]:
+        """Yield a step for each VDU that a script is about, as it is reported when it runs."""
+        path = self.job.request.script_paths.get(step.role)
+        for vdu_id in [step.member.vdu_id] if step.member else plan.places:
+            if path is not None:
+                yield ScriptStep.of(step.role, path, VduChange(vdu_id, plan.stack, plan.new_stack))
 
     @cached_property
     def _identities(self) -> tuple[PackageIdentity, ...]:

@@ -85,7 +85,7 @@ class StackScript(Step):
         return cls(_key(stack, member), Action.RUN, stack, role, member, back)
 
     def __str__(self) -> str:
-        return f"{self.key}: {self.action.value} the {self.role} VNF"
+        return f"{self.key}: coordinate the {self.role} VNF"
 
 
 AnyStep = StackStep | StackScript

@@ -190,7 +190,8 @@ def test_what_others_change_meanwhile_is_not_written_over(verb: Verb, site: Site
 
     def meddle(event: Event) -> None:
         if isinstance(event, (Plan, ResumeStarted, UndoStarted)):
-            places.extend(s.place for s in event.steps if s.action is not Action.DELETE)
+            removed = {s.key for s in event.steps if s.action is Action.DELETE}
+            places.extend(s.place for s in event.steps if s.key not in removed)
         is_last = isinstance(event, UndoStarted) or (
             isinstance(event, Step) and event.place == places[-1]
         )

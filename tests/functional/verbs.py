@@ -37,7 +37,7 @@ from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.promise import Checker, Expected, Running, settled
 from tests.functional.reference_update import Lab
-from tests.functional.upgrade_types import BLUE_GREEN, ROLLING
+from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING
 
 OPTIONS = replace(reference_update.OPTIONS, drain_seconds=0.05)
 FAST = ("--grace-period", "0.3", "--drain-seconds", "0.05")
@@ -321,6 +321,14 @@ VERBS = (
         partial(_change, BLUE_GREEN),
         command=partial(_change_command, BLUE_GREEN),
         plan=partial(_change_command, BLUE_GREEN, "--plan"),
+        right=("deployments", "delete"),
+        reasons={"history": _CHANGE_BACK},
+    ),
+    Verb(
+        "change: canary",
+        partial(_change, CANARY),
+        command=partial(_change_command, CANARY),
+        plan=partial(_change_command, CANARY, "--plan"),
         right=("deployments", "delete"),
         reasons={"history": _CHANGE_BACK},
     ),

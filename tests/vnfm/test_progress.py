@@ -124,7 +124,8 @@ class Held:
 
         def step() -> Json | None:
             steps = client.call("GET", f"{operation}/progress")["steps"]
-            return next((step for step in steps if step["action"] == "run"), None)
+            runs = (step for step in steps if step["action"] == "run")
+            return next((step for step in runs if step["state"] != "planned"), None)
 
         running = until(step, "the script runs")
         assert running is not None
