@@ -272,8 +272,10 @@ class StackChange:
         back = bool(step.vdu.details["back"])
         result = StepResult(step, StepState.UNDONE if back else StepState.DONE)
         try:
-            report = self._scripts.run(step)
-            result = replace(result, message=report.last_line if report else "", script=report)
+            if (report := self._scripts.run(step)) is not None:
+                result = replace(
+                    result, message=report.last_line, seconds=report.seconds, script=report
+                )
         except ContainerUpdateError as error:
             result = replace(result, state=StepState.FAILED, message=str(error))
             raise CoordinationError(f"{step.key} failed: {error}") from error
