@@ -344,7 +344,8 @@ def test_once_the_old_stack_is_being_deleted_the_change_can_only_be_finished(
     assert vnf.run("--rollback")[0] == NO_WAY_BACK
     error_output = capsys.readouterr().err
     finish = (
-        f"It can only be finished: container-update heat resume --stack {STACK} --os-cloud embedded "
+        f"It can only be finished: container-update heat resume --stack {STACK} "
+        f"--os-cloud embedded "
         f"--request {vnf.folder / 'request.json'}."
     )
     assert error_output.count(finish) == 2
