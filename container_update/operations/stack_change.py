@@ -376,12 +376,13 @@ class StackChange:
             self._progress(event)
 
     def _outcome(self, plan: StackPlan, results: Sequence[StepResult] = ()) -> Outcome:
+        of_stacks = tuple(r for r in results if not isinstance(r.step, StackScript))
+        scripts = tuple(self._script_results)
+        if any(result.state is StepState.UNDONE for result in of_stacks):  # with what they did
+            scripts = tuple(replace(result, state=StepState.UNDONE) for result in scripts)
         return Outcome(
             plan=self._shown(plan),
-            results=(
-                *(r for r in results if not isinstance(r.step, StackScript)),
-                *self._script_results,
-            ),
+            results=(*of_stacks, *scripts),
             vnfcs=stack_records.vnfcs(self._live_members()) if self._live else (),
             requests=self.target.service.requests - self._sent_before,
             seconds=time.monotonic() - self._began,

@@ -159,7 +159,10 @@ class Operator:
                 until(
                     lambda: self.call("GET", path),
                     lambda now: (
-                        now["operationState"] in SETTLED and now["stateEnteredTime"] != entered
+                        now["operationState"] in SETTLED
+                        # the times have no fractions: it may end in the second in which it failed
+                        and (now["operationState"], now["stateEnteredTime"])
+                        != ("FAILED_TEMP", entered)
                     ),
                     "the rollback ends",
                 )

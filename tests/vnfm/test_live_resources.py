@@ -197,7 +197,7 @@ def test_what_the_standard_does_not_have_is_marked(http: TestClient) -> None:
         for operation in operations.values()
         if EXTENSION in operation["tags"]
     }
-    assert marked == {"plan", "progress", "resources"}
+    assert marked == {"plan", "progress", "resources", "promote", "abort"}
 
 
 # --- OpenStack ----------------------------------------------------------------------------------

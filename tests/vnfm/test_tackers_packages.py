@@ -216,7 +216,7 @@ def test_a_script_that_needs_tacker_fails_by_its_name_and_the_change_is_rolled_b
     change = {**sent["change with links"], "vnfdId": new}
     failed = client.do("POST", f"{path}/change_vnfpkg", change, "FAILED_TEMP")
     assert (
-        f"coordinate_new_vnf.py for the new VNF, VDU1: ended with status 1: {NO_TACKER}"
+        f"coordinate_new_vnf.py (new VNF, VDU1) failed: ended with status 1: {NO_TACKER}"
         in (failed["error"]["detail"])
     )
     back = f"{failed['_links']['self']['href']}/rollback"

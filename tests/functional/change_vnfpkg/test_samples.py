@@ -20,7 +20,7 @@ from container_update.package import samples
 from tests.functional.conftest import OPTIONS, REAL
 
 SAMPLES = samples.root()
-COMMAND = re.compile(r"^ {6}((?:kubectl|container-update change-vnfpkg) .*)$", re.MULTILINE)
+COMMAND = re.compile(r"^ {6}((?:kubectl|container-update change) .*)$", re.MULTILINE)
 KUBECTL = shutil.which("kubectl")
 STATUSES = {
     "04-blue-green": [3, 0, 2, 0],
@@ -102,7 +102,7 @@ def test_the_sample_scripts_say_what_they_did(
     monkeypatch.chdir(SAMPLES / "04-blue-green")
     install("before", admin, namespace=namespace, instance_id="sample-04", options=OPTIONS)
     out = io.StringIO()
-    command = "change-vnfpkg before after --request request.json --instance-id sample-04"
+    command = "change before after --request request.json --instance-id sample-04"
     common = f"--drain-seconds 0 --namespace {namespace} --kubeconfig {admin_kubeconfig}"
     assert main(shlex.split(f"{command} {common}"), out) == 0
     text = out.getvalue()

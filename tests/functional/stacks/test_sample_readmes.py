@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import glob
 import io
 import json
 import re
@@ -11,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -55,8 +57,13 @@ def run(words: list[str]) -> tuple[int | None, str]:
         out = io.StringIO()
         return main(arguments, out), out.getvalue()
     program_words = PROGRAMS.get(program, [program])
+    expanded = (sorted(glob.glob(word)) or [word] for word in arguments)  # as a shell does
     ran = subprocess.run(
-        [*program_words, *arguments], check=False, capture_output=True, text=True, timeout=600
+        [*program_words, *chain.from_iterable(expanded)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=600,
     )
     assert ran.returncode == 0, f"{words}: {ran.stdout}{ran.stderr}"
     return None, ran.stdout
@@ -105,7 +112,7 @@ def test_a_sample_does_what_its_readme_says(
     }  # fmt: skip
     expected, servers = iter([*BUILD_AND_CHECK, *statuses]), []
     for command in commands((folder / "README.rst").read_text()):
-        if "change-vnfpkg" in command or " delete " in command:
+        if "heat change" in command or " delete " in command:
             servers.append(vnf.servers())
         if "NEW_STACK" in command:
             names["NEW_STACK"] = vnf.live_stack()["stack_name"]
