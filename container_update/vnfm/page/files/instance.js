@@ -29,6 +29,11 @@ export function showInstance(instance, isRead, shown, attempt) {
   update(instance, shown);
 }
 
+/** Reads the history again: an operation may have begun and ended between two looks. */
+export function reloadHistory() {
+  made?.reload?.();
+}
+
 function make(instance, attempt) {
   const panel = operationPanel();
   const buttons = element("div", { class: "buttons" });

@@ -4,7 +4,7 @@
 
 import { Refused, token, watch } from "./api.js";
 import { history as past } from "./history.js";
-import { showInstance } from "./instance.js";
+import { reloadHistory, showInstance } from "./instance.js";
 import { isRunning, isUnsettled, title } from "./operations.js";
 import { acceptFiles, showPackages } from "./packages.js";
 import { enterByLink } from "./session.js";
@@ -46,6 +46,7 @@ function heard(name, value, fresh) {
   } else {
     take(known[name], value, fresh.delete(name));
     if (name === "operations" && place.view === "history") reload();
+    if (name === "operations" && place.view === "instance") reloadHistory();
     show();
   }
 }
