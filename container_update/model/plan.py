@@ -230,6 +230,11 @@ class Step(ABC):
         return False
 
     @property
+    def waits_again(self) -> bool:
+        """A resumed run looks again, when its group has ended, whether its pods are Ready."""
+        return self.starts_pods and self.action is not Action.SCALE
+
+    @property
     def is_switch(self) -> bool:
         """It sends traffic to the new pods."""
         return self.action is Action.SWITCH

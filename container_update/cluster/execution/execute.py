@@ -38,7 +38,7 @@ from container_update.model.pauses import HoldStep
 from container_update.model.plan import Action, Place, Plan, Step
 from container_update.model.reporter import REPORTED, reporter
 from container_update.model.scripts import RunScript, ScriptStep
-from container_update.planning.steps import ConfigStep, ObjectStep, ScaleStep, object_steps
+from container_update.planning.steps import ConfigStep, ObjectStep, object_steps
 from container_update.workloads.pod_status import is_deleting
 from container_update.workloads.readiness import Baseline
 from container_update.workloads.registry import is_workload
@@ -122,12 +122,10 @@ class Execution:
                     self._note(number - 1, ())
                 break
             once = [step for step in group if step.place in unrepeatable]
-            over = [s for s in group if s in once or isinstance(s, ScaleStep)]
-            if number > self.ended:
-                over = []
-            self.skip(over)
-            self._advance([step for step in group if step not in over])
-            if once and not over:
+            is_over = number <= self.ended
+            self.skip(step for step in group if is_over and not step.waits_again)
+            self._advance([step for step in group if not is_over or step.waits_again])
+            if once and not is_over:
                 self._note(noted := number, group)
         return self.results
 

@@ -267,10 +267,21 @@ class Operation:
         def believe(record: Record, goes_back: bool) -> Record:
             if self.cluster.journal_key:  # it is signed, or it would not have been read
                 return record
+
+            def is_over(step: Step) -> bool:
+                is_known = known is None or step.key in known
+                return step.group < record.ended and not (step.waits_again or is_known)
+
             known = described()
             owned = self._owned(known, journal.namespaces, all_of_it=known is None)
             deletes = Action.CREATE if goes_back else Action.DELETE
-            steps = self._believed(record.object_steps, {}, owned, deletes, str(journal.key))
+            # what is over is not done again, and what the plan has created comes back by nothing
+            left = [
+                step
+                for step in record.object_steps
+                if not (step.is_removal and step.is_of_new_object if goes_back else is_over(step))
+            ]
+            steps = self._believed(left, {}, owned, deletes, str(journal.key))
             scripts = (step for step in record.steps if not isinstance(step, ObjectStep))
             return replace(record, steps=tuple(sorted((*steps, *scripts), key=_group)))
 

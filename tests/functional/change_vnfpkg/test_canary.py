@@ -7,6 +7,7 @@ import io
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 
 from container_update.cli.main import main
 from container_update.model.errors import (
+    ContainerUpdateError,
     NextStep,
     PackageError,
     PlanError,
@@ -25,8 +27,9 @@ from container_update.model.errors import (
 )
 from container_update.model.outcome import StepResult, StepState
 from container_update.model.plan import Action
-from container_update.operations.resume import abort, promote, status
+from container_update.operations.resume import abort, promote, rollback, status
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
+from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import BROKEN, V1, V2, Arguments
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY
@@ -223,6 +226,26 @@ def test_an_abort_of_blue_green_takes_the_preview_away(make: Any) -> None:
     abort(site.cluster, site.options, **site.where(), packages=[site.old, site.new])
     assert site.is_at("v1")
     assert not site.serving("web-preview")
+
+
+@pytest.mark.parametrize("number", range(8, 22))
+@pytest.mark.parametrize("finish", ["resume", "rollback"])
+def test_a_promotion_that_is_killed_leaves_no_preview(make: Any, number: int, finish: str) -> None:
+    site = make(Shape(), BLUE_GREEN)
+    site.change(V2, Arguments({"hold": True}))
+    packages = [site.old, site.new]
+    dying: Any = Dying(site.cluster, number, ("create", "replace", "delete"))
+    with suppress(ContainerUpdateError, Died):
+        promote(dying, site.options, **site.where(), packages=packages)
+    for lease in site.objects("coordination.k8s.io", "Lease"):
+        lease["spec"]["holderIdentity"] = ""
+        site.admin.replace(lease)
+    if finish == "rollback":
+        rollback(site.cluster, site.options, **site.where(), packages=packages)
+    elif (outcome := site.resume()) is not None and outcome.held is not None:
+        let_go_on(site)
+    assert site.is_at("v2") or (finish == "rollback" and site.is_at("v1"))
+    assert not [s for s in site.objects("", "Service") if "preview" in s["metadata"]["name"]]
 
 
 def test_a_hold_for_a_time_ends_by_itself(make: Any) -> None:

@@ -396,6 +396,7 @@ def test_a_change_of_the_package_is_finished_only_by_who_knows_how() -> None:
     assert phase(cluster) is Phase.UPDATE
 
     def half_way(run: JournalledRun, *, resumed: bool) -> tuple[StepResult, ...]:
+        run.execution.run(resumed=True)
         run.note(1, [])
         refuse()
         raise AssertionError
