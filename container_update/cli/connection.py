@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packages and the cluster or Heat stack of a command: its arguments, and the connection."""
+"""The packages and the cluster of a command: its arguments, and the connection."""
 
 from __future__ import annotations
 
 import argparse
 import gc
-import os
 from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from container_update.cli import extras
 from container_update.cli.arguments import option_arguments
-from container_update.cli.arguments.parser import UsageError, hide
+from container_update.cli.arguments.parser import hide
 from container_update.cli.reports.header import Header
 from container_update.cli.terminal import output
-from container_update.model.errors import ClusterError
 
 PACKAGE = (
     "a CSAR zip, a YAML file, a folder with manifests, a kustomization or a Helm chart, a URL; \
@@ -27,12 +23,12 @@ _COLLECTED_AFTER = (50_000, 20, 20)
 """Python's threshold of 700 new objects makes it look at all modules several times for each page of
 a list: half of the processor time for 20,000 pods."""
 
+_ADDRESSED_BY = ("kubeconfig", "context", "namespace", "instance_id")
+"""The arguments that a command to be typed next needs too."""
+
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
     from container_update.operations.change import KubernetesTarget
-    from container_update.operations.stack_change import OpenStackTarget
-    from container_update.stacks.client import Heat
-    from container_update.stacks.operation import StackInstance
 
 
 def add_package_arguments(command: argparse.ArgumentParser, *, saved: bool = False) -> None:
@@ -74,28 +70,13 @@ def add_cluster_arguments(
         "otherwise 'default')")  # fmt: skip
     add("--instance-id", metavar="ID",
         help="the id of the VNF instance; objects of another instance are refused")  # fmt: skip
-    command.set_defaults(stack=None)
-    _add_output(command, formats)
+    command.set_defaults(family="", addressed_by=_ADDRESSED_BY)
+    add_output(command, formats)
     option_arguments.add_arguments(command, shown=shown, used=used)
 
 
-def add_stack_arguments(
-    command: argparse.ArgumentParser, formats: Sequence[str] = output.FORMATS
-) -> None:
-    """Add the arguments of every command that works on a VNF that is a Heat stack, as above."""
-    add = command.add_argument
-    add("--stack", metavar="NAME",
-        help="the VNF is this Heat stack: its name, or NAME/ID")  # fmt: skip
-    add("--os-cloud", metavar="CLOUD",
-        help="the cloud of the stack in clouds.yaml (default: $OS_CLOUD, or the other OS_* "
-        "variables)")  # fmt: skip
-    add("--instance-id", metavar="ID",
-        help="the id of the VNF instance (default: the stack's id)")  # fmt: skip
-    _add_output(command, formats)
-    option_arguments.add_arguments(command)
-
-
-def _add_output(command: argparse.ArgumentParser, formats: Sequence[str]) -> None:
+def add_output(command: argparse.ArgumentParser, formats: Sequence[str]) -> None:
+    """Add the option for the format of the output."""
     command.add_argument("-o", "--output", metavar="FORMAT", choices=formats, default=output.TEXT,
         help=f"the format: {', '.join(formats)} (default: %(default)s)")  # fmt: skip
 
@@ -161,42 +142,9 @@ def find_instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> str
     return only_instance(cluster, parsed.namespace, option_arguments.read(parsed))
 
 
-def stack_header(parsed: argparse.Namespace) -> Header:
-    """Return the head of a report about the stack that the arguments name; see above."""
-    cloud = parsed.os_cloud or os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL", "")
-    header = Header((("Cloud", cloud), ("Stack", parsed.stack)))
-    parsed.header = header
-    return header
-
-
 def kubernetes_target(parsed: argparse.Namespace, cluster: KubernetesCluster) -> KubernetesTarget:
     """Return the namespace of the cluster that the arguments name."""
     from container_update.operations.change import KubernetesTarget  # noqa: PLC0415
 
     def_files = tuple(getattr(parsed, "def_file", ()))
     return KubernetesTarget(cluster, parsed.namespace, def_files, cluster.access)
-
-
-def connected_heat(parsed: argparse.Namespace) -> AbstractContextManager[Heat]:
-    """Connect to the OpenStack cloud that the arguments name, for a ``with`` block."""
-    if not parsed.stack:
-        raise UsageError("--stack: expected the name of the VNF's Heat stack, found none: name it")
-    with extras.needed_by("--stack", "openstack", ClusterError):
-        from container_update.stacks.client import connect  # noqa: PLC0415
-    return connect(parsed.os_cloud, options=option_arguments.read(parsed))
-
-
-def stack_instance(parsed: argparse.Namespace, heat: Heat) -> StackInstance:
-    """Return the VNF instance of the stack that the arguments name."""
-    from container_update.stacks.instance_id import instance_id_of  # noqa: PLC0415, an extra
-    from container_update.stacks.operation import StackInstance  # noqa: PLC0415
-
-    instance_id = parsed.instance_id or instance_id_of(heat, parsed.stack)
-    return StackInstance(heat, instance_id, option_arguments.read(parsed), stack=parsed.stack)
-
-
-def openstack_target(parsed: argparse.Namespace, heat: Heat) -> OpenStackTarget:
-    """Return the stack that the arguments name."""
-    from container_update.operations.stack_change import OpenStackTarget  # noqa: PLC0415
-
-    return OpenStackTarget(heat, parsed.stack, getattr(parsed, "flavour_id", None))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import PurePath
 from typing import Any, TextIO
@@ -20,20 +20,17 @@ from container_update.cli.commands import (
     change,
     completion,
     csar,
-    db,
     doctor,
-    emulate,
     history,
     install,
     recover,
-    samples,
-    serve,
     update,
-    vim_config,
 )
 from container_update.cli.terminal import advice, output
 from container_update.model.errors import ContainerUpdateError
 from container_update.planning.comparison.content_diff import printable_lines
+
+LOG = logging.getLogger(__name__)
 
 Run = Callable[[argparse.Namespace, TextIO], int]
 """Runs a command with its arguments, writes the results, returns the exit status."""
@@ -47,9 +44,10 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     :returns: the exit status: that of the operation, also where the results cannot be written.
     """
     words, verbose = parser.verbosity(sys.argv[1:] if arguments is None else arguments)
-    root = root_parser()
+    words = _renamed(words)
+    root = root_parser(words)
     completion.answer(root)
-    parsed = root.parse_args(_renamed(words))
+    parsed = root.parse_args(words)
     results = output.results(out or sys.stdout)
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
     terminal = logging.StreamHandler()
@@ -79,8 +77,17 @@ def _report_error(error: ContainerUpdateError, parsed: argparse.Namespace, out: 
 # --- commands -----------------------------------------------------------------------------------
 
 
-def root_parser() -> argparse.ArgumentParser:
-    """Return the parser of the program, with all commands."""
+COMMANDS = "container_update.commands"
+"""The entry points of families of commands: each names a module with ``HELP`` and
+``add_commands(add)``, where *add* is called as :func:`_add` without its first argument."""
+
+
+def root_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """Return the parser of the program.
+
+    :param words: what it shall parse: a family that this takes no command of is not loaded. None:
+        anything, as for a shell's completion.
+    """
     root = parser.Parser(
         prog=_program(),
         usage="%(prog)s [OPTION ...] COMMAND ...",
@@ -94,11 +101,12 @@ def root_parser() -> argparse.ArgumentParser:
     _add_daily(add)
     _add_recovery(add)
     below = [commands]
-    for name, text, add_commands in _FAMILIES:
+    for name, family in _families(words, commands.choices):
+        text = family.HELP
         below.append(
             _subcommands(commands.add_parser(name, help=text, description=_sentence(text)))
         )
-        add_commands(partial(_add, below[-1]))
+        family.add_commands(partial(_add, below[-1]))
     text = "write what a shell runs to complete commands and options: bash, zsh, fish"
     completion.add_arguments(add("completion", completion.run, text))
     parser.group(root, commands, _GROUPS)
@@ -107,6 +115,23 @@ def root_parser() -> argparse.ArgumentParser:
         if command.get_default("configured"):
             sources.know(command)
     return root
+
+
+def _families(words: Sequence[str] | None, known: Container[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the families of commands, each with its name.
+
+    :param known: the commands without a family.
+    """
+    yield "csar", csar
+    if words and (words[0] in known or words[0] in {"--version", "csar", "completion"}):
+        return
+    from importlib.metadata import entry_points  # noqa: PLC0415, slow to load
+
+    for entry_point in sorted(entry_points(group=COMMANDS), key=lambda each: each.name):
+        try:
+            yield entry_point.name, entry_point.load()
+        except ImportError as error:
+            LOG.warning("the commands %s cannot be loaded: %s", entry_point.name, error)
 
 
 def _subcommands(command: argparse.ArgumentParser) -> Any:
@@ -286,15 +311,6 @@ example:
 example:
   container-update doctor v1.csar v2.csar -n core
 """,
-    "try demo": """\
-examples:
-  container-update try demo
-  container-update try demo --scenario failure
-""",
-    "try emulate": """\
-example:
-  container-update try emulate --write-kubeconfig embedded.conf --slow 5s --fail 'upf:*'
-""",
 }
 """What ends the help of a command."""
 
@@ -321,54 +337,12 @@ def _add_daily(add: Callable[..., argparse.ArgumentParser]) -> None:
     doctor.add_arguments(add("doctor", doctor.run, text))
 
 
-def _add_recovery(add: Callable[..., argparse.ArgumentParser], *, stack: bool = False) -> None:
-    """Add the commands for an operation that is under way.
-
-    :param stack: of a VNF that is a Heat stack, whose changes wait for nobody.
-    """
-    commands = (
+def _add_recovery(add: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add the commands for an operation that is under way."""
+    for name, run, text in (
         ("resume", recover.resume, "finish an operation that was interrupted"),
         ("rollback", recover.rollback, "undo an operation that was interrupted"),
         ("promote", recover.promote, "let a change go on that waits for a person"),
         ("abort", recover.abort, "undo a change that waits for a person"),
-    )
-    for name, run, text in commands[: 2 if stack else None]:
-        recover.add_arguments(add(name, run, text), stack=stack)
-
-
-def _add_heat(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the commands for a VNF that is a Heat stack."""
-    text = "change the VNF package: Blue-Green or rolling update"
-    change.add_arguments(add("change", change.run, text), stack=True)
-    text = "show an operation that runs or was interrupted"
-    recover.add_status_arguments(add("status", recover.status, text), stack=True)
-    _add_recovery(add, stack=True)
-
-
-def _add_try(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the commands for a first try."""
-    emulate.add_demo_arguments(add("demo", emulate.demo, "run a change of a sample on an emulator"))
-    text = "run the embedded cluster until it is interrupted"
-    emulate.add_emulate_arguments(add("emulate", emulate.emulate, text))
-    text = "list the samples, or copy one: packages, requests, scripts, roles"
-    samples.add_arguments(add("samples", samples.run, text))
-
-
-def _add_vnfm(add: partial[argparse.ArgumentParser]) -> None:
-    """Add the commands about a VNFM."""
-    text = "run a small VNFM with the REST API of SOL003, for use without Tacker"
-    serve.add_arguments(add("serve", serve.run, text, configured=False))
-    text = "the service's database: upgrade its tables"
-    tasks = _subcommands(add.args[0].add_parser("db", help=text, description=_sentence(text)))
-    db.add_commands(partial(_add, tasks, configured=False))
-    text = "write a cluster of the kubeconfig as the vim_config.yaml of 'openstack vim register'"
-    vim_config.add_arguments(add("vim-config", vim_config.run, text))
-
-
-_FAMILIES = (
-    ("csar", "make packages: init, check, build, bundle", csar.add_commands),
-    ("try", "without a cluster of your own: demo, emulate, samples", _add_try),
-    ("vnfm", "a VNFM: serve, db, vim-config", _add_vnfm),
-    ("heat", "a VNF that is a Heat stack: change, status, resume, rollback", _add_heat),
-)
-"""Commands that have commands below them: each with its help, and what adds those."""
+    ):
+        recover.add_arguments(add(name, run, text))

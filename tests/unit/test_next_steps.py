@@ -34,6 +34,7 @@ from container_update.model.errors import (
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
 from container_update.operations.checks.server_check import RefusedWritesError
+from container_update.stacks import commands as heat_commands
 from container_update.vnfm.lcm.operation_context import NotYetError
 from container_update.vnfm.problems import problem_of, requests_of
 
@@ -99,8 +100,10 @@ def command(*arguments: str) -> Said:
         monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str],
     ) -> str:
-        verb = next(word for word in arguments if word != "heat")
-        monkeypatch.setattr(recover, verb, raising(error))
+        if "heat" in arguments:
+            monkeypatch.setattr(heat_commands, "_recover", raising(error))
+        else:
+            monkeypatch.setattr(recover, arguments[0], raising(error))
         out = io.StringIO()
         assert command_line.main(arguments, out) == error.exit_status
         return out.getvalue() if "json" in arguments else capsys.readouterr().err

@@ -129,8 +129,12 @@ def group(
     """
     choices.help = argparse.SUPPRESS
     helps = {action.dest: action for action in choices._choices_actions}
-    for title, names in groups.items():
-        command.add_argument_group(title)._group_actions += [helps[name] for name in names]
+    listed = {name for names in groups.values() for name in names}
+    plugins = [name for name in helps if name not in listed]
+    for title, names in {**groups, "of plugins": plugins}.items():
+        command.add_argument_group(title)._group_actions += [
+            helps[name] for name in names if name in helps
+        ]
 
 
 def verbosity(arguments: Sequence[str]) -> tuple[list[str], int]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``container-update change`` and ``heat change``: a change of the VNF package."""
+"""``container-update change``: a change of the VNF package."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from container_update.cli import connection, operate, saved_plan
 from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import UsageError
 from container_update.cli.reports import json_report
-from container_update.cli.reports.header import NONE
 from container_update.cli.terminal import advice, output, signals
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.model.cancellation import CancelToken
@@ -25,67 +24,59 @@ from container_update.model.requests import DEF_FILES
 
 if TYPE_CHECKING:
     from container_update.model.scripts import ScriptReport
-    from container_update.operations.change import KubernetesTarget
-    from container_update.operations.change_package import Changed
+    from container_update.operations.change_package import Changed, Target
     from container_update.operations.job import ChangeJob
-    from container_update.operations.scripts.coordination import Coordination
-    from container_update.operations.stack_change import OpenStackTarget
 
 
-def add_arguments(command: argparse.ArgumentParser, *, stack: bool = False) -> None:
-    """Add the arguments of the command.
-
-    :param stack: the VNF is a Heat stack.
-    """
-    connection.add_package_arguments(command)
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add_change_arguments(command, vdus="default: all")
     add = command.add_argument
-    add("--plan", action="store_true", help="show what the change would do; write nothing")
-    if not stack:
-        operate.add_saving_arguments(command, "with --plan: ")
-    add("--upgrade-type", metavar="TYPE",
-        help="Blue-Green, RollingUpdate, or the type of another installed strategy")  # fmt: skip
-    add("--request", metavar="FILE", type=Path,
-        help="a JSON file with a ChangeCurrentVnfPkgRequest; options override it")  # fmt: skip
-    default = "required" if stack else "default: all"
-    add("--vdu", action="append", default=[], metavar="VDU",
-        help=f"the id of a VDU to change (repeatable; {default})")  # fmt: skip
-    add("--coordinate-new", metavar="PATH[:CLASS]",
-        help="the coordination script in NEW for the new VNF")  # fmt: skip
-    add("--coordinate-old", metavar="PATH[:CLASS]",
-        help="the coordination script in NEW for the old VNF")  # fmt: skip
     add("--canary-steps", metavar="PERCENT,...",
         help="of a canary: how many percent of the pods are new after each step (default: "
         "10,50,100)")  # fmt: skip
     add("--hold", action="store_true",
         help="wait for promote or abort: before the switch of Blue-Green, after each step of a "
         "canary but the last")  # fmt: skip
+    operate.add_saving_arguments(command, "with --plan: ")
+    connection.add_cluster_arguments(command)
+
+
+def add_change_arguments(command: argparse.ArgumentParser, *, vdus: str) -> None:
+    """Add what a change is asked with, wherever the VNF runs.
+
+    :param vdus: which VDUs are changed where none is named.
+    """
+    connection.add_package_arguments(command)
+    add = command.add_argument
+    add("--plan", action="store_true", help="show what the change would do; write nothing")
+    add("--upgrade-type", metavar="TYPE",
+        help="Blue-Green, RollingUpdate, or the type of another installed strategy")  # fmt: skip
+    add("--request", metavar="FILE", type=Path,
+        help="a JSON file with a ChangeCurrentVnfPkgRequest; options override it")  # fmt: skip
+    add("--vdu", action="append", default=[], metavar="VDU",
+        help=f"the id of a VDU to change (repeatable; {vdus})")  # fmt: skip
+    add("--coordinate-new", metavar="PATH[:CLASS]",
+        help="the coordination script in NEW for the new VNF")  # fmt: skip
+    add("--coordinate-old", metavar="PATH[:CLASS]",
+        help="the coordination script in NEW for the old VNF")  # fmt: skip
     add("--new-def-file", action="append", default=[], metavar="PATH",
         help=f"a def-file of NEW, as in {DEF_FILES} (repeatable)")  # fmt: skip
     add("--instance", metavar="FILE", type=Path,
         help="a JSON file with the VnfInstance, which scripts and --records need")  # fmt: skip
     add("--records", metavar="FILE", type=Path,
         help="the file to write the VnfInstance to after the change")  # fmt: skip
-    if stack:
-        add("--flavour-id", metavar="ID",
-            help="the deployment flavour, if NEW has several")  # fmt: skip
-        add("--rollback", action="store_true",
-            help="undo this change, which was interrupted")  # fmt: skip
     add("--leave-failed", action="store_true",
         help="leave a change that fails for resume or rollback instead of undoing it")  # fmt: skip
     output.add_plan_arguments(command)
     output.add_approval_arguments(command)
     output.add_progress_arguments(command)
-    if stack:
-        connection.add_stack_arguments(command)
-    else:
-        connection.add_cluster_arguments(command)
 
 
 def run(parsed: argparse.Namespace, out: TextIO) -> int:
-    """Plan, carry out or undo the change that the arguments describe; return the exit status."""
-    body = _body(parsed)  # what is wrong with it is said before anything is connected
-    if hasattr(parsed, "os_cloud"):
-        return _on_stack(parsed, body, out)
+    """Plan or carry out the change that the arguments describe; return the exit status."""
+    # what is wrong with the request is said before anything is connected
+    body = body_of(parsed, "kubernetes")
     connection.order_packages(parsed)
     if parsed.out is not None:
         saved_plan.refuse_standard_input(parsed.old, parsed.new)
@@ -119,51 +110,33 @@ def _on_cluster(
         found = parsed.instance_id if saved else connection.find_instance(parsed, cluster)
         connection.instance_header(parsed, cluster, found)
         target, server = connection.kubernetes_target(parsed, cluster), cluster.context.server
-        with _job(parsed, body, target.vim_type) as job:
+        with job_of(parsed, body, target.vim_type) as job:
             if not parsed.plan:
                 operate.ask_about_others(parsed, out, cluster, found)
                 check = partial(operate.checked, saved=saved, server=server)
-                return _carry_out(parsed, job, target, cancel, out, check=check)
+                return carry_out(parsed, job, target, cancel, out, check=check)
             with operate.planned(parsed, out):
                 plan = preview_change(job, target)
             request = partial(_saved, parsed, body)
             return operate.present(plan, parsed, out, request, server)
 
 
-def _on_stack(parsed: argparse.Namespace, body: Mapping[str, Any], out: TextIO) -> int:
-    from container_update.operations.change_package import preview_change  # noqa: PLC0415
-
-    connection.expect_packages(parsed)
-    with (
-        signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
-        connection.connected_heat(parsed) as heat,
-    ):
-        header = connection.stack_header(parsed)
-        target = connection.openstack_target(parsed, heat)
-        with _job(parsed, body, target.vim_type) as job:
-            if parsed.plan:
-                return output.show_plan(preview_change(job, target), header, parsed, out)
-            return _carry_out(parsed, job, target, cancel, out)
-
-
-def _carry_out(  # noqa: PLR0913
+def carry_out(  # noqa: PLR0913
     parsed: argparse.Namespace,
     job: ChangeJob,
-    target: KubernetesTarget | OpenStackTarget,
+    target: Target,
     cancel: CancelToken,
     out: TextIO,
     *,
     check: Callable[[Progress], Progress] = lambda progress: progress,
 ) -> int:
-    """Carry out the change, or undo it, and show what became of it; return the exit status.
+    """Carry out the change and show what became of it; return the exit status.
 
     :param check: returns a progress callback that refuses another plan than a saved one.
     """
     from container_update.operations import change_package  # noqa: PLC0415, slow to load
 
     scripts = change_package.coordination_of(job, target, cancel)
-    if getattr(parsed, "rollback", False):
-        return _roll_back(job, target, scripts, parsed, out)
     try:
         with output.progress(output.header_of(parsed), parsed, out) as progress:
             changed = change_package.run_change(job, target, cancel, check(progress), scripts)
@@ -180,34 +153,13 @@ def _carry_out(  # noqa: PLR0913
     return DONE if changed.outcome.results else NOTHING_TO_DO
 
 
-def _roll_back(
-    job: ChangeJob,
-    target: KubernetesTarget | OpenStackTarget,
-    scripts: Coordination,
-    parsed: argparse.Namespace,
-    out: TextIO,
-) -> int:
-    """Undo an interrupted change of a stack; its scripts need the request of this run."""
-    from container_update.operations import stack_change  # noqa: PLC0415, an extra
-
-    if not isinstance(target, stack_change.OpenStackTarget):
-        raise PackageError(
-            "--rollback works only with --stack: use container-update rollback instead"
-        )
-    with output.progress(NONE, parsed, out) as progress:
-        outcome = stack_change.roll_back(job, target, scripts, progress)
-    if outcome is None:
-        return output.write_nothing(output.NOTHING_INTERRUPTED, parsed, out)
-    show_scripts(scripts.reports, parsed, out)
-    output.show_outcome(outcome, parsed, out)
-    return DONE
-
-
 # --- request ------------------------------------------------------------------------------------
 
 
 @contextmanager
-def _job(parsed: argparse.Namespace, body: Mapping[str, Any], vim_type: str) -> Iterator[ChangeJob]:
+def job_of(
+    parsed: argparse.Namespace, body: Mapping[str, Any], vim_type: str
+) -> Iterator[ChangeJob]:
     """Yield the job of a request; a new package that is opened for its id stays open meanwhile."""
     from container_update.operations.change_request import ChangeRequest  # noqa: PLC0415
     from container_update.operations.job import ChangeJob  # noqa: PLC0415
@@ -257,9 +209,10 @@ def _refuse_secrets(body: Mapping[str, Any]) -> None:
         )
 
 
-def _body(parsed: argparse.Namespace) -> dict[str, Any]:
+def body_of(parsed: argparse.Namespace, vim_type: str) -> dict[str, Any]:
     """Return the request of the file, overridden by the options.
 
+    :param vim_type: of the VIM that the VNF runs in.
     :raises UsageError: neither has an upgrade type, or no strategy is installed for the option's.
     """
     from container_update.operations import request_schema, upgrade_types  # noqa: PLC0415
@@ -281,7 +234,6 @@ def _body(parsed: argparse.Namespace) -> dict[str, Any]:
             "strategy, found none: name one, or a --request file with additionalParams.upgrade_type"
         )
     if parsed.upgrade_type:
-        vim_type = "openstack" if parsed.stack else "kubernetes"
         try:
             upgrade_types.resolve(parsed.upgrade_type, vim_type, name="--upgrade-type")
         except PackageError as error:

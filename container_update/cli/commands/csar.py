@@ -16,6 +16,8 @@ from container_update.cli.terminal.output import DONE
 from container_update.model.errors import PackageError
 from container_update.model.options import PACKAGE_OPTIONS
 
+HELP = "make packages: init, check, build, bundle"
+
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the commands.

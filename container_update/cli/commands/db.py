@@ -4,23 +4,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import TextIO
 
 from container_update.cli import extras, service_settings
 from container_update.cli.terminal.output import DONE
 
 
-def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the command.
-
-    :param add: adds one, by its name, its function and its help.
-    """
-    text = "create the tables of the service's database, or bring them up to date"
-    service_settings.add_arguments(add("upgrade", _upgrade, text))
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    command.add_argument("task", choices=("upgrade",),
+        help="create the tables, or bring them up to date")  # fmt: skip
+    service_settings.add_arguments(command)
 
 
-def _upgrade(parsed: argparse.Namespace, out: TextIO) -> int:
+def run(parsed: argparse.Namespace, out: TextIO) -> int:
+    """Upgrade the tables; return the exit status."""
     with extras.needed_by("db", "vnfm"):
         from container_update.vnfm.store import private_file  # noqa: PLC0415, an extra
         from container_update.vnfm.store.database import Database  # noqa: PLC0415, an extra

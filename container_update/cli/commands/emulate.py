@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``container-update try demo`` and ``emulate``: the commands that run on the emulators."""
+"""``container-update try``: the commands for who has no cluster: demo, emulate, samples."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import argparse
 import json
 import signal
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
 from container_update.cli.arguments import values
+from container_update.cli.commands import samples
 from container_update.cli.terminal.output import DONE
 from container_update.model.errors import ContainerUpdateError
 
@@ -20,8 +22,33 @@ _SCENARIOS = (
 )
 
 
-def add_demo_arguments(command: argparse.ArgumentParser) -> None:
+HELP = "without a cluster of your own: demo, emulate, samples"
+_DEMO_EXAMPLES = """\
+examples:
+  container-update try demo
+  container-update try demo --scenario failure
+"""
+_EMULATE_EXAMPLE = """\
+example:
+  container-update try emulate --write-kubeconfig embedded.conf --slow 5s --fail 'upf:*'
+"""
+
+
+def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add the commands.
+
+    :param add: adds one, by its name, its function and its help.
+    """
+    _add_demo_arguments(add("demo", demo, "run a change of a sample on an emulator"))
+    text = "run the embedded cluster until it is interrupted"
+    add_arguments(add("emulate", emulate, text))
+    text = "list the samples, or copy one: packages, requests, scripts, roles"
+    samples.add_arguments(add("samples", samples.run, text))
+
+
+def _add_demo_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``demo``."""
+    command.epilog = _DEMO_EXAMPLES
     add = command.add_argument
     add("--guide", choices=("v1", "v2"), default="v1",
         help="the user guide of the update (default: %(default)s)")  # fmt: skip
@@ -38,8 +65,9 @@ def demo(parsed: argparse.Namespace, out: TextIO) -> int:
     return DONE
 
 
-def add_emulate_arguments(command: argparse.ArgumentParser) -> None:
+def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``emulate``."""
+    command.epilog = _EMULATE_EXAMPLE
     add = command.add_argument
     add("--port", type=int, default=0, metavar="N",
         help="the port on loopback; 0: any free port (default: %(default)s)")  # fmt: skip

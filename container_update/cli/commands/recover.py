@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli import connection, operate
 from container_update.cli.arguments import option_arguments
-from container_update.cli.commands import change, watch
+from container_update.cli.commands import watch
 from container_update.cli.reports import json_report, status_report
 from container_update.cli.reports.header import NONE
 from container_update.cli.terminal import output, signals
@@ -31,11 +31,14 @@ def status(parsed: argparse.Namespace, out: TextIO) -> int:
     """Show an operation that is running or was interrupted; return the exit status."""
     if getattr(parsed, "watch", False):
         return watch.run(parsed, out)
-    states: Sequence[WorkloadState] = ()
-    if _is_stack(parsed):
-        current = _stack_status(parsed)
-    else:
-        current, states = _cluster_status(parsed)
+    current, states = _current(parsed)
+    return show_status(current, states, parsed, out)
+
+
+def show_status(
+    current: Status, states: Sequence[WorkloadState], parsed: argparse.Namespace, out: TextIO
+) -> int:
+    """Write what is under way, and how the workloads are; return the exit status."""
     if parsed.output == output.JSON:
         found = [state.as_dict() for state in states]
         body = json_report.document("Status", {**current.as_dict(), "workloads": found})
@@ -47,7 +50,7 @@ def status(parsed: argparse.Namespace, out: TextIO) -> int:
     return DONE if current.record or current.holder else NOTHING_TO_DO
 
 
-def _cluster_status(parsed: argparse.Namespace) -> tuple[Status, Sequence[WorkloadState]]:
+def _current(parsed: argparse.Namespace) -> tuple[Status, Sequence[WorkloadState]]:
     """Return what is under way, and how the workloads are where nothing is."""
     from container_update.operations import instances  # noqa: PLC0415, slow to load
     from container_update.operations import resume as recovery  # noqa: PLC0415, slow to load
@@ -62,48 +65,27 @@ def _cluster_status(parsed: argparse.Namespace) -> tuple[Status, Sequence[Worklo
         return found, instances.workloads(cluster, namespace, instance_id, options)
 
 
-def _stack_status(parsed: argparse.Namespace) -> Status:
-    with connection.connected_heat(parsed) as heat:
-        return connection.stack_instance(parsed, heat).status()
+STATUS_FORMATS = (output.TEXT, output.JSON)
 
 
-def _is_stack(parsed: argparse.Namespace) -> bool:
-    return hasattr(parsed, "os_cloud")
-
-
-def add_status_arguments(command: argparse.ArgumentParser, *, stack: bool = False) -> None:
+def add_status_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``status``."""
-    formats = (output.TEXT, output.JSON)
-    if stack:
-        connection.add_stack_arguments(command, formats)
-        return
     command.add_argument("--watch", action="store_true",
         help="follow an operation that runs until it has ended; write nothing")  # fmt: skip
     output.add_plan_arguments(command)
     output.add_progress_arguments(command)
     reading = option_arguments.READING
-    connection.add_cluster_arguments(command, formats, shown=(), used=reading)
+    connection.add_cluster_arguments(command, STATUS_FORMATS, shown=(), used=reading)
 
 
-def add_arguments(command: argparse.ArgumentParser, *, stack: bool = False) -> None:
-    """Add what the journal is not believed, and what it does not hold."""
-    if stack:
-        command.add_argument(
-            "--request", metavar="FILE", type=Path,
-            help="the request of the change, if its coordination scripts need passwords",
-        )  # fmt: skip
-    else:
-        command.add_argument(
-            "packages", metavar="PACKAGE", nargs="*",
-            help="the packages of the operation: needed where it is about other namespaces, "
-            "objects in no namespace or RBAC, or has coordination scripts",
-        )  # fmt: skip
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add what the journal is not believed."""
+    command.add_argument("packages", metavar="PACKAGE", nargs="*",
+        help="the packages of the operation: needed where it is about other namespaces, "
+        "objects in no namespace or RBAC, or has coordination scripts")  # fmt: skip
     output.add_approval_arguments(command)
     output.add_progress_arguments(command)
-    if stack:
-        connection.add_stack_arguments(command)
-    else:
-        connection.add_cluster_arguments(command)
+    connection.add_cluster_arguments(command)
 
 
 def resume(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -127,15 +109,21 @@ def abort(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _recover(parsed: argparse.Namespace, out: TextIO, verb: str) -> int:
+    return recovered(partial(_recover_cluster, parsed, out, verb), parsed, out)
+
+
+def recovered(
+    recover: Callable[[CancelToken, Progress], Outcome | None],
+    parsed: argparse.Namespace,
+    out: TextIO,
+) -> int:
+    """End what was interrupted and show what became of it; return the exit status."""
     began = time.monotonic()
     with (
         output.progress(NONE, parsed, out) as progress,
         signals.stopped_by_signals(leave=True) as cancel,
     ):
-        if _is_stack(parsed):
-            outcome = _recover_stack(parsed, out, cancel, progress, back=verb == "rollback")
-        else:
-            outcome = _recover_cluster(parsed, out, cancel, progress, verb)
+        outcome = recover(cancel, progress)
     if outcome is None:
         return output.write_nothing(output.NOTHING_INTERRUPTED, parsed, out)
     outcome = replace(outcome, seconds=time.monotonic() - began)
@@ -144,7 +132,7 @@ def _recover(parsed: argparse.Namespace, out: TextIO, verb: str) -> int:
 
 
 def _recover_cluster(
-    parsed: argparse.Namespace, out: TextIO, cancel: CancelToken, progress: Progress, verb: str
+    parsed: argparse.Namespace, out: TextIO, verb: str, cancel: CancelToken, progress: Progress
 ) -> Outcome | None:
     from container_update.operations import resume as recovery  # noqa: PLC0415, slow to load
 
@@ -167,24 +155,3 @@ def _recover_cluster(
             instance_id=parsed.instance_id,
             packages=parsed.packages,
         )
-
-
-def _recover_stack(
-    parsed: argparse.Namespace,
-    out: TextIO,
-    cancel: CancelToken,
-    progress: Progress,
-    *,
-    back: bool,
-) -> Outcome | None:
-    request = change.json_file(parsed.request) if parsed.request else None
-    with connection.connected_heat(parsed) as heat:
-        from container_update.operations import stack_recovery  # noqa: PLC0415
-
-        instance = replace(connection.stack_instance(parsed, heat), progress=progress)
-        target = connection.openstack_target(parsed, heat)
-        outcome, scripts = stack_recovery.recover_stack(
-            instance, target, cancel, request, back=back
-        )
-    change.show_scripts(scripts, parsed, out)
-    return outcome

@@ -32,8 +32,6 @@ SENTENCES: Mapping[NextStep, str] = {
 
 _OF_PACKAGE = ("request", "coordinate_new", "coordinate_old", "new_def_file", "flavour_id")
 """Options of a change of the package that have another value for another package."""
-_STACK = ("stack", "os_cloud", "instance_id")
-_CLUSTER = ("kubeconfig", "context", "namespace", "instance_id")
 
 
 def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
@@ -57,15 +55,13 @@ def next_sentence(step: NextStep, parsed: argparse.Namespace) -> str:
 
     :param parsed: the arguments of the command that was run.
     """
-    is_stack = bool(getattr(parsed, "stack", None))
-    options = _options(parsed, _STACK if is_stack else _CLUSTER)
-    request = _options(parsed, ("request",)) if is_stack else ""
-    program, packages = _program(parsed), "" if is_stack else _packages(parsed)
-    program += " heat" if is_stack else ""
+    program, options = _program(parsed), _address(parsed)
+    family = getattr(parsed, "family", "")
+    given = _options(parsed, ("request",)) if family else _packages(parsed)
     verbs = ("resume", "rollback", "promote", "abort")
     return SENTENCES[step].format(
-        **{verb: f"{program} {verb}{packages}{options}{request}" for verb in verbs},
-        status=f"{program} status{options}",
+        **{verb: f"{program}{family} {verb}{given}{options}" for verb in verbs},
+        status=f"{program}{family} status{options}",
     )
 
 
@@ -74,7 +70,7 @@ def undo_command(revision: int, parsed: argparse.Namespace) -> str:
 
     :param parsed: the arguments of the command that made it.
     """
-    return f"{_program(parsed)} undo {revision}{_options(parsed, _CLUSTER)}"
+    return f"{_program(parsed)} undo {revision}{_address(parsed)}"
 
 
 def update_back_command(parsed: argparse.Namespace) -> str:
@@ -85,7 +81,7 @@ def update_back_command(parsed: argparse.Namespace) -> str:
     old, new = getattr(parsed, "old", ""), getattr(parsed, "new", "")
     if not (old and new):
         return ""
-    return f"{_program(parsed)} apply {shlex.join([new, old])}{_options(parsed, _CLUSTER)}"
+    return f"{_program(parsed)} apply {shlex.join([new, old])}{_address(parsed)}"
 
 
 def change_back_command(request: ChangeRequest, old: str, parsed: argparse.Namespace) -> str:
@@ -99,12 +95,11 @@ def change_back_command(request: ChangeRequest, old: str, parsed: argparse.Names
     packages = shlex.join([parsed.new, old] if parsed.old else [old])
     of_options = () if getattr(parsed, "request", None) else request.vdu_params
     vdus = "".join(f" --vdu {shlex.quote(vdu.vdu_id)}" for vdu in of_options)
-    is_stack = bool(getattr(parsed, "stack", None))
-    heat, options = "heat " if is_stack else "", _options(parsed, _STACK if is_stack else _CLUSTER)
-    command = f"{_program(parsed)} {heat}change {packages} --upgrade-type {request.upgrade_type}"
+    program = f"{_program(parsed)}{parsed.family}"
+    command = f"{program} change {packages} --upgrade-type {request.upgrade_type}"
     names = [f"--{name.replace('_', '-')}" for name in _OF_PACKAGE if getattr(parsed, name, None)]
     more = f", with {', '.join(names)} for that package" if names else ""
-    return f"{command}{vdus}{options}{more}"
+    return f"{command}{vdus}{_address(parsed)}{more}"
 
 
 def _packages(parsed: argparse.Namespace) -> str:
@@ -116,6 +111,11 @@ def _packages(parsed: argparse.Namespace) -> str:
 
 def _program(parsed: argparse.Namespace) -> str:
     return getattr(parsed, "program", "container-update")
+
+
+def _address(parsed: argparse.Namespace) -> str:
+    """Return the options that say where the VNF runs."""
+    return _options(parsed, getattr(parsed, "addressed_by", ()))
 
 
 def _options(parsed: argparse.Namespace, names: tuple[str, ...]) -> str:

@@ -23,7 +23,7 @@ from container_update.model.errors import PackageError
 
 def parse(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    emulate.add_emulate_arguments(parser)
+    emulate.add_arguments(parser)
     return parser.parse_args(words)
 
 
