@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from container_update.cli.demo.scenarios import guide_request
+from container_update.emulator.demo.scenarios import guide_request
 from container_update.model.requests import UpdateRequest
 
 _DEPLOYMENT = """apiVersion: apps/v1

@@ -19,11 +19,11 @@ from tempfile import TemporaryDirectory
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from benchmarks.figures import OURS, Row, Run, peak_mib_of
+from container_update.engine.goals.update import Update
 from container_update.model.objects import Json
 from container_update.model.options import DEFAULTS
 from container_update.model.requests import UpdateRequest
-from container_update.operations.update import Update
-from container_update.package.lint.check import check
+from container_update.package.tools.lint.check import check
 from container_update.planning.update import make_plan
 
 CHANGED_EVERY = 20

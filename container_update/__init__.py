@@ -3,7 +3,7 @@
 
 The names in ``__all__`` are the library; everything else may move. Each is imported when it is
 first used, so that ``import container_update`` costs nothing. Start reading in
-:mod:`container_update.operations.update`.
+:mod:`container_update.engine.run`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from container_update.cluster.client import connect
     from container_update.cluster.history.revision import Revision
+    from container_update.engine.goal import Goal
+    from container_update.engine.goals.change_package import change_package, plan_change
+    from container_update.engine.goals.change_request import ChangeRequest
+    from container_update.engine.goals.go_back import history, plan_undo, undo
+    from container_update.engine.goals.install import install
+    from container_update.engine.goals.uninstall import terminate
+    from container_update.engine.goals.update import plan_update, update
+    from container_update.engine.recover import abort, promote, resume, rollback, status
     from container_update.model.cancellation import CancelToken
     from container_update.model.cluster import Cluster
     from container_update.model.errors import (
@@ -39,14 +47,6 @@ if TYPE_CHECKING:
     from container_update.model.plan import Plan, Step
     from container_update.model.requests import UpdateRequest
     from container_update.model.scripts import ScriptStep
-    from container_update.operations.change_package import change_package, plan_change
-    from container_update.operations.change_request import ChangeRequest
-    from container_update.operations.goal import Goal
-    from container_update.operations.history import history, plan_undo, undo
-    from container_update.operations.install import install
-    from container_update.operations.resume import abort, promote, resume, rollback, status
-    from container_update.operations.uninstall import terminate
-    from container_update.operations.update import plan_update, update
     from container_update.planning.change import Planner
     from container_update.workloads.kind import WorkloadKind
 
@@ -101,9 +101,9 @@ __all__ = [
 
 _MODULES = {
     "CancelToken": "model.cancellation",
-    "ChangeRequest": "operations.change_request",
+    "ChangeRequest": "engine.goals.change_request",
     "Cluster": "model.cluster",
-    "Goal": "operations.goal",
+    "Goal": "engine.goal",
     "Options": "model.options",
     "Outcome": "model.outcome",
     "Plan": "model.plan",
@@ -118,21 +118,21 @@ _MODULES = {
     "UndoStarted": "model.outcome",
     "UpdateRequest": "model.requests",
     "WorkloadKind": "workloads.kind",
-    "change_package": "operations.change_package",
+    "change_package": "engine.goals.change_package",
     "connect": "cluster.client",
-    "history": "operations.history",
-    "install": "operations.install",
-    "plan_change": "operations.change_package",
-    "plan_undo": "operations.history",
-    "plan_update": "operations.update",
-    "abort": "operations.resume",
-    "promote": "operations.resume",
-    "resume": "operations.resume",
-    "rollback": "operations.resume",
-    "status": "operations.resume",
-    "terminate": "operations.uninstall",
-    "undo": "operations.history",
-    "update": "operations.update",
+    "history": "engine.goals.go_back",
+    "install": "engine.goals.install",
+    "plan_change": "engine.goals.change_package",
+    "plan_undo": "engine.goals.go_back",
+    "plan_update": "engine.goals.update",
+    "abort": "engine.recover",
+    "promote": "engine.recover",
+    "resume": "engine.recover",
+    "rollback": "engine.recover",
+    "status": "engine.recover",
+    "terminate": "engine.goals.uninstall",
+    "undo": "engine.goals.go_back",
+    "update": "engine.goals.update",
 }
 """Where each name is; what is not listed here is in ``model.errors``."""
 

@@ -31,10 +31,10 @@ from rich.text import Text
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from container_update.cli.demo.scenarios import guide_request  # noqa: E402
 from container_update.cluster.client import connect  # noqa: E402
+from container_update.emulator.demo.scenarios import guide_request  # noqa: E402
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster  # noqa: E402
-from container_update.operations.install import install  # noqa: E402
+from container_update.engine.goals.install import install  # noqa: E402
 from tests.terminal.recorder import record  # noqa: E402
 
 if TYPE_CHECKING:

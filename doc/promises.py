@@ -24,7 +24,7 @@ What each verb promises
 
 .. Made by ``python doc/promises.py`` from ``tests/functional/verbs.py``: change that, not this.
 
-Whatever is done to a VNF on Kubernetes goes one way, ``container_update/operations/run.py``, so
+Whatever is done to a VNF on Kubernetes goes one way, ``container_update/engine/run.py``, so
 that every verb keeps the same promises. :doc:`reliability` explains them. Each "yes" is a test in
 ``tests/functional/test_promises.py``, the same one for all verbs. A number is the reason why there
 is none.

@@ -107,9 +107,9 @@ class Forks:
 @functools.cache
 def services() -> Forks:
     """Return the forks of ``container-update serve``."""
-    return Forks("container_update.cli.main", "container_update.cli.commands.serve",
+    return Forks("container_update.cli.main", "container_update.vnfm.commands.serve",
                  "container_update.vnfm.service", "uvicorn.protocols.http.auto",
-                 "container_update.operations.update",
+                 "container_update.engine.goals.update",
                  "container_update.vnfm.lcm.infrastructure.openstack")  # fmt: skip
 
 

@@ -769,13 +769,13 @@ def _read(_: str, source: str, options: Any) -> None:
 
 
 def _plan(old: str, new: str, options: Any) -> None:
-    from container_update.operations.update import plan_update  # noqa: PLC0415
+    from container_update.engine.goals.update import plan_update  # noqa: PLC0415
 
     plan_update(_request(old, new), _cluster(), options)
 
 
 def _update(old: str, new: str, options: Any) -> None:
-    from container_update.operations.update import update  # noqa: PLC0415
+    from container_update.engine.goals.update import update  # noqa: PLC0415
 
     cluster = _cluster()
     try:

@@ -28,7 +28,7 @@ _ADDRESSED_BY = ("kubeconfig", "context", "namespace", "instance_id")
 
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
-    from container_update.operations.change import KubernetesTarget
+    from container_update.engine.goals.change import KubernetesTarget
 
 
 def add_package_arguments(command: argparse.ArgumentParser, *, saved: bool = False) -> None:
@@ -135,7 +135,7 @@ def instance_header(
 
 def find_instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> str | None:
     """Return the id that is given, or else that of the only instance of the namespace."""
-    from container_update.operations.instances import only_instance  # noqa: PLC0415, slow to load
+    from container_update.engine.instances import only_instance  # noqa: PLC0415, slow to load
 
     if parsed.instance_id:
         return str(parsed.instance_id)
@@ -144,7 +144,7 @@ def find_instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> str
 
 def kubernetes_target(parsed: argparse.Namespace, cluster: KubernetesCluster) -> KubernetesTarget:
     """Return the namespace of the cluster that the arguments name."""
-    from container_update.operations.change import KubernetesTarget  # noqa: PLC0415
+    from container_update.engine.goals.change import KubernetesTarget  # noqa: PLC0415
 
     def_files = tuple(getattr(parsed, "def_file", ()))
     return KubernetesTarget(cluster, parsed.namespace, def_files, cluster.access)

@@ -19,7 +19,7 @@ from container_update.model.plan import Plan
 
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
-    from container_update.operations.goal import Goal
+    from container_update.engine.goal import Goal
 
     GoalOf = Callable[[KubernetesCluster, str | None], Goal]
     """Makes the goal for the instance with an id, if one is given or found."""
@@ -59,7 +59,7 @@ def show(
     :param request: returns what a saved plan needs to be made again; see :mod:`.saved_plan`.
     :param finds: the instance is found by its record where none is named.
     """
-    from container_update.operations.run import preview  # noqa: PLC0415, slow to load
+    from container_update.engine.run import preview  # noqa: PLC0415, slow to load
 
     with connection.connected_cluster(parsed) as cluster:
         goal, _ = _goal(parsed, cluster, goal_of, finds=finds)
@@ -71,7 +71,7 @@ def show(
 @contextmanager
 def planned(parsed: argparse.Namespace, out: TextIO) -> Iterator[None]:
     """Make a plan; one that the API server would refuse is shown, as text, before that is said."""
-    from container_update.operations.checks.server_check import RefusedWritesError  # noqa: PLC0415
+    from container_update.engine.checks.server_check import RefusedWritesError  # noqa: PLC0415
 
     try:
         yield
@@ -133,7 +133,7 @@ def ask_about_others(
         return
     from container_update.cluster.history.origin import origin_of  # noqa: PLC0415, slow to load
     from container_update.cluster.record import Record  # noqa: PLC0415, slow to load
-    from container_update.operations.resume import status  # noqa: PLC0415, slow to load
+    from container_update.engine.recover import status  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
     found = status(cluster, options, namespace=parsed.namespace, instance_id=instance_id)
@@ -157,7 +157,7 @@ def carry_out(
 
     :param saved: the plan that was approved: no other one is carried out.
     """
-    from container_update.operations.run import run  # noqa: PLC0415, slow to load
+    from container_update.engine.run import run  # noqa: PLC0415, slow to load
 
     with (
         connection.connected_cluster(parsed) as cluster,

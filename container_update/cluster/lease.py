@@ -6,7 +6,7 @@ its duration on our monotonic clock, it is free. The clocks of the hosts may dif
 A holder that is a process of this host and has ended is free at once.
 
 A Lease keeps others from beginning. It cannot call back a request that its last holder had sent:
-see :mod:`container_update.cluster.execution.fence`.
+see :mod:`container_update.engine.fence`.
 
 Source: API reference, coordination.k8s.io/v1 Lease; package leaderelection of client-go.
 """

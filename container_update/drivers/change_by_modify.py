@@ -15,6 +15,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from container_update.drivers import vim
+from container_update.engine.goals.change import KubernetesTarget
+from container_update.engine.goals.change_package import (
+    Changed,
+    coordination_of,
+    preview_change,
+    run_change,
+)
+from container_update.engine.goals.change_request import ChangeRequest
+from container_update.engine.goals.job import ChangeJob
+from container_update.engine.goals.request_schema import (
+    COORDINATE_NEW,
+    COORDINATE_OLD,
+    refuse_similar,
+)
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PackageError
@@ -23,20 +37,6 @@ from container_update.model.options import Options
 from container_update.model.outcome import Progress
 from container_update.model.plan import Plan
 from container_update.model.requests import CONFIG_PATHS, DEF_FILES, UPGRADE_TYPE, UpdateRequest
-from container_update.operations.change import KubernetesTarget
-from container_update.operations.change_package import (
-    Changed,
-    coordination_of,
-    preview_change,
-    run_change,
-)
-from container_update.operations.change_request import ChangeRequest
-from container_update.operations.job import ChangeJob
-from container_update.operations.request_schema import (
-    COORDINATE_NEW,
-    COORDINATE_OLD,
-    refuse_similar,
-)
 
 PARAMETERS = frozenset(
     {
@@ -109,7 +109,8 @@ def run(  # noqa: PLR0913
     :param request: the packages, the instance's def-files and its namespace.
     :param connection: the VIM, with its credentials, for the coordination scripts.
     :param instance: the VnfInstance, for the scripts.
-    :raises ContainerUpdateError: as :func:`~container_update.operations.change_package.run_change`.
+    :raises ContainerUpdateError: as
+        :func:`~container_update.engine.goals.change_package.run_change` does.
     """
     job, target = _job_of(body, request, cluster, connection, options, instance)
     cancel = CancelToken() if cancel is None else cancel

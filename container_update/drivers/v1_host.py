@@ -11,11 +11,11 @@ from container_update.drivers import vim
 from container_update.model.schema import PLAIN, TEXT, ListOf, Record, Schema
 
 if TYPE_CHECKING:
+    from container_update.engine.goals.change_package import Changed
     from container_update.model.objects import Json, Manifest
     from container_update.model.options import Options
     from container_update.model.outcome import Outcome, Vnfc
     from container_update.model.requests import UpdateRequest
-    from container_update.operations.change_package import Changed
 
 _ACCESS = Record({"auth_url": TEXT, "ssl_ca_cert": TEXT, **vim.ACCESS.fields})
 _VIM = Record({"access_info": _ACCESS}, frozenset({"access_info"}))
@@ -51,7 +51,7 @@ class Tacker:
     def update(self, request: UpdateRequest, vnf_instance: Any) -> Outcome:
         """Run the update in the cluster of the instance's VIM, with the options of Tacker's
         configuration."""
-        from container_update.operations.update import update  # noqa: PLC0415 (heavy)
+        from container_update.engine.goals.update import update  # noqa: PLC0415 (heavy)
 
         connection, options = self._connection(vnf_instance), self._options()
         with closing(vim.connect_to(connection, options)) as cluster:

@@ -22,9 +22,9 @@ from container_update.model.requests import (
     UpdateRequest,
 )
 from container_update.model.schema import FILLED, LINE, MAPPING, TEXTS, ListOf, Record
-from container_update.operations.records.resource_lists import assign
-from container_update.operations.records.vnf_records import Records
 from container_update.package.schema import ANY_NAMESPACE
+from container_update.records.resource_lists import assign
+from container_update.records.vnf_records import Records
 from container_update.workloads.pod_template import pod_template
 
 if TYPE_CHECKING:

@@ -25,27 +25,27 @@ from container_update.drivers.v2_records import (
     request_of,
     with_live_pods,
 )
+from container_update.engine.goal import existing
+from container_update.engine.goals.change import KubernetesTarget
+from container_update.engine.goals.change_package import preview_change
+from container_update.engine.goals.change_request import ChangeRequest
+from container_update.engine.goals.job import ChangeJob
+from container_update.engine.goals.uninstall import terminate
+from container_update.engine.goals.upkeep import Heal
+from container_update.engine.read_packages import read_manifests
+from container_update.engine.recover import status
+from container_update.engine.run import run
 from container_update.model.cluster import Cluster
 from container_update.model.errors import NextStep, PlanError, UpdateInProgressError
 from container_update.model.objects import Collection, Json, ObjectKey, instance_of
 from container_update.model.options import Options
 from container_update.model.plan import Plan
 from container_update.model.requests import DEF_FILES, UpdateRequest
-from container_update.operations.change import KubernetesTarget
-from container_update.operations.change_package import preview_change
-from container_update.operations.change_request import ChangeRequest
-from container_update.operations.goal import existing
-from container_update.operations.job import ChangeJob
-from container_update.operations.read_packages import read_manifests
-from container_update.operations.records.vnf_records import VDU_RESES, Records, workloads_of
-from container_update.operations.resume import status
-from container_update.operations.run import run
-from container_update.operations.uninstall import terminate
-from container_update.operations.upkeep import Heal
 from container_update.package import csar
 from container_update.package.fetch import is_url
 from container_update.planning.comparison import renames
 from container_update.planning.comparison.package_pair import Placing
+from container_update.records.vnf_records import VDU_RESES, Records, workloads_of
 
 
 def check_change(script: Json, output: Json) -> None:

@@ -28,8 +28,8 @@ from container_update.model.requests import (
     DEF_FILES,
     UpdateRequest,
 )
-from container_update.operations.records.vnf_records import VDU_RESES, Records
 from container_update.planning.comparison import renames
+from container_update.records.vnf_records import VDU_RESES, Records
 from container_update.workloads import ownership
 from container_update.workloads.pod_template import containers, pod_spec
 
@@ -107,7 +107,7 @@ def work_of(
 
 def _updated(request: UpdateRequest, instance: Json) -> tuple[Json, Records]:
     """Update configuration and images; return what a rollback needs, and what to record."""
-    from container_update.operations.update import update  # noqa: PLC0415 (heavy)
+    from container_update.engine.goals.update import update  # noqa: PLC0415 (heavy)
 
     with cluster_of(instance, packages=2) as (cluster, options):
         outcome = update(request, cluster, options)

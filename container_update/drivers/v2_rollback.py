@@ -19,6 +19,7 @@ from container_update.drivers.v2_records import (
     request_of,
     with_live_pods,
 )
+from container_update.engine.read_packages import described_by
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import NoWayBackError, PackageError
@@ -26,10 +27,9 @@ from container_update.model.objects import Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import UPGRADE_TYPE, UpdateRequest
-from container_update.operations.read_packages import described_by
-from container_update.operations.records.vnf_records import Records, set_images
 from container_update.package.fetch import is_url
 from container_update.planning.comparison.package_pair import Placing
+from container_update.records.vnf_records import Records, set_images
 
 
 def put_back(script: Json, output: Json) -> None:
@@ -69,7 +69,7 @@ def undo_interrupted(instance: Json, cluster: Cluster, options: Options, ours: J
     :raises NoWayBackError: it was complete; what was there before is nowhere any more.
     :raises ContainerUpdateError: something could not be put back.
     """
-    from container_update.operations.resume import rollback  # noqa: PLC0415 (heavy)
+    from container_update.engine.recover import rollback  # noqa: PLC0415 (heavy)
 
     if ours.get("state") == v2_memory.UNDONE:
         return
@@ -106,8 +106,8 @@ def go_back(  # noqa: PLR0913
     :param ours: what was remembered of the update (:mod:`container_update.drivers.v2_memory`).
     :raises ContainerUpdateError: it cannot be done.
     """
-    from container_update.operations.run import run  # noqa: PLC0415 (heavy)
-    from container_update.operations.update import Update  # noqa: PLC0415 (heavy)
+    from container_update.engine.goals.update import Update  # noqa: PLC0415 (heavy)
+    from container_update.engine.run import run  # noqa: PLC0415 (heavy)
 
     images = v2_memory.images(ours)
     record = _as_updated(request, images, options) if images else None

@@ -28,9 +28,9 @@ from container_update.model.schema import (
     Schema,
     Violation,
 )
-from container_update.operations.records.resource_lists import LINKS, STORAGES, VNFCS, ResourceList
-from container_update.operations.records.vnf_records import VDU_RESES
 from container_update.package import schema
+from container_update.records.resource_lists import LINKS, STORAGES, VNFCS, ResourceList
+from container_update.records.vnf_records import VDU_RESES
 
 
 @dataclass(frozen=True)

@@ -209,7 +209,7 @@ class Step(ABC):
 
     Each kind of step is a class of its own: what the step makes of its object, how to recognise
     that, and the way back. See :mod:`container_update.planning.steps` and
-    :mod:`container_update.stacks.plan`.
+    :mod:`container_update.openstack.plan`.
     """
 
     can_be_repeated: ClassVar[bool] = True

@@ -26,8 +26,8 @@ from container_update.model.objects import Manifest
 from container_update.model.options import DEFAULTS, Options
 from container_update.package import archive, csar_metadata, fetch, manifests, vnfd
 from container_update.package.csar_metadata import Artifact
-from container_update.package.lint.finding import Finding
 from container_update.package.manifests import Known
+from container_update.package.tools.lint.finding import Finding
 from container_update.package.values.reading import Reading
 from container_update.package.values.streams import Hashed
 from container_update.package.vnfd import Definitions, Flavour, InterfaceScript

@@ -23,7 +23,7 @@ from container_update.model.objects import FieldPath, Json, Manifest, ObjectKey,
 from container_update.model.options import DEFAULTS, TACKER, Options
 from container_update.model.schema import describe
 from container_update.package import schema, yaml11
-from container_update.package.lint.finding import Finding
+from container_update.package.tools.lint.finding import Finding
 from container_update.package.values.field_lines import FieldLines
 from container_update.package.values.json_text import without_surrogates
 from container_update.package.values.parts import parts

@@ -30,7 +30,7 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import Source
 from container_update.model.options import Options
 from container_update.model.schema import describe
-from container_update.package.lint.finding import Finding
+from container_update.package.tools.lint.finding import Finding
 from container_update.package.values.reading import Reading, Size
 from container_update.package.values.scalars import as_sent, scalar
 

@@ -16,10 +16,10 @@ from sqlalchemy import ColumnElement, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from container_update.engine import progress
 from container_update.model.errors import ContainerUpdateError, NextStep
 from container_update.model.objects import Json
 from container_update.model.outcome import StepState
-from container_update.operations import progress
 from container_update.vnfm.http import redaction
 from container_update.vnfm.notify import outbox
 from container_update.vnfm.problems import ProblemError, problem_of, requests_of

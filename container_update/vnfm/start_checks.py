@@ -15,8 +15,8 @@ from cryptography import x509
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
+from container_update.engine.checks.preflight import Check, check
 from container_update.model.errors import ContainerUpdateError
-from container_update.operations.checks.preflight import Check, check
 from container_update.vnfm.http import authentication, connections
 from container_update.vnfm.settings import Settings, is_loopback
 from container_update.vnfm.store import liveness, revisions

@@ -25,7 +25,7 @@ from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Vim
 
 if TYPE_CHECKING:
-    from container_update.stacks.client import Heat
+    from container_update.openstack.client import Heat
 
 LOG = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ def heat(connection: Json, options: Options) -> Iterator[Heat]:
 
     :raises ClusterError: the connection is incomplete or refused.
     """
-    from container_update.stacks.client import connect  # noqa: PLC0415, an extra
+    from container_update.openstack.client import connect  # noqa: PLC0415, an extra
 
     interface = connection.get("interfaceInfo") or {}
     authority = interface.get("ssl_ca_cert")

@@ -18,9 +18,9 @@ from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from container_update.engine.goals.upgrade_types import VIMS
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, merge_patch
-from container_update.operations.upgrade_types import VIMS
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.database import now

@@ -11,15 +11,15 @@ from typing import Any
 
 from container_update.cluster.client import KubernetesCluster
 from container_update.cluster.history.revision import Revision
+from container_update.engine.goals.go_back import history, undo
+from container_update.engine.goals.install import install
+from container_update.engine.goals.update import plan_update, update
+from container_update.engine.recover import resume, rollback
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
 from container_update.model.requests import UpdateRequest
-from container_update.operations.history import history, undo
-from container_update.operations.install import install
-from container_update.operations.resume import resume, rollback
-from container_update.operations.update import plan_update, update
 from container_update.workloads.ownership import owned_pods
 from container_update.workloads.pod_status import is_deleting, is_finished
 

@@ -31,11 +31,11 @@ from unittest import mock
 
 from container_update.cluster import journal_secret
 from container_update.cluster.client import connect
-from container_update.cluster.execution import operation
 from container_update.cluster.lease import LeaseLock, utc_now
 from container_update.emulator import faults
 from container_update.emulator.faults import Effect, Fault
 from container_update.emulator.http_server import RequestRecord
+from container_update.engine import operation
 from container_update.model.errors import ContainerUpdateError, UndoIncompleteError
 from container_update.model.options import Options
 from tests import forks, garbage

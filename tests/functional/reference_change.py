@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from container_update.cluster.client import KubernetesCluster
+from container_update.engine.goals import change_package
+from container_update.engine.goals.change import KubernetesTarget
+from container_update.engine.goals.change_request import ChangeRequest
+from container_update.engine.goals.job import ChangeJob
 from container_update.model.options import Options
-from container_update.operations import change_package
-from container_update.operations.change import KubernetesTarget
-from container_update.operations.change_request import ChangeRequest
-from container_update.operations.job import ChangeJob
 from tests.functional import reference_update
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import ENV, config_map, workload

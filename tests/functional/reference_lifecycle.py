@@ -17,9 +17,9 @@ from container_update.cluster.history.store import History
 from container_update.emulator.http_server import Handler
 from container_update.emulator.kubernetes import Registry
 from container_update.emulator.kubernetes.api_errors import ApiError
+from container_update.engine.goals.install import install
+from container_update.engine.goals.uninstall import terminate
 from container_update.model.options import Options
-from container_update.operations.install import install
-from container_update.operations.uninstall import terminate
 from container_update.planning.uninstall import Included
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import config_map, secret, workload

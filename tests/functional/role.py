@@ -10,7 +10,7 @@ import yaml
 from kubernetes import client, config
 
 from container_update.model.objects import Json, ObjectKey
-from container_update.package import samples
+from container_update.package.tools import samples
 
 ROLE = samples.root() / "rbac/role.yaml"
 NAME = "container-update"

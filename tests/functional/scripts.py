@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from container_update.operations.change_request import ScriptName
-from container_update.operations.scripts import coordination
+from container_update.engine.goals.change_request import ScriptName
+from container_update.engine.scripts import coordination
 
 GOOD, BAD = "print('ready')", "import sys; sys.exit('not ready')"
 _ENDS = {GOOD: (0, "ready\n"), BAD: (1, "not ready\n")}

@@ -16,8 +16,8 @@ from typing import Any
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.drivers import v2_process
 from container_update.emulator.kubernetes import EmbeddedCluster
+from container_update.engine.goals.install import install
 from container_update.model.objects import Collection, ObjectKey
-from container_update.operations.install import install
 from tests.tacker.operator import kubernetes_vim
 from tests.vnfm import vnfs
 

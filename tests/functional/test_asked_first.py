@@ -17,11 +17,11 @@ from container_update.cli.main import main
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.emulator.http_server import RequestRecord
 from container_update.emulator.kubernetes import ApiError, EmbeddedCluster
+from container_update.engine.goals.change_package import change_package, plan_change
+from container_update.engine.goals.install import install
 from container_update.model.errors import ClusterError, PlanError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import Action, Plan
-from container_update.operations.change_package import change_package, plan_change
-from container_update.operations.install import install
 from container_update.planning.steps import object_steps
 from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.conftest import OPTIONS, REAL

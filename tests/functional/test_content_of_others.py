@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
+from container_update.engine.goals.change_package import change_package
+from container_update.engine.goals.upkeep import heal
 from container_update.model.errors import UpdateFailedError
 from container_update.model.objects import Json
-from container_update.operations.change_package import change_package
-from container_update.operations.upkeep import heal
 from container_update.planning.comparison.package_pair import Placing
 from tests.functional.cnf import BAD_IMAGE, Cnf
 from tests.functional.manifests import ENV, config_map, workload

@@ -17,9 +17,9 @@ from container_update.cli.main import main
 from container_update.cluster.client import connect
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
 from container_update.emulator.kubernetes.kubelet import Exit
+from container_update.engine.progress import step_events
 from container_update.model.errors import UpdateFailedError
 from container_update.model.outcome import StepResult, StepState
-from container_update.operations.progress import step_events
 from tests.functional.cnf import BAD_IMAGE, Cnf
 from tests.functional.conftest import OPTIONS
 from tests.functional.manifests import secret, workload

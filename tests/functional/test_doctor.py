@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from container_update.cli.demo.scenarios import guide_request
 from container_update.cli.main import main
+from container_update.emulator.demo.scenarios import guide_request
+from container_update.engine.goals.install import install
 from container_update.model.objects import ObjectKey
-from container_update.operations.install import install
 from tests.functional.cnf import INSTANCE, Cnf
 
 GUIDE = guide_request("v1")

@@ -8,6 +8,9 @@ from dataclasses import replace
 import pytest
 
 from container_update.cluster.client import connect_vim
+from container_update.engine.goals.change_package import change_package
+from container_update.engine.goals.update import update
+from container_update.engine.recover import resume
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
     ClusterError,
@@ -20,9 +23,6 @@ from container_update.model.errors import (
 from container_update.model.objects import Collection, ObjectKey
 from container_update.model.outcome import Event, StepState
 from container_update.model.plan import Plan
-from container_update.operations.change_package import change_package
-from container_update.operations.resume import resume
-from container_update.operations.update import update
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import ENV, ENV_FROM, config_map, secret, workload

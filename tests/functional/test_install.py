@@ -14,6 +14,11 @@ import pytest
 
 from container_update.cli.main import main
 from container_update.cluster.journal import Journal
+from container_update.engine.goals.go_back import undo
+from container_update.engine.goals.install import install
+from container_update.engine.goals.uninstall import terminate
+from container_update.engine.instances import NotInstalledError
+from container_update.engine.recover import resume, rollback
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
     ClusterError,
@@ -23,11 +28,6 @@ from container_update.model.errors import (
 )
 from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey
 from container_update.model.outcome import Event, StepResult, UndoStarted
-from container_update.operations.history import undo
-from container_update.operations.install import install
-from container_update.operations.instances import NotInstalledError
-from container_update.operations.resume import resume, rollback
-from container_update.operations.uninstall import terminate
 from container_update.planning.uninstall import Included
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.counted import Counted

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from container_update.cli.demo.scenarios import guide_request
 from container_update.cli.main import main
 from container_update.cluster.client import connect
+from container_update.emulator.demo.scenarios import guide_request
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
-from container_update.operations.install import install
-from container_update.package import samples
+from container_update.engine.goals.install import install
+from container_update.package.tools import samples
 
 FILE = resources.files("container_update.cli.reports").joinpath("schema.json")
 SCHEMA = json.loads(FILE.read_text("utf-8"))

@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
+from container_update.engine.goals.update import update
+from container_update.engine.instances import NotInstalledError
 from container_update.model import cluster
 from container_update.model.errors import ClusterError, UndoIncompleteError, UpdateInProgressError
 from container_update.model.objects import Collection, Json
 from container_update.model.operation import name_of
 from container_update.model.outcome import StepResult
 from container_update.model.plan import Plan
-from container_update.operations.instances import NotInstalledError
-from container_update.operations.update import update
 from tests.functional import role
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import until

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.package import samples
+from container_update.package.tools import samples
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "doc/source/library.rst"

@@ -17,6 +17,11 @@ from container_update.cluster.client import connect
 from container_update.emulator.faults import Fault, answer_after, drop_after
 from container_update.emulator.kubernetes import Registry
 from container_update.emulator.kubernetes.resources import Resource
+from container_update.engine.goals.change import KubernetesTarget
+from container_update.engine.goals.change_package import preview_change, run_change
+from container_update.engine.goals.change_request import ChangeRequest
+from container_update.engine.goals.job import ChangeJob
+from container_update.engine.goals.update import plan_update, update
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
     UndoIncompleteError,
@@ -26,11 +31,6 @@ from container_update.model.errors import (
 from container_update.model.objects import Json
 from container_update.model.outcome import StepResult, StepState
 from container_update.model.plan import Plan, Step
-from container_update.operations.change import KubernetesTarget
-from container_update.operations.change_package import preview_change, run_change
-from container_update.operations.change_request import ChangeRequest
-from container_update.operations.job import ChangeJob
-from container_update.operations.update import plan_update, update
 from container_update.workloads.pod_template import containers, images, pod_spec, with_images
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE
 from tests.functional.conftest import REAL

@@ -18,6 +18,10 @@ import yaml
 
 from container_update.cli.main import main
 from container_update.cluster.client import connect
+from container_update.engine.goals.go_back import history, undo
+from container_update.engine.goals.uninstall import terminate
+from container_update.engine.recover import resume, rollback
+from container_update.engine.watch import attach
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
     ClusterError,
@@ -31,10 +35,6 @@ from container_update.model.errors import (
 from container_update.model.objects import INSTANCE_LABEL, ObjectKey
 from container_update.model.outcome import Event, ResumeStarted, StepResult, UndoStarted
 from container_update.model.plan import Action, Plan, Step
-from container_update.operations.history import history, undo
-from container_update.operations.resume import resume, rollback
-from container_update.operations.uninstall import terminate
-from container_update.operations.watch import attach
 from tests.circles import Circle, in_circles
 from tests.functional import role
 from tests.functional.change_vnfpkg.dying import Died, Dying

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import pytest
 
+from container_update.engine.goals.update import update
 from container_update.model.errors import ClusterError, UpdateFailedError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import StepResult, StepState
 from container_update.model.plan import Plan, Step
-from container_update.operations.update import update
 from tests.functional import role
 from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.conftest import until

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from container_update.engine.goals.change_package import change_package
 from container_update.model.outcome import Outcome, StepState
 from container_update.model.plan import CHANGED_KEYS, CHANGED_OBJECTS, Action
-from container_update.operations.change_package import change_package
 from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.manifests import (
     ENV,

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks import embedded
-from container_update.cli.demo.scenarios import guide_request
 from container_update.cluster.client import connect
-from container_update.operations.install import install
-from container_update.operations.update import update
+from container_update.emulator.demo.scenarios import guide_request
+from container_update.engine.goals.install import install
+from container_update.engine.goals.update import update
 from tests.functional.conftest import OPTIONS, REAL
 
 LATENCY = 0.5

@@ -19,12 +19,12 @@ from container_update.cli.main import main
 from container_update.cli.reports import html_report, json_report, outcome_report, plan_report
 from container_update.cli.reports.lines import text_of
 from container_update.cli.terminal.output import FORMATS, HTML, MARKDOWN
+from container_update.engine.goals.update import update
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Collection
 from container_update.model.outcome import StepResult
 from container_update.model.plan import Plan
-from container_update.operations.update import update
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.manifests import config_map, workload
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from container_update.cli.demo.scenarios import guide_request
 from container_update.cluster.client import KubernetesCluster
+from container_update.emulator.demo.scenarios import guide_request
+from container_update.engine.goals.install import install
+from container_update.engine.goals.update import update
 from container_update.model.outcome import Outcome
-from container_update.operations.install import install
-from container_update.operations.update import update
 from container_update.planning.comparison.diff import content
 from tests.functional.cnf import Cnf, PodState
 

@@ -18,12 +18,12 @@ from container_update.cluster import informer
 from container_update.cluster.client import connect
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
 from container_update.emulator.kubernetes.kubelet import Exit
+from container_update.engine.goals.update import update
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import UpdateFailedError, UpdateInterruptedError
 from container_update.model.objects import Collection, Json
 from container_update.model.outcome import StepState, StepWait
 from container_update.model.plan import Step
-from container_update.operations.update import update
 from container_update.workloads.pod_status import is_deleting, is_ready, problem
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.conftest import OPTIONS, until

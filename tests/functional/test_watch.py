@@ -15,6 +15,9 @@ from typing import Any
 import pytest
 
 from container_update.cli.main import main
+from container_update.engine import watch
+from container_update.engine.goals.update import update
+from container_update.engine.watch import Watch, attach
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PlanError, UpdateFailedError, UpdateInterruptedError
 from container_update.model.outcome import (
@@ -26,9 +29,6 @@ from container_update.model.outcome import (
     UndoStarted,
 )
 from container_update.model.plan import Plan, Step
-from container_update.operations import watch
-from container_update.operations.update import update
-from container_update.operations.watch import Watch, attach
 from tests.functional import role
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import until

@@ -18,18 +18,18 @@ import pytest
 
 from container_update.emulator.kubernetes import Registry
 from container_update.emulator.kubernetes.kubelet.behaviour import Exit
+from container_update.engine.goals import upkeep
+from container_update.engine.goals.change_package import change_package
+from container_update.engine.goals.go_back import undo
+from container_update.engine.goals.install import install
+from container_update.engine.goals.uninstall import terminate
+from container_update.engine.goals.update import update
+from container_update.engine.recover import resume, rollback
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import UpdateInterruptedError
 from container_update.model.outcome import Event, Outcome, StepResult, StepWait
 from container_update.model.requests import UpdateRequest
-from container_update.operations import upkeep
-from container_update.operations.change_package import change_package
-from container_update.operations.history import undo
-from container_update.operations.install import install
-from container_update.operations.resume import resume, rollback
-from container_update.operations.uninstall import terminate
-from container_update.operations.update import update
-from container_update.package import build
+from container_update.package.tools import build
 from container_update.planning.comparison.package_pair import Placing
 from tests.functional import reference_update
 from tests.functional.change_vnfpkg.kubernetes import VDU, VNFD

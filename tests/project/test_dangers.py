@@ -15,7 +15,7 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
         r"pickle\.loads?\(|Unpickler|shelve|marshal\.load",
         {
             "container_update/drivers/v2_process.py": "Tacker's own request, from its own process",
-            "container_update/operations/scripts/runner.py": "from its parent process",
+            "container_update/engine/scripts/runner.py": "from its parent process",
             "container_update/vnfm/lcm/mgmt_drivers/answers.py": "a script's answer, plain "
             "values only",
         },
@@ -25,10 +25,9 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
         {
             "container_update/cluster/login/exec_plugin.py": "the plugin that a kubeconfig names, "
             "without a shell",
-            "container_update/operations/scripts/process.py": "coordination scripts and Mgmt "
+            "container_update/engine/scripts/process.py": "coordination scripts and Mgmt "
             "Drivers, each in a process of its own, without a shell",
-            "container_update/operations/scripts/supervisor.py": "the program that its parent "
-            "names",
+            "container_update/engine/scripts/supervisor.py": "the program that its parent names",
             "container_update/package/rendering.py": "kubectl and helm, on a folder that the user "
             "of the command line names, without a shell",
             "container_update/package/tosca/process.py": "toscaparser, within limits",
@@ -44,7 +43,7 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
         {
             "container_update/__init__.py": "one of the names of its own table",
             "container_update/drivers/v2_process.py": "one of the names of its own table",
-            "container_update/operations/scripts/runner.py": "the script that its parent "
+            "container_update/engine/scripts/runner.py": "the script that its parent "
             "was asked to run",
         },
     ),
@@ -60,7 +59,7 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
             "container_update/cluster/login/configuration.py": "where "
             "insecure_skip_tls_verify says so",
             "container_update/cluster/oidc.py": "where insecure_skip_tls_verify says so",
-            "container_update/stacks/client.py": "where the option or clouds.yaml says so",
+            "container_update/openstack/client.py": "where the option or clouds.yaml says so",
         },
     ),
     "makes temporary files that others can read or foresee": (

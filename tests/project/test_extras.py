@@ -16,14 +16,14 @@ importlib.import_module(sys.argv[1])
 """
 MODULES = [
     "container_update.cli.commands.csar",
-    "container_update.cli.demo.scenarios",
-    "container_update.cli.demo.views",
+    "container_update.emulator.demo.scenarios",
+    "container_update.emulator.demo.views",
     "container_update.cli.main",
     "container_update.drivers.tacker_v2",
-    "container_update.operations.change_package",
-    "container_update.operations.records.stack_records",
-    "container_update.operations.update",
-    "container_update.stacks.vnfcs",
+    "container_update.engine.goals.change_package",
+    "container_update.openstack.vnfm_records",
+    "container_update.engine.goals.update",
+    "container_update.openstack.vnfcs",
 ]
 
 

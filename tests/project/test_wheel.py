@@ -187,5 +187,5 @@ def test_without_a_checkout_a_sample_is_copied_and_none_is_in_the_bundle(
     run(wheel, "-m", "container_update", "csar", "bundle", f"{tmp_path}/script.py")
     with zipfile.ZipFile(tmp_path / "script.py") as bundle:
         names = bundle.namelist()
-    assert "container_update/package/samples.py" in names
+    assert "container_update/package/tools/samples.py" in names
     assert [name for name in names if name.startswith("container_update/samples/")] == []

@@ -14,7 +14,7 @@ import pytest
 from container_update.cluster.client import connect
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.objects import Collection, ObjectKey
-from container_update.package import samples
+from container_update.package.tools import samples
 from container_update.workloads.pod_status import is_deleting
 from tests.tacker import lab as labs
 from tests.tacker import services

@@ -23,6 +23,7 @@ from container_update.cli import main as command_line
 from container_update.cli.commands import recover
 from container_update.cli.saved_plan import StalePlanError
 from container_update.drivers import v1_records, v2_process
+from container_update.engine.checks.server_check import RefusedWritesError
 from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
@@ -33,8 +34,7 @@ from container_update.model.errors import (
 )
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
-from container_update.operations.checks.server_check import RefusedWritesError
-from container_update.stacks import commands as heat_commands
+from container_update.openstack import commands as heat_commands
 from container_update.vnfm.lcm.operation_context import NotYetError
 from container_update.vnfm.problems import problem_of, requests_of
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from container_update.emulator.heat import EmbeddedOpenStack
 from container_update.emulator.heat.balancer import Balancer
+from container_update.openstack import live
+from container_update.openstack.client import Heat, connect, reference
 from container_update.package import hot
-from container_update.stacks import live
-from container_update.stacks.client import Heat, connect, reference
 from tests.vnfm.client import Client
 from tests.vnfm.conftest import SAMPLES
 

@@ -17,7 +17,8 @@ from fastapi.testclient import TestClient
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
-from container_update.package import samples, vnfd, yaml11
+from container_update.package import vnfd, yaml11
+from container_update.package.tools import samples
 from container_update.package.values.reading import Reading
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings

@@ -14,9 +14,9 @@ from typing import Any
 import requests
 import uvicorn
 
-from container_update.cli.demo import service as demo
-from container_update.cli.demo.service import Scene, Stage
 from container_update.model.options import Options
+from container_update.vnfm.commands import demo
+from container_update.vnfm.commands.demo import Scene, Stage
 from container_update.vnfm.http.authentication import read_tokens
 from container_update.vnfm.http.connections import server_config
 from container_update.vnfm.service import Service

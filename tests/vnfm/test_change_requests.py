@@ -12,8 +12,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from container_update.emulator.kubernetes import EmbeddedCluster
+from container_update.engine.goals.request_schema import CHANGE_REQUEST
 from container_update.model.options import Options
-from container_update.operations.request_schema import CHANGE_REQUEST
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
 from tests import one_by_one

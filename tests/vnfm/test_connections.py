@@ -17,8 +17,8 @@ import pytest
 import uvicorn
 from fastapi.testclient import TestClient
 
-from container_update.cli.commands import serve
 from container_update.model.options import Options
+from container_update.vnfm.commands import serve
 from container_update.vnfm.http import connections
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings

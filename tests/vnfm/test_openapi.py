@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 
 from container_update.model.options import Options
-from container_update.package import samples
+from container_update.package.tools import samples
 from container_update.vnfm.http.authentication import read_tokens
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings

@@ -14,10 +14,11 @@ from container_update.emulator.heat import ResourceFault
 from container_update.emulator.heat.faults import NO_HOST
 from container_update.model.errors import ClusterError
 from container_update.model.options import Options
-from container_update.package import build, hot
-from container_update.stacks import live
-from container_update.stacks.client import reference
-from container_update.stacks.instantiate import Builder, described_by
+from container_update.openstack import live
+from container_update.openstack.client import reference
+from container_update.openstack.instantiate import Builder, described_by
+from container_update.package import hot
+from container_update.package.tools import build
 from container_update.vnfm import vims
 from container_update.vnfm.lcm import perform
 from container_update.vnfm.service import Service
@@ -212,7 +213,7 @@ def test_a_registered_vim_is_accessed_with_its_settings(
         connection.update(auth=auth, region=region, verify=verify, authority=authority)
         raise ClusterError("no further call is needed")
 
-    monkeypatch.setattr("container_update.stacks.client.connect", connect)
+    monkeypatch.setattr("container_update.openstack.client.connect", connect)
     path = client.create(client.onboard(sample.zipped("before")))
     client.do("POST", f"{path}/instantiate", sample.instantiation(), "FAILED_TEMP")
     assert connection["auth"] == cloud.stack.auth()

@@ -21,9 +21,9 @@ pytest.importorskip("openstack", reason="the extra openstack is not installed")
 import openstack.config
 
 from container_update.model.options import Options
-from container_update.package import build
-from container_update.stacks import live
-from container_update.stacks.client import Heat, connect, reference
+from container_update.openstack import live
+from container_update.openstack.client import Heat, connect, reference
+from container_update.package.tools import build
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
 from tests.functional.stacks.site import REAL, Site

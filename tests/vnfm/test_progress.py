@@ -19,7 +19,7 @@ from container_update.model.options import Options
 from container_update.model.outcome import StepResult, StepState
 from container_update.model.plan import Action, Plan
 from container_update.model.scripts import ScriptStep, VduChange
-from container_update.package import build
+from container_update.package.tools import build
 from container_update.planning.steps import RestartStep
 from container_update.vnfm.lcm.steps import Steps
 from container_update.vnfm.service import Service

@@ -18,7 +18,7 @@ from fastapi.testclient import TestClient
 
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
-from container_update.package import build
+from container_update.package.tools import build
 from tests.functional.change_vnfpkg import specification
 from tests.functional.change_vnfpkg.kubernetes import VDU, VNFD
 from tests.functional.stacks import templates

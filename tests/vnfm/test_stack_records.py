@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from container_update.operations.records.stack_records import described
-from container_update.stacks.vnfcs import VnfcServer
+from container_update.openstack.vnfcs import VnfcServer
+from container_update.openstack.vnfm_records import described
 
 Json = dict[str, Any]
 

@@ -21,7 +21,7 @@ from keystoneauth1.session import Session
 
 from container_update.emulator.heat import EmbeddedOpenStack
 from container_update.model.errors import ContainerUpdateError
-from container_update.stacks.answers import MOST_BYTES
+from container_update.openstack.answers import MOST_BYTES
 from container_update.vnfm.http import error_responses
 from container_update.vnfm.http.authentication import READING, authenticator, read_tokens
 from container_update.vnfm.http.users import User

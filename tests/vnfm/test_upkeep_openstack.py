@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 
 from container_update.emulator.heat import ResourceFault
 from container_update.model.options import Options
-from container_update.package import build
+from container_update.package.tools import build
 from container_update.vnfm.api import request_checks
 from container_update.vnfm.lcm import perform
 from tests.vnfm.client import Client

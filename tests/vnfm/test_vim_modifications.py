@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
-from container_update.package import build
+from container_update.package.tools import build
 from container_update.vnfm import vims
 from container_update.vnfm.http import users
 from tests.vnfm import vnfs

@@ -23,9 +23,9 @@ from container_update.model.outcome import Progress
 from container_update.model.requests import DEF_FILES
 
 if TYPE_CHECKING:
+    from container_update.engine.goals.change_package import Changed, Target
+    from container_update.engine.goals.job import ChangeJob
     from container_update.model.scripts import ScriptReport
-    from container_update.operations.change_package import Changed, Target
-    from container_update.operations.job import ChangeJob
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -101,7 +101,7 @@ def _on_cluster(
     out: TextIO,
     saved: Mapping[str, Any] | None = None,
 ) -> int:
-    from container_update.operations.change_package import preview_change  # noqa: PLC0415
+    from container_update.engine.goals.change_package import preview_change  # noqa: PLC0415
 
     with (
         signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
@@ -134,7 +134,7 @@ def carry_out(  # noqa: PLR0913
 
     :param check: returns a progress callback that refuses another plan than a saved one.
     """
-    from container_update.operations import change_package  # noqa: PLC0415, slow to load
+    from container_update.engine.goals import change_package  # noqa: PLC0415, slow to load
 
     scripts = change_package.coordination_of(job, target, cancel)
     try:
@@ -161,8 +161,8 @@ def job_of(
     parsed: argparse.Namespace, body: Mapping[str, Any], vim_type: str
 ) -> Iterator[ChangeJob]:
     """Yield the job of a request; a new package that is opened for its id stays open meanwhile."""
-    from container_update.operations.change_request import ChangeRequest  # noqa: PLC0415
-    from container_update.operations.job import ChangeJob  # noqa: PLC0415
+    from container_update.engine.goals.change_request import ChangeRequest  # noqa: PLC0415
+    from container_update.engine.goals.job import ChangeJob  # noqa: PLC0415
     from container_update.package import csar  # noqa: PLC0415
 
     options = option_arguments.read(parsed)
@@ -200,7 +200,7 @@ def _saved(parsed: argparse.Namespace, body: Mapping[str, Any]) -> dict[str, Any
 
 def _refuse_secrets(body: Mapping[str, Any]) -> None:
     """Raise UsageError for a request that no file shall have."""
-    from container_update.operations.change_request import secrets_in  # noqa: PLC0415
+    from container_update.engine.goals.change_request import secrets_in  # noqa: PLC0415
 
     if next(secrets_in(body), None) is not None:
         raise UsageError(
@@ -215,7 +215,7 @@ def body_of(parsed: argparse.Namespace, vim_type: str) -> dict[str, Any]:
     :param vim_type: of the VIM that the VNF runs in.
     :raises UsageError: neither has an upgrade type, or no strategy is installed for the option's.
     """
-    from container_update.operations import request_schema, upgrade_types  # noqa: PLC0415
+    from container_update.engine.goals import request_schema, upgrade_types  # noqa: PLC0415
 
     body = dict(json_file(parsed.request)) if parsed.request else {}
     params = body.get("additionalParams") or {}

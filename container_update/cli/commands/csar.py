@@ -60,7 +60,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def _check(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.package.lint.check import Severity, check  # noqa: PLC0415
+    from container_update.package.tools.lint.check import Severity, check  # noqa: PLC0415
     from container_update.planning.summary import counted  # noqa: PLC0415
 
     options = option_arguments.read(parsed)
@@ -78,7 +78,7 @@ def _check(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _init(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.package.init import init  # noqa: PLC0415
+    from container_update.package.tools.init import init  # noqa: PLC0415
 
     vnfd = init(parsed.folder, parsed.product, parsed.product_version, parsed.provider)
     out.write(f"{vnfd}\n{parsed.folder / 'TOSCA-Metadata/TOSCA.meta'}\n")
@@ -86,7 +86,7 @@ def _init(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _build(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.package.build import build  # noqa: PLC0415
+    from container_update.package.tools.build import build  # noqa: PLC0415
 
     target = parsed.to or parsed.folder.resolve().with_name(parsed.folder.resolve().name + ".zip")
     package = build(parsed.folder, target, api=parsed.api)
@@ -95,14 +95,14 @@ def _build(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _bundle(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.package.build import bundle  # noqa: PLC0415
+    from container_update.package.tools.build import bundle  # noqa: PLC0415
 
     out.write(f"{bundle(parsed.target)}\n")
     return DONE
 
 
 def _sample(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.package.samples import build_for_tacker  # noqa: PLC0415
+    from container_update.package.tools.samples import build_for_tacker  # noqa: PLC0415
 
     packages = build_for_tacker(parsed.api, parsed.types, parsed.folder)
     out.writelines(f"{package}\n" for package in packages.values())

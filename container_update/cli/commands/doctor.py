@@ -18,7 +18,7 @@ from container_update.model.plan import Plan
 
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
-    from container_update.operations.checks.preflight import Check
+    from container_update.engine.checks.preflight import Check
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -35,7 +35,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace, out: TextIO) -> int:
     """Carry out all checks; return the exit status of the first problem, 0 without one."""
-    from container_update.operations.checks import preflight  # noqa: PLC0415, slow to load
+    from container_update.engine.checks import preflight  # noqa: PLC0415, slow to load
 
     checks: list[Check] = []
     for check in _checks(parsed):
@@ -62,7 +62,7 @@ def _advice(check: Check, parsed: argparse.Namespace) -> dict[str, str]:
 
 def _checks(parsed: argparse.Namespace) -> Iterator[Check]:
     """Yield the checks that are possible: what needs the cluster only where it can be reached."""
-    from container_update.operations.checks.preflight import Check, check, place  # noqa: PLC0415
+    from container_update.engine.checks.preflight import Check, check, place  # noqa: PLC0415
 
     packages = dict.fromkeys(filter(None, (parsed.old, parsed.new)))
     for path in packages:
@@ -78,14 +78,14 @@ def _checks(parsed: argparse.Namespace) -> Iterator[Check]:
 
 
 def _package(path: str, parsed: argparse.Namespace) -> str:
-    from container_update.operations.checks import preflight  # noqa: PLC0415
-    from container_update.package.lint.check import check  # noqa: PLC0415
+    from container_update.engine.checks import preflight  # noqa: PLC0415
+    from container_update.package.tools.lint.check import check  # noqa: PLC0415
 
     return preflight.package(path, check(path, options=option_arguments.read(parsed)))
 
 
 def _in_cluster(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Iterator[Check]:
-    from container_update.operations.checks.preflight import (  # noqa: PLC0415, slow to load
+    from container_update.engine.checks.preflight import (  # noqa: PLC0415, slow to load
         Check,
         changes,
         check,
@@ -111,7 +111,7 @@ def _in_cluster(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Itera
 
 
 def _server(cluster: KubernetesCluster) -> str:
-    from container_update.operations.checks.preflight import version  # noqa: PLC0415
+    from container_update.engine.checks.preflight import version  # noqa: PLC0415
 
     try:
         return version(cluster.version())
@@ -122,8 +122,8 @@ def _server(cluster: KubernetesCluster) -> str:
 
 
 def _operation(parsed: argparse.Namespace, cluster: KubernetesCluster) -> str:
-    from container_update.operations import resume  # noqa: PLC0415
-    from container_update.operations.checks import preflight  # noqa: PLC0415
+    from container_update.engine import recover as resume  # noqa: PLC0415
+    from container_update.engine.checks import preflight  # noqa: PLC0415
 
     options = option_arguments.read(parsed)
     names = {"namespace": parsed.namespace, "instance_id": parsed.instance_id}
@@ -131,6 +131,6 @@ def _operation(parsed: argparse.Namespace, cluster: KubernetesCluster) -> str:
 
 
 def _plan(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Plan:
-    from container_update.operations.update import plan_update  # noqa: PLC0415, slow to load
+    from container_update.engine.goals.update import plan_update  # noqa: PLC0415, slow to load
 
     return plan_update(request_of(parsed), cluster, option_arguments.read(parsed))

@@ -19,7 +19,7 @@ from container_update.model.errors import PlanError
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
     from container_update.cluster.history.revision import Revision
-    from container_update.operations.goal import Goal
+    from container_update.engine.goal import Goal
 
 
 def add_history_arguments(command: argparse.ArgumentParser) -> None:
@@ -99,7 +99,7 @@ def undo_goal(
     request: Mapping[str, Any], parsed: argparse.Namespace, cluster: KubernetesCluster
 ) -> Goal:
     """Return the goal of a way back."""
-    from container_update.operations.history import GoBack  # noqa: PLC0415, slow to load
+    from container_update.engine.goals.go_back import GoBack  # noqa: PLC0415, slow to load
 
     where = (request["namespace"], request["instanceId"])
     return GoBack(cluster, option_arguments.read(parsed), request["revision"], *where)
@@ -119,7 +119,7 @@ def _chosen(parsed: argparse.Namespace, revisions: Sequence[Revision]) -> Revisi
 
 
 def _revisions(parsed: argparse.Namespace) -> tuple[Revision, ...]:
-    from container_update.operations import history as operations  # noqa: PLC0415, slow to load
+    from container_update.engine.goals import go_back as operations  # noqa: PLC0415, slow to load
 
     with connection.connected_cluster(parsed) as cluster:
         parsed.instance_id = connection.find_instance(parsed, cluster)

@@ -12,8 +12,8 @@ from container_update.cli.arguments import option_arguments
 
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
-    from container_update.operations.goal import Goal
-    from container_update.operations.install import Install
+    from container_update.engine.goal import Goal
+    from container_update.engine.goals.install import Install
     from container_update.planning.comparison.package_pair import Placing
 
 
@@ -101,7 +101,7 @@ def request_of(verb: str, parsed: argparse.Namespace) -> dict[str, Any]:
 
 def install_goal(request: Mapping[str, Any], parsed: argparse.Namespace) -> Install:
     """Return the goal of an installation."""
-    from container_update.operations.install import Install  # noqa: PLC0415, slow to load
+    from container_update.engine.goals.install import Install  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
     return Install(request["package"], _placing(request), request["instanceId"], options)
@@ -109,7 +109,7 @@ def install_goal(request: Mapping[str, Any], parsed: argparse.Namespace) -> Inst
 
 def uninstall_goal(request: Mapping[str, Any], parsed: argparse.Namespace) -> Goal:
     """Return the goal of an uninstallation."""
-    from container_update.operations.uninstall import Uninstall  # noqa: PLC0415, slow to load
+    from container_update.engine.goals.uninstall import Uninstall  # noqa: PLC0415, slow to load
     from container_update.planning.uninstall import Included  # noqa: PLC0415, slow to load
 
     return Uninstall(

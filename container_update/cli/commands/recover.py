@@ -24,7 +24,7 @@ from container_update.model.operation import Status
 from container_update.model.outcome import Outcome, Progress
 
 if TYPE_CHECKING:
-    from container_update.operations.instances import WorkloadState
+    from container_update.engine.instances import WorkloadState
 
 
 def status(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -52,8 +52,8 @@ def show_status(
 
 def _current(parsed: argparse.Namespace) -> tuple[Status, Sequence[WorkloadState]]:
     """Return what is under way, and how the workloads are where nothing is."""
-    from container_update.operations import instances  # noqa: PLC0415, slow to load
-    from container_update.operations import resume as recovery  # noqa: PLC0415, slow to load
+    from container_update.engine import instances  # noqa: PLC0415, slow to load
+    from container_update.engine import recover as recovery  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
     with connection.connected_cluster(parsed) as cluster:
@@ -134,7 +134,7 @@ def recovered(
 def _recover_cluster(
     parsed: argparse.Namespace, out: TextIO, verb: str, cancel: CancelToken, progress: Progress
 ) -> Outcome | None:
-    from container_update.operations import resume as recovery  # noqa: PLC0415, slow to load
+    from container_update.engine import recover as recovery  # noqa: PLC0415, slow to load
 
     verbs = {
         "resume": recovery.resume,

@@ -20,7 +20,7 @@ from container_update.model.requests import UpdateRequest
 
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
-    from container_update.operations.goal import Goal
+    from container_update.engine.goal import Goal
 
 
 def add_plan_arguments(command: argparse.ArgumentParser) -> None:
@@ -92,7 +92,7 @@ def apply(parsed: argparse.Namespace, out: TextIO) -> int:
 
 def _goal(parsed: argparse.Namespace, cluster: KubernetesCluster, instance_id: str | None) -> Goal:
     """Return the goal of ``apply``: an update, or the installation of what is not there."""
-    from container_update.operations.instances import NotInstalledError  # noqa: PLC0415, slow to load
+    from container_update.engine.instances import NotInstalledError  # noqa: PLC0415, slow to load
 
     try:
         return _update_goal(parsed, cluster, instance_id)
@@ -106,7 +106,7 @@ def _goal(parsed: argparse.Namespace, cluster: KubernetesCluster, instance_id: s
 def _update_goal(
     parsed: argparse.Namespace, cluster: KubernetesCluster, instance_id: str | None
 ) -> Goal:
-    from container_update.operations.update import goal_of  # noqa: PLC0415, slow to load
+    from container_update.engine.goals.update import goal_of  # noqa: PLC0415, slow to load
 
     request = replace(request_of(parsed), instance_id=instance_id)
     return goal_of(request, cluster, option_arguments.read(parsed))

@@ -23,7 +23,7 @@ _NOTHING = "No operation is under way."
 
 def run(parsed: argparse.Namespace, out: TextIO) -> int:
     """Show what an operation does until it has ended; return the exit status."""
-    from container_update.operations import watch  # noqa: PLC0415, slow to load
+    from container_update.engine import watch  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
     with connection.connected_cluster(parsed) as cluster:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import Any
 
+from container_update.engine.progress import step_events
 from container_update.model.objects import ObjectKey
 from container_update.model.outcome import (
     Event,
@@ -27,7 +28,6 @@ from container_update.model.plan import (
     Reason,
     Step,
 )
-from container_update.operations.progress import step_events
 from container_update.planning.summary import content_diffs, pods_of
 
 API_VERSION = "container-update/v1"

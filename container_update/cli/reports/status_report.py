@@ -12,7 +12,7 @@ from container_update.cli.reports.lines import Line
 from container_update.planning.comparison.content_diff import printable
 
 if TYPE_CHECKING:
-    from container_update.operations.instances import WorkloadState
+    from container_update.engine.instances import WorkloadState
 
 _HEAD = ("WORKLOAD", "READY", "NEW", "AGE", "IMAGE")
 

@@ -13,7 +13,7 @@ from container_update.cli.terminal.approval import NotApprovedError
 from container_update.model.errors import ContainerUpdateError, NextStep, PlanError
 
 if TYPE_CHECKING:
-    from container_update.operations.change_request import ChangeRequest
+    from container_update.engine.goals.change_request import ChangeRequest
 
 SENTENCES: Mapping[NextStep, str] = {
     NextStep.FIX_TARGET: "Fix this, then run the same command again",

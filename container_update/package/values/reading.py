@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from container_update.package.lint.finding import Finding
+from container_update.package.tools.lint.finding import Finding
 
 _MOST_FINDINGS = 1000
 """More are counted by nobody, and a package is somebody else's."""

@@ -3,7 +3,7 @@
 
 A step is applied to the object as it is read at that time, not as it was when the plan was made:
 what others wrote in the meantime (replicas by an autoscaler, a label) stays. All of it is pure;
-:mod:`container_update.cluster.execution` carries the steps out.
+:mod:`container_update.engine` carries the steps out.
 """
 
 from container_update.planning.steps.base import ObjectStep, object_steps

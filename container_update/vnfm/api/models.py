@@ -17,9 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from container_update.model.errors import PackageError
-from container_update.model.objects import Json
-from container_update.operations.request_schema import (
+from container_update.engine.goals.request_schema import (
     ACCESS,
     CHANGE_REQUEST,
     INSTANTIATE_PARAMS,
@@ -27,6 +25,8 @@ from container_update.operations.request_schema import (
     VIM_CONNECTION,
     check,
 )
+from container_update.model.errors import PackageError
+from container_update.model.objects import Json
 
 Text = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Prose = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]*$")]

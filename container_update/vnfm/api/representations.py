@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from container_update.engine.progress import NO_ACTION
 from container_update.model.objects import Json
 from container_update.model.outcome import StepState
-from container_update.operations.progress import NO_ACTION
 from container_update.vnfm import packages, states
 from container_update.vnfm.api.queries.resources import (
     ABSENT,

@@ -11,16 +11,16 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from container_update.model.errors import PackageError, PlanError
-from container_update.model.objects import Json
-from container_update.model.requests import DEF_FILES
-from container_update.operations.change_request import LINKS, ChangeRequest
-from container_update.operations.read_packages import (
+from container_update.engine.goals.change_request import LINKS, ChangeRequest
+from container_update.engine.read_packages import (
     DEF_FILES_PARAMETER,
     check_listed,
     check_packages,
     packages_of,
 )
+from container_update.model.errors import PackageError, PlanError
+from container_update.model.objects import Json
+from container_update.model.requests import DEF_FILES
 from container_update.package import csar, fetch
 from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.scale import workloads_of
@@ -62,8 +62,8 @@ def check_instantiation(
             raise PackageError(
                 "vimConnectionInfo: VNFs in an OpenStack are made in the v2 API: use it"
             )
-        from container_update.stacks import instantiate  # noqa: PLC0415, an extra
-        from container_update.stacks.templates.links import Links  # noqa: PLC0415, an extra
+        from container_update.openstack import instantiate  # noqa: PLC0415, an extra
+        from container_update.openstack.templates.links import Links  # noqa: PLC0415, an extra
 
         stack = instantiate.stack_of(
             package, flavour_id, params, links=Links.of(request), sizes=level.instances
@@ -104,7 +104,7 @@ def _check_scalable(
 ) -> None:
     """Raise PlanError for the first VDU that has nothing that can be scaled."""
     if kind == vims.OPENSTACK:
-        from container_update.stacks import instantiate  # noqa: PLC0415, an extra
+        from container_update.openstack import instantiate  # noqa: PLC0415, an extra
 
         instantiate.refuse_ungrouped(package, record.flavour_id, vdus)
     elif not any(map(fetch.is_url, record.def_files)):  # nothing is fetched before the answer

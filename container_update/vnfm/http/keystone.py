@@ -18,7 +18,7 @@ from keystoneauth1.session import Session
 
 from container_update.cluster.responses import MALFORMED
 from container_update.model.errors import ClusterError, ContainerUpdateError
-from container_update.stacks import answers
+from container_update.openstack import answers
 from container_update.vnfm.http.users import User
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CHANGE_VNFPKG: Blue-Green or rolling, by the strategies of ``container_update.operations``.
+"""CHANGE_VNFPKG: Blue-Green or rolling, by the strategies of ``container_update.engine.goals``.
 
 A failed change stays as it is and the occurrence is FAILED_TEMP: a retry finishes it, a rollback
 undoes it, both by the journal in the VIM.
@@ -11,15 +11,15 @@ from dataclasses import replace
 from datetime import timedelta
 
 from container_update.drivers import v2_memory
-from container_update.model.errors import NoWayBackError
-from container_update.model.objects import merge_patch
-from container_update.operations.change_package import (
+from container_update.engine.goals.change_package import (
     coordination_of,
     preview_change,
     run_change,
 )
-from container_update.operations.change_request import ChangeRequest
-from container_update.operations.job import ChangeJob, Occurrence
+from container_update.engine.goals.change_request import ChangeRequest
+from container_update.engine.goals.job import ChangeJob, Occurrence
+from container_update.model.errors import NoWayBackError
+from container_update.model.objects import merge_patch
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm.infrastructure.vim import connected
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of

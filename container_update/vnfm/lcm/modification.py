@@ -14,14 +14,14 @@ from typing import Any
 
 from container_update.drivers import change_by_modify, v2_memory
 from container_update.drivers.v2_rollback import go_back
+from container_update.engine.goals.update import plan_update, update
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ContainerUpdateError, NoWayBackError
 from container_update.model.objects import Json, merge_patch
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
 from container_update.model.requests import CONFIG_PATHS, UPGRADE_TYPE, UpdateRequest
-from container_update.operations.records.vnf_records import Records
-from container_update.operations.update import plan_update, update
+from container_update.records.vnf_records import Records
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from container_update.cluster.execution.operation import Operation as Journalled
 from container_update.cluster.retry import RetryingCluster
 from container_update.drivers import v2_memory
 from container_update.drivers.vim import connect_to
+from container_update.engine.operation import Operation as Journalled
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
 from container_update.model.objects import Json

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from container_update.engine.goals.change_package import preview_change
+from container_update.engine.progress import remarks, step_events
 from container_update.model.cancellation import CancelToken
 from container_update.model.objects import Json
 from container_update.model.plan import Plan
-from container_update.operations.change_package import preview_change
-from container_update.operations.progress import remarks, step_events
 from container_update.planning.summary import NOTHING_TO_DO, plan_sum
 from container_update.vnfm import vim_clients, vims
 from container_update.vnfm.lcm.change import job_of

@@ -12,21 +12,21 @@ from dataclasses import replace
 from container_update.cluster.informer import Informer
 from container_update.cluster.scope import Scope
 from container_update.drivers import v1_records
+from container_update.engine.read_packages import described_by
 from container_update.model.cluster import Cluster
 from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Vnfc
 from container_update.model.requests import DEF_FILES
-from container_update.operations.read_packages import described_by
-from container_update.operations.records.resource_lists import LINKS, STORAGES, VNFCS, ResourceList
-from container_update.operations.records.vnf_records import (
+from container_update.planning.comparison import renames
+from container_update.planning.comparison.package_pair import Placing
+from container_update.planning.update import collections
+from container_update.records.resource_lists import LINKS, STORAGES, VNFCS, ResourceList
+from container_update.records.vnf_records import (
     VDU_RESES,
     Records,
     services,
     workloads_of,
 )
-from container_update.planning.comparison import renames
-from container_update.planning.comparison.package_pair import Placing
-from container_update.planning.update import collections
 from container_update.vnfm.lcm import levels
 from container_update.vnfm.lcm.mgmt_drivers import v1_objects
 from container_update.vnfm.lcm.operation_context import OperationContext, Record, known_flavour

@@ -15,11 +15,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from container_update.drivers import v2_memory
+from container_update.engine.progress import RUNNING, remarks, step_events
 from container_update.model.errors import ContainerUpdateError, NextStep
 from container_update.model.objects import Json
 from container_update.model.outcome import Event, StepState
 from container_update.model.plan import Action, Plan
-from container_update.operations.progress import RUNNING, remarks, step_events
 from container_update.vnfm.store.database import Database
 from container_update.vnfm.store.rows import Operation, Step
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from container_update.cluster.client import connect
-from container_update.package import samples
+from container_update.package.tools import samples
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import ContractSite
 from tests.functional.conftest import OPTIONS
@@ -64,8 +64,8 @@ def openstack_site(kind: str, _: pytest.FixtureRequest, folder: Path) -> Iterato
         EmbeddedOpenStack,
         ResourceFault,
     )
-    from container_update.stacks.client import connect as connect_cloud  # noqa: PLC0415
-    from container_update.stacks.execution import writer  # noqa: PLC0415
+    from container_update.openstack.client import connect as connect_cloud  # noqa: PLC0415
+    from container_update.openstack.execution import writer  # noqa: PLC0415
     from tests.functional.change_vnfpkg.openstack import (  # noqa: PLC0415
         BAD_IMAGE,
         OpenStackContractSite,

@@ -15,18 +15,18 @@ import yaml
 
 from container_update.cluster.client import KubernetesCluster
 from container_update.cluster.lease import Holder, utc_now
+from container_update.engine.goals.change import KubernetesTarget
+from container_update.engine.goals.change_package import Changed, preview_change, run_change
+from container_update.engine.goals.change_request import ChangeRequest
+from container_update.engine.goals.install import install
+from container_update.engine.goals.job import ChangeJob
+from container_update.engine.recover import resume, rollback
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
-from container_update.operations.change import KubernetesTarget
-from container_update.operations.change_package import Changed, preview_change, run_change
-from container_update.operations.change_request import ChangeRequest
-from container_update.operations.install import install
-from container_update.operations.job import ChangeJob
-from container_update.operations.resume import resume, rollback
-from container_update.package import build
+from container_update.package.tools import build
 from container_update.workloads import ownership
 from container_update.workloads.pod_status import is_deleting, is_finished
 from tests.functional.change_vnfpkg.dying import Died, Dying

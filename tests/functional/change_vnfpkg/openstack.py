@@ -16,26 +16,27 @@ from typing import Any
 
 import yaml
 
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import ContainerUpdateError, NoWayBackError
-from container_update.model.operation import name_of
-from container_update.model.options import Options
-from container_update.model.outcome import Outcome
-from container_update.model.plan import Plan
-from container_update.operations.change_package import (
+from container_update.engine.goals.change_package import (
     Changed,
     coordination_of,
     preview_change,
     resume_change,
     run_change,
 )
-from container_update.operations.change_request import ChangeRequest
-from container_update.operations.job import ChangeJob
-from container_update.operations.stack_change import OpenStackTarget
-from container_update.package import build, hot
-from container_update.stacks import live
-from container_update.stacks.client import Heat, reference
-from container_update.stacks.operation import StackInstance
+from container_update.engine.goals.change_request import ChangeRequest
+from container_update.engine.goals.job import ChangeJob
+from container_update.model.cancellation import CancelToken
+from container_update.model.errors import ContainerUpdateError, NoWayBackError
+from container_update.model.operation import name_of
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome
+from container_update.model.plan import Plan
+from container_update.openstack import live
+from container_update.openstack.change import OpenStackTarget
+from container_update.openstack.client import Heat, reference
+from container_update.openstack.operation import StackInstance
+from container_update.package import hot
+from container_update.package.tools import build
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Arguments, ContractSite, Release
 from tests.functional.stacks import templates

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from container_update.cli.main import main
+from container_update.engine.recover import abort, promote, rollback, status
 from container_update.model.errors import (
     ContainerUpdateError,
     NextStep,
@@ -27,7 +28,6 @@ from container_update.model.errors import (
 )
 from container_update.model.outcome import StepResult, StepState
 from container_update.model.plan import Action
-from container_update.operations.resume import abort, promote, rollback, status
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from container_update.cli.main import main
-from container_update.package import build
+from container_update.package.tools import build
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import BROKEN, V1, V2, ContractSite, Release

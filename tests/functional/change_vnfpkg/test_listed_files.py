@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from container_update.engine.goals.change_package import Changed
+from container_update.engine.goals.install import install
+from container_update.engine.goals.uninstall import terminate
 from container_update.model.errors import PlanError, UpdateFailedError
 from container_update.model.objects import Json
-from container_update.operations.change_package import Changed
-from container_update.operations.install import install
-from container_update.operations.uninstall import terminate
 from container_update.workloads.pod_status import is_deleting
 from tests.functional import upgrade_types
 from tests.functional.change_vnfpkg import specification

@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
+from container_update.engine.goals.change_package import run_change
+from container_update.engine.goals.change_request import ChangeRequest
+from container_update.engine.goals.job import ChangeJob
 from container_update.model.options import Options
-from container_update.operations.change_package import run_change
-from container_update.operations.change_request import ChangeRequest
-from container_update.operations.job import ChangeJob
-from container_update.operations.records.vnf_records import Records
+from container_update.records.vnf_records import Records
 from tests import attributes
 from tests.attributes import (
     COMPUTE,
@@ -87,8 +87,8 @@ class RecordedVnf:
 
     def record(self) -> dict[str, Any]:
         """Return the VnfInstance as a VNFM writes it."""
-        from container_update.operations.records.stack_records import described  # noqa: PLC0415
-        from container_update.stacks import live  # noqa: PLC0415
+        from container_update.openstack import live  # noqa: PLC0415
+        from container_update.openstack.vnfm_records import described  # noqa: PLC0415
 
         stack = self.vnf.live_stack()
         members = live.members_of(self.vnf.heat, stack, {"VDU1": "VDU1"})
@@ -98,7 +98,7 @@ class RecordedVnf:
 
     def change(self) -> Records:
         """Change the package."""
-        from container_update.operations.stack_change import OpenStackTarget  # noqa: PLC0415
+        from container_update.openstack.change import OpenStackTarget  # noqa: PLC0415
 
         vnf = self.vnf
         params = {"upgrade_type": self.upgrade_type, "vdu_params": [{"vdu_id": "VDU1"}]}
@@ -141,7 +141,7 @@ def recorded_openstack_vnf(
     """Yield a VNF of the old package."""
     pytest.importorskip("openstack", reason="the extra openstack is not installed")
     from container_update.emulator.heat import EmbeddedOpenStack  # noqa: PLC0415
-    from container_update.stacks.client import connect  # noqa: PLC0415
+    from container_update.openstack.client import connect  # noqa: PLC0415
     from tests.functional.stacks.site import Site  # noqa: PLC0415
     from tests.functional.stacks.vnf import Vnf  # noqa: PLC0415
 

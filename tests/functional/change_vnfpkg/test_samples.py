@@ -14,9 +14,9 @@ import pytest
 
 from container_update.cli.main import main
 from container_update.cluster.client import KubernetesCluster
+from container_update.engine.goals.install import install
 from container_update.model.objects import Collection
-from container_update.operations.install import install
-from container_update.package import samples
+from container_update.package.tools import samples
 from tests.functional.conftest import OPTIONS, REAL
 
 SAMPLES = samples.root()

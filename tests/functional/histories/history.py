@@ -10,6 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from container_update.engine.goals.install import install
+from container_update.engine.goals.uninstall import terminate
+from container_update.engine.goals.update import update
+from container_update.engine.recover import resume, rollback, status
 from container_update.model.errors import (
     ContainerUpdateError,
     LeaseLostError,
@@ -18,10 +22,6 @@ from container_update.model.errors import (
     UpdateInProgressError,
     UpdateInterruptedError,
 )
-from container_update.operations.install import install
-from container_update.operations.resume import resume, rollback, status
-from container_update.operations.uninstall import terminate
-from container_update.operations.update import update
 from tests.functional.change_vnfpkg.dying import Died
 from tests.functional.cnf import INSTANCE
 from tests.functional.histories.packages import GONE, Family

@@ -17,8 +17,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from unittest import mock
 
-from container_update.cluster.execution import operation as engine
 from container_update.cluster.lease import LeaseLock, utc_now
+from container_update.engine import operation as engine
 from container_update.model.cluster import WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection

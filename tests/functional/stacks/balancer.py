@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from container_update.model.errors import ContainerUpdateError
-from container_update.stacks.plan import StackScript
+from container_update.openstack.plan import StackScript
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from container_update.cluster.lease import utc_now
-from container_update.stacks.hold import Clock
+from container_update.openstack.hold import Clock
 
 
 @dataclass

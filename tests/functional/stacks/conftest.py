@@ -19,9 +19,9 @@ from container_update.model.options import Options
 
 pytest.importorskip("openstack", reason="the extra openstack is not installed")
 
-from container_update.stacks import instantiate
-from container_update.stacks.client import Heat, connect
-from container_update.stacks.execution import writer
+from container_update.openstack import instantiate
+from container_update.openstack.client import Heat, connect
+from container_update.openstack.execution import writer
 from tests.functional.stacks.limits import EmbeddedLimits, Limits, RealLimits
 from tests.functional.stacks.site import REAL, Site, administrators_cloud
 from tests.functional.stacks.vnf import Vnf

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
-from container_update.stacks.client import Heat, connect
+from container_update.openstack.client import Heat, connect
 from tests.functional.stacks.site import Site
 from tests.functional.stacks.vnf import until
 

@@ -34,9 +34,9 @@ from container_update.model.errors import (
     UndoIncompleteError,
 )
 from container_update.model.options import Options
+from container_update.openstack.client import connect
+from container_update.openstack.planner import BLUE_GREEN, ROLLING, StackRequest
 from container_update.package.tosca import process
-from container_update.stacks.client import connect
-from container_update.stacks.planner import BLUE_GREEN, ROLLING, StackRequest
 from tests import forks
 from tests.circles import Circle
 from tests.functional.stacks.balancer import Balancer

@@ -30,9 +30,9 @@ from container_update.model.errors import (
 from container_update.model.operation import Phase, name_of
 from container_update.model.options import Options
 from container_update.model.outcome import StepState
-from container_update.stacks.client import Heat, reference
-from container_update.stacks.plan import StackScript
-from container_update.stacks.planner import (
+from container_update.openstack.client import Heat, reference
+from container_update.openstack.plan import StackScript
+from container_update.openstack.planner import (
     BLUE_GREEN,
     ROLLING,
     blue_green_plan,

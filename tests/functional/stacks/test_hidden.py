@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from container_update.model.errors import PlanError, UpdateFailedError
+from container_update.openstack import live
+from container_update.openstack.client import reference
+from container_update.openstack.plan import StackScript
+from container_update.openstack.planner import BLUE_GREEN
 from container_update.package import hot
-from container_update.stacks import live
-from container_update.stacks.client import reference
-from container_update.stacks.plan import StackScript
-from container_update.stacks.planner import BLUE_GREEN
 from tests.functional.stacks.change import plan_change
 from tests.functional.stacks.limits import Limits
 from tests.functional.stacks.vnf import Vnf

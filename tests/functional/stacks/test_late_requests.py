@@ -21,8 +21,8 @@ from container_update.model.errors import (
     UpdateInProgressError,
 )
 from container_update.model.objects import Json
-from container_update.stacks.client import Heat, connect
-from container_update.stacks.operation import StackInstance
+from container_update.openstack.client import Heat, connect
+from container_update.openstack.operation import StackInstance
 from tests.circles import Circle, in_circles
 from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import in_an_hour

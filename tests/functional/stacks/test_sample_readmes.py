@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from container_update.cli.main import main
-from container_update.package import samples
+from container_update.package.tools import samples
 from tests.functional.stacks.vnf import Vnf
 
 pytest.importorskip("paramiko")  # before what imports it

@@ -14,10 +14,10 @@ import yaml
 from container_update.emulator.heat import CloudFaults
 from container_update.model.errors import ClusterError, ContainerUpdateError, UpdateFailedError
 from container_update.model.outcome import StepState
-from container_update.stacks import live
-from container_update.stacks.client import Heat, reference
-from container_update.stacks.plan import StackScript
-from container_update.stacks.planner import BLUE_GREEN, ROLLING
+from container_update.openstack import live
+from container_update.openstack.client import Heat, reference
+from container_update.openstack.plan import StackScript
+from container_update.openstack.planner import BLUE_GREEN, ROLLING
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import change, plan_change
 from tests.functional.stacks.clocks import in_an_hour

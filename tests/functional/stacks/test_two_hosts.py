@@ -29,13 +29,13 @@ from container_update.model.objects import Json
 from container_update.model.operation import begun
 from container_update.model.options import Options
 from container_update.model.process_identity import ProcessIdentity
-from container_update.stacks.client import Heat
-from container_update.stacks.hold import Holder, is_free, tags_of
-from container_update.stacks.journal import Journal, _Found
-from container_update.stacks.operation import StackInstance
-from container_update.stacks.plan import StackPlan, StackScript
-from container_update.stacks.planner import BLUE_GREEN, ROLLING
-from container_update.stacks.record import Record
+from container_update.openstack.client import Heat
+from container_update.openstack.hold import Holder, is_free, tags_of
+from container_update.openstack.journal import Journal, _Found
+from container_update.openstack.operation import StackInstance
+from container_update.openstack.plan import StackPlan, StackScript
+from container_update.openstack.planner import BLUE_GREEN, ROLLING
+from container_update.openstack.record import Record
 from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import World, in_an_hour
 from tests.functional.stacks.vnf import Vnf, until

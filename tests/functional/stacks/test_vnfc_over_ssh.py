@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
+from container_update.engine.goals.change_package import Changed, run_change
+from container_update.engine.goals.change_request import ChangeRequest
+from container_update.engine.goals.job import ChangeJob
 from container_update.model.errors import UpdateFailedError
-from container_update.operations.change_package import Changed, run_change
-from container_update.operations.change_request import ChangeRequest
-from container_update.operations.job import ChangeJob
-from container_update.operations.stack_change import OpenStackTarget
-from container_update.package import samples
-from container_update.stacks.planner import BLUE_GREEN, ROLLING
+from container_update.openstack.change import OpenStackTarget
+from container_update.openstack.planner import BLUE_GREEN, ROLLING
+from container_update.package.tools import samples
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import NEW_VNFD
 from tests.functional.stacks.vnf import Vnf

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from container_update.engine.goals.change_package import Changed
 from container_update.model.options import Options
-from container_update.operations.change_package import Changed
+from container_update.openstack import live
+from container_update.openstack.client import Heat, reference
+from container_update.openstack.operation import StackInstance
+from container_update.openstack.planner import ROLLING, StackRequest
 from container_update.package import hot
 from container_update.package.hot import Body
-from container_update.stacks import live
-from container_update.stacks.client import Heat, reference
-from container_update.stacks.operation import StackInstance
-from container_update.stacks.planner import ROLLING, StackRequest
 from tests import packages
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import NEW_VNFD, change

@@ -86,7 +86,7 @@ def test_a_context_needs_a_kubeconfig(
 def test_a_stack_without_the_extra_is_told_what_to_install(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delitem(sys.modules, "container_update.stacks.client", raising=False)
+    monkeypatch.delitem(sys.modules, "container_update.openstack.client", raising=False)
     for name in [name for name in sys.modules if name.split(".")[0] == "openstack"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "openstack", None)

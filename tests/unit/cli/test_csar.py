@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from container_update.cli import main
-from container_update.package import samples
+from container_update.package.tools import samples
 
 SAMPLE = samples.root() / "01-user-guide" / "v1" / "before"
 

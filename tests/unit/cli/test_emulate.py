@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.cli.commands import emulate
-from container_update.cli.demo import emulators
 from container_update.cli.main import main
+from container_update.emulator import commands as emulate
+from container_update.emulator.demo import emulators
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.errors import PackageError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from container_update.cli import main
-from container_update.package import samples
+from container_update.package.tools import samples
 
 
 def run(*arguments: str | Path) -> tuple[int, list[str]]:

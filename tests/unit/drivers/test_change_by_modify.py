@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from container_update.drivers.change_by_modify import requested_change, without_parameters
+from container_update.engine.goals.change_request import ChangeRequest
 from container_update.model.errors import PackageError
-from container_update.operations.change_request import ChangeRequest
 
 PASSWORD = "sesame-open"
 LOGIN = {"username": "u", "password": PASSWORD}

@@ -21,13 +21,13 @@ import pytest
 import sqlalchemy.orm
 
 from container_update.drivers import change_by_modify, v1_records, vim
+from container_update.engine.goals.change_package import Changed
 from container_update.model.errors import ContainerUpdateError, PackageError, PlanError
 from container_update.model.objects import Manifest, ObjectKey, Source
 from container_update.model.outcome import Outcome, Vnfc
 from container_update.model.plan import Plan
-from container_update.operations.change_package import Changed
-from container_update.operations.records.vnf_records import Records
-from container_update.package.build import driver_file
+from container_update.package.tools.build import driver_file
+from container_update.records.vnf_records import Records
 from tests import mutations
 
 OPERATIONS = [
@@ -121,8 +121,8 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     monkeypatch.setattr(vim, "connect", connect)
     monkeypatch.setitem(
         sys.modules,
-        "container_update.operations.update",
-        module("container_update.operations.update", update=update),
+        "container_update.engine.goals.update",
+        module("container_update.engine.goals.update", update=update),
     )
     return seen
 

@@ -28,6 +28,8 @@ from container_update.drivers import (
     vim,
 )
 from container_update.drivers.advice import sol003_advice
+from container_update.engine import recover as resume
+from container_update.engine.goals.change_package import Changed
 from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
@@ -43,11 +45,9 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Vnfc
 from container_update.model.plan import Action, Plan
 from container_update.model.requests import UpdateRequest
-from container_update.operations import resume
-from container_update.operations.change_package import Changed
-from container_update.operations.records.vnf_records import Records
 from container_update.package import fetch
 from container_update.planning.steps import ConfigStep, RestartStep
+from container_update.records.vnf_records import Records
 
 SCRIPT = Path(str(tacker_v2.__file__))
 WEB = ObjectKey("apps", "Deployment", "cnf", "web")
@@ -176,13 +176,13 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     monkeypatch.setattr(vim, "connect", connect)
     monkeypatch.setitem(
         sys.modules,
-        "container_update.operations.update",
-        module("container_update.operations.update", update=update, Update=goal),
+        "container_update.engine.goals.update",
+        module("container_update.engine.goals.update", update=update, Update=goal),
     )
     monkeypatch.setitem(
         sys.modules,
-        "container_update.operations.run",
-        module("container_update.operations.run", run=update),
+        "container_update.engine.run",
+        module("container_update.engine.run", run=update),
     )
     monkeypatch.setattr(v2_process, "_start_log", lambda: None)
     return seen

@@ -10,7 +10,7 @@ import pytest
 
 from container_update.model.errors import PackageError
 from container_update.package import csar
-from container_update.package.build import DRIVERS, build, driver_file
+from container_update.package.tools.build import DRIVERS, build, driver_file
 
 VNFD = "Definitions/x.vnfd.yaml"
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from container_update.engine.goals import upgrade_types
 from container_update.model.errors import PackageError
-from container_update.operations import upgrade_types
-from container_update.package.build import bundle
+from container_update.package.tools.build import bundle
 
 ALONE = ("-I", "-S")
 """Without what is installed."""
@@ -38,7 +38,7 @@ def test_the_bundle_answers_with_nothing_installed_beside_it(script: Path) -> No
 def test_the_bundle_uses_its_own_modules_though_others_are_installed(script: Path) -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(script)!r}); "
-        "import container_update.operations.update as u"
+        "import container_update.engine.goals.update as u"
     )
     command = [sys.executable, "-c", f"{code}; print(u.__file__)"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -48,7 +48,7 @@ def test_the_bundle_uses_its_own_modules_though_others_are_installed(script: Pat
 def test_the_bundle_has_the_upgrade_types_with_nothing_installed_beside_it(script: Path) -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(script)!r}); "
-        "from container_update.operations.upgrade_types import installed; "
+        "from container_update.engine.goals.upgrade_types import installed; "
         "print(sorted(installed()['kubernetes']))"
     )
     command = [sys.executable, *ALONE, "-c", code]
@@ -85,9 +85,9 @@ def test_an_update_gets_as_far_as_its_package(script: Path) -> None:
 def test_the_bundle_leaves_out_what_a_script_never_uses(script: Path) -> None:
     with zipfile.ZipFile(script) as archive:
         names = archive.namelist()
-    assert "container_update/operations/update.py" in names
+    assert "container_update/engine/goals/update.py" in names
     folders = {name.split("/")[1] for name in names if name.count("/") > 1}
-    assert "operations" in folders
+    assert "engine" in folders
     assert not folders & {"cli", "emulator", "samples", "vnfm"}
     assert "container_update/drivers/tacker_v1.py" not in names
 

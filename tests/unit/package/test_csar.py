@@ -18,7 +18,7 @@ import pytest
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
 from container_update.package import archive, csar, csar_metadata
-from container_update.package.build import write_metadata
+from container_update.package.tools.build import write_metadata
 from container_update.package.vnfd import InterfaceScript
 from tests.packages import (
     CONFIG_MAP,

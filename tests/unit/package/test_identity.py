@@ -11,7 +11,8 @@ import pytest
 
 from container_update.model.errors import PackageError
 from container_update.model.requests import PackageIdentity
-from container_update.package import csar, identity, samples
+from container_update.package import csar, identity
+from container_update.package.tools import samples
 
 PACKAGE = samples.root() / samples.GUIDE / "v1" / "after"
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from container_update.engine.goals.update import plan_update
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.requests import UpdateRequest
-from container_update.operations.update import plan_update
 from tests import mutations
 from tests.circles import Circle, in_circles
 from tests.examples import examples

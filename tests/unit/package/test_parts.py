@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from container_update.engine.goals import update
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
 from container_update.model.requests import UpdateRequest
-from container_update.operations import update
 from container_update.package import csar, manifests, yaml11
-from container_update.package.lint.subject import Subject
 from container_update.package.manifests import Known, is_whole
+from container_update.package.tools.lint.subject import Subject
 from container_update.package.values.parts import parts
 from container_update.planning.comparison import diff
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from container_update.model.errors import ContainerUpdateError, PackageError
-from container_update.package import build, csar, csar_metadata, samples
+from container_update.package import csar, csar_metadata
+from container_update.package.tools import build, samples
 
 CHECKOUT = Path(__file__).parents[3] / "samples"
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from container_update.model.errors import PackageError
-from container_update.package import csar, fetch, samples
-from container_update.package.lint.check import Finding, Severity, check
+from container_update.package import csar, fetch
+from container_update.package.tools import samples
+from container_update.package.tools.lint.check import Finding, Severity, check
 from tests.packages import TYPES, flavour, with_vnfd, write_folder
 
 COMMON, VNFD = samples.TYPE_FILES

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from container_update.cluster.execution.rollout import RolloutWaiter
 from container_update.cluster.informer import Informer
 from container_update.cluster.waiting import NotReadyError, Waiter
+from container_update.engine.rollout import RolloutWaiter
 from container_update.model.objects import Collection, ObjectKey
 from container_update.workloads import ownership
 from tests.unit.fakes import FakeCluster

@@ -11,15 +11,15 @@ from typing import Any
 from container_update.cluster.lease import utc_now
 from container_update.cluster.retry import RetryingCluster
 from container_update.drivers.vim import script_access
+from container_update.engine.goals.change import KubernetesTarget
+from container_update.engine.goals.change_package import Changed
+from container_update.engine.goals.install import install
+from container_update.engine.goals.job import ChangeJob
+from container_update.engine.goals.uninstall import terminate
+from container_update.engine.goals.upkeep import heal, scale
 from container_update.model.objects import Json
 from container_update.model.outcome import Outcome
 from container_update.model.requests import DEF_FILES
-from container_update.operations.change import KubernetesTarget
-from container_update.operations.change_package import Changed
-from container_update.operations.install import install
-from container_update.operations.job import ChangeJob
-from container_update.operations.uninstall import terminate
-from container_update.operations.upkeep import heal, scale
 from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.uninstall import Included
 from container_update.vnfm.lcm import levels, records

@@ -12,23 +12,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from container_update.cluster.lease import utc_now
+from container_update.engine.goals.change_package import Changed, coordination_of
+from container_update.engine.goals.job import ChangeJob
 from container_update.model.errors import ContainerUpdateError, NoWayBackError, PlanError
 from container_update.model.objects import Json
 from container_update.model.outcome import Outcome
-from container_update.operations import stack_change
-from container_update.operations.change_package import Changed, coordination_of
-from container_update.operations.job import ChangeJob
-from container_update.operations.records import stack_records
-from container_update.operations.stack_change import OpenStackTarget
+from container_update.openstack import change as stack_change
+from container_update.openstack import live
+from container_update.openstack import vnfm_records as stack_records
+from container_update.openstack.change import OpenStackTarget
+from container_update.openstack.client import Heat, reference
+from container_update.openstack.instantiate import Builder, described_by
+from container_update.openstack.journal import Journal
+from container_update.openstack.operation import StackInstance
+from container_update.openstack.templates import links
+from container_update.openstack.upkeep import RunningStack
+from container_update.openstack.vnfcs import VnfcServer
 from container_update.package.hot import Body
-from container_update.stacks import live
-from container_update.stacks.client import Heat, reference
-from container_update.stacks.instantiate import Builder, described_by
-from container_update.stacks.journal import Journal
-from container_update.stacks.operation import StackInstance
-from container_update.stacks.templates import links
-from container_update.stacks.upkeep import RunningStack
-from container_update.stacks.vnfcs import VnfcServer
 from container_update.vnfm import vim_clients
 from container_update.vnfm.lcm import levels, records
 from container_update.vnfm.lcm.operation_context import OperationContext, Record

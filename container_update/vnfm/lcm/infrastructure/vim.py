@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from container_update.engine.goals.change_package import Changed, Target
+from container_update.engine.goals.job import ChangeJob
 from container_update.model.objects import Json
 from container_update.model.outcome import Outcome
-from container_update.operations.change_package import Changed, Target
-from container_update.operations.job import ChangeJob
 from container_update.vnfm import vims
 from container_update.vnfm.lcm.infrastructure import kubernetes
 from container_update.vnfm.lcm.operation_context import OperationContext, Record

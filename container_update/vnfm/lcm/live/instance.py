@@ -11,9 +11,9 @@ from pathlib import Path
 
 from sqlalchemy import select
 
+from container_update.engine.read_packages import described_by
 from container_update.model.objects import Json
 from container_update.model.options import Options
-from container_update.operations.read_packages import described_by
 from container_update.package import csar
 from container_update.planning.comparison.package_pair import Placing
 from container_update.vnfm import instances, packages, vims

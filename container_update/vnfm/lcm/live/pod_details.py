@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
-from container_update.cluster.execution.diagnosis import (
+from container_update.drivers.vim import connect_to
+from container_update.engine.diagnosis import (
     event_text,
     event_time,
     hidden_words,
     shown,
 )
-from container_update.drivers.vim import connect_to
 from container_update.model.cluster import Cluster
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.vnfm import vim_clients, vims

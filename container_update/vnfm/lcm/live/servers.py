@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from container_update.model.objects import Json
 from container_update.model.options import Options
-from container_update.operations.records import stack_records
+from container_update.openstack import live as live_stacks
+from container_update.openstack import vnfcs
+from container_update.openstack import vnfm_records as stack_records
+from container_update.openstack.client import Heat, reference
+from container_update.openstack.vnfcs import VnfcServer
 from container_update.package import hot
 from container_update.package.hot import Body, Place
-from container_update.stacks import live as live_stacks
-from container_update.stacks import vnfcs
-from container_update.stacks.client import Heat, reference
-from container_update.stacks.vnfcs import VnfcServer
 from container_update.vnfm.lcm.infrastructure.openstack import stack_name, stacks_of
 from container_update.vnfm.lcm.live.instance import LiveInstance
 from container_update.workloads.pod_state import Tone

@@ -21,7 +21,7 @@ from typing import Any
 from container_update.drivers import v1_records
 from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.requests import CONFIG_PATHS
-from container_update.package.build import driver_file
+from container_update.package.tools.build import driver_file
 from container_update.package.vnfd import InterfaceScript
 from container_update.vnfm.lcm.mgmt_drivers import v1_objects
 from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Drivers, Work, file_of

@@ -15,7 +15,7 @@ from typing import Any
 from container_update.drivers.v1_host import vnfc_entry
 from container_update.model.objects import Json
 from container_update.model.outcome import Vnfc
-from container_update.operations.records.vnf_records import Records
+from container_update.records.vnf_records import Records
 from container_update.vnfm.lcm.operation_context import Record
 
 

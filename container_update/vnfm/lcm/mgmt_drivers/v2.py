@@ -28,10 +28,10 @@ from container_update.drivers.v2_records import (
     config_paths_of,
     work_of,
 )
+from container_update.engine.scripts.process import Process
 from container_update.model.errors import NextStep
 from container_update.model.objects import Json
-from container_update.operations.scripts.process import Process
-from container_update.package.build import driver_file
+from container_update.package.tools.build import driver_file
 from container_update.vnfm.lcm.mgmt_drivers.answers import ANSWER_BYTES, ScriptError, plain_answer
 from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Drivers, Work, file_of
 from container_update.vnfm.lcm.operation_context import OperationContext, Record

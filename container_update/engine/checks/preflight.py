@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What has to be in order before an update: each check says what it found, or raises an error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from container_update.engine.checks.namespaces import refuse_missing
+from container_update.model.cluster import Cluster, ClusterContext
+from container_update.model.errors import (
+    ClusterError,
+    ContainerUpdateError,
+    NextStep,
+    PackageError,
+    PlanError,
+    UpdateInProgressError,
+)
+from container_update.model.operation import Status
+from container_update.model.plan import Plan
+from container_update.package.tools.lint.finding import Finding, Severity
+from container_update.planning import permissions
+
+TESTED = (1, 36)
+"""The version of Kubernetes whose answers the tests expect."""
+OLDEST = (1, 22)
+"""The first version with all that is used: the eviction of pods by policy/v1."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """What one check found."""
+
+    name: str
+    found: str = ""
+    """What is in order."""
+    error: ContainerUpdateError | None = None
+    """What is not."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the same as JSON values."""
+        body: dict[str, Any] = {"check": self.name, "ok": self.error is None}
+        if self.error is None:
+            return {**body, "message": self.found}
+        kind, step = type(self.error).__name__, self.error.next_step.value
+        return {**body, "message": str(self.error), "error": kind, "nextStep": step}
+
+
+def check(name: str, function: Callable[[], str]) -> Check:
+    """Carry out a check.
+
+    :param function: returns what is in order, or raises ContainerUpdateError.
+    """
+    try:
+        return Check(name, function())
+    except ContainerUpdateError as error:
+        return Check(name, error=error)
+
+
+def exit_status(checks: Iterable[Check]) -> int:
+    """Return the status of the first problem's class, 0 without a problem."""
+    return next((found.error.exit_status for found in checks if found.error), 0)
+
+
+def place(context: ClusterContext) -> str:
+    """Say which cluster it is and as whom."""
+    if context.name is None:
+        return f"the service account of this pod, {context.server}, namespace {context.namespace}"
+    return (
+        f"context {context.name}, cluster {context.cluster}, {context.server}, user "
+        f"{context.user or '(none)'}, namespace {context.namespace}"
+    )
+
+
+def version(text: str) -> str:
+    """Say which version the server has.
+
+    :param text: ``v1.36.2``, perhaps with a distributor's suffix.
+    :raises PlanError: it is too old.
+    """
+    found = re.match(r"v?(\d+)\.(\d+)", text)
+    number = (int(found[1]), int(found[2])) if found else None
+    if number is not None and number < OLDEST:
+        raise PlanError(
+            f"the API server has version {text}: expected {_dotted(OLDEST)} or later, which evicts "
+            "pods by policy/v1"
+        )
+    return f"Kubernetes {text}" + (
+        "" if number == TESTED else f"; the tests are made with {_dotted(TESTED)}"
+    )
+
+
+def _dotted(number: tuple[int, int]) -> str:
+    return ".".join(map(str, number))
+
+
+def namespace(name: str, cluster: Cluster) -> str:
+    """Say that a namespace exists."""
+    try:
+        refuse_missing(name, cluster)
+    except ClusterError as error:
+        if error.status != 403:
+            raise
+        return f"{name}: this account may not read namespaces, so it is not known to exist"
+    return f"{name} exists"
+
+
+def package(path: str, findings: Sequence[Finding]) -> str:
+    """Say that a package has no errors."""
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+    others = len(findings) - len(errors)
+    if errors:
+        more = f" (and {len(errors) - 1} more errors)" if errors[1:] else ""
+        raise PackageError(f"{path}: {errors[0]}{more}")
+    return f"{path}: no errors, {others} other findings"
+
+
+def rights(plan: Plan, cluster: Cluster) -> str:
+    """Say that the account may carry out a plan and undo it."""
+    needed = permissions.needed(plan)
+    if missing := cluster.refused(needed):
+        raise ClusterError(
+            f"this account may not {'; '.join(map(str, missing))}: bind a Role with these rights "
+            "to it",
+            status=403,
+        )
+    return f"all {len(needed)} that are needed"
+
+
+def idle(status: Status) -> str:
+    """Say that no operation is under way, and none was interrupted."""
+    told = "; ".join(line.rstrip(".:") for line in _headlines(status))
+    if status.record or status.holder:
+        alive = status.holder is not None and not status.expired
+        raise UpdateInProgressError(
+            told,
+            next_step=NextStep.WAIT if alive else NextStep.RESUME_OR_ROLLBACK,
+        )
+    return told
+
+
+def _headlines(status: Status) -> list[str]:
+    """Return the lines of a status without the steps, and without "no update" where one begins."""
+    lines = [line for line in str(status).splitlines() if not line.startswith(" ")]
+    return lines[1:] if status.holder and not status.record else lines
+
+
+def changes(plan: Plan) -> str:
+    """Say what an update would do."""
+    if plan.is_empty:
+        return "nothing would change"
+    restarts = sum(not step.is_config for step in plan.steps)
+    return f"{len(plan.steps)} objects would be written, {restarts} of them to restart pods"

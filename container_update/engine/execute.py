@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a Plan against a cluster: group after group, the steps of a group at the same time.
+
+On failure everything that was begun is undone, and the error says what became of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
+
+from container_update.cluster.informer import Informer
+from container_update.cluster.waiting import AbortedError, Clock, NotReadyError, Waiter
+from container_update.engine.context import ExecutionContext
+from container_update.engine.diagnosis import Diagnostician
+from container_update.engine.events import EventRecorder
+from container_update.engine.executors.table import executor_of
+from container_update.engine.rollout import RolloutWaiter, followed_by
+from container_update.engine.undo import Undo
+from container_update.engine.writer import ChangedByAnotherError, ObjectWriter
+from container_update.model import context_threads, errors
+from container_update.model.cancellation import CancelToken
+from container_update.model.cluster import Cluster
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.options import Options
+from container_update.model.outcome import (
+    Diagnosis,
+    Outcome,
+    Progress,
+    StepResult,
+    StepState,
+    UndoStarted,
+)
+from container_update.model.pauses import HoldStep
+from container_update.model.plan import Action, Place, Plan, Step
+from container_update.model.reporter import REPORTED, reporter
+from container_update.model.scripts import RunScript, ScriptStep
+from container_update.planning.steps import ConfigStep, ObjectStep, object_steps
+from container_update.workloads.pod_status import is_deleting
+from container_update.workloads.readiness import Baseline
+from container_update.workloads.registry import is_workload
+
+LOG = logging.getLogger(__name__)
+
+_UNDO_GRACE = 30.0
+"""While undoing, pods show the trouble of the failed update until their kubelet has caught up."""
+
+_STEP_ERRORS = (
+    errors.ClusterError,
+    errors.CoordinationError,
+    errors.LeaseLostError,
+    errors.PackageError,
+    ChangedByAnotherError,
+    NotReadyError,
+)
+
+_NO_WAY_BACK = "a script has no way back"
+
+
+@dataclass
+class Execution:
+    """One run of one plan.
+
+    :param informer: has listed the plan's collections; its watches are started here.
+    :param pods_before: for each workload the UIDs of the pods it had before the update.
+    :param cancel: cancels the run.
+    :param before_undo: called once, before anything is undone.
+    :param progress: called with each step when it begins and with its result when it ends.
+    :param leave_failed: keep what a failure leaves for a rollback or a resume, do not undo it.
+    :param owner: the ownerReference that new objects of the plan's namespace get.
+    :param events: records an Event about each workload whose change is undone; None: it does not.
+    :param ended: so many groups of the plan were ended by a run before this one.
+    :param note: writes down how many groups have ended, where not all of them can be repeated.
+    :param run_script: runs the script of a step.
+    """
+
+    plan: Plan
+    cluster: Cluster
+    informer: Informer
+    options: Options = field(default_factory=Options)
+    pods_before: Mapping[ObjectKey, frozenset[str]] = field(default_factory=dict)
+    cancel: CancelToken = field(default_factory=CancelToken)
+    before_undo: Callable[[], object] = lambda: None
+    progress: Progress = lambda _: None
+    clock: Clock = time.monotonic
+    leave_failed: bool = False
+    owner: Json | None = None
+    events: EventRecorder | None = None
+    ended: int = 0
+    note: Callable[[int, Sequence[StepResult]], object] = lambda *_: None
+    run_script: RunScript = lambda _: None
+
+    def __post_init__(self) -> None:
+        self.progress = reporter(self.progress)
+        self._resumed = False
+        self._results: dict[Place, StepResult] = {}
+        self._steps = object_steps(self.plan)
+        self._waiter = Waiter(self.informer, self.options.grace_period, self.clock)
+
+    def run(self, *, resumed: bool = False) -> tuple[StepResult, ...]:
+        """Carry out every step of the plan, or none.
+
+        :param resumed: a run before this one was interrupted.
+        :returns: what became of each step, in the order of the plan.
+        :raises UpdateFailedError: a step failed and all was put back; with the outcome.
+        :raises UndoIncompleteError: a step failed and something could not be put back.
+        :raises UpdateInterruptedError: cancelled, and undone or left as asked.
+        :raises LeaseLostError: another run may have taken over.
+        """
+        self._resumed = resumed
+        self._context = self._context_of(self._waiter, resumed=resumed)
+        self.informer.watch(followed_by(self._steps))
+        self.cancel.on_request(self._waiter.abort)
+        unrepeatable, noted = self.plan.unrepeatable, self.ended
+        for group in self.plan.groups:
+            number = group[0].group + 1
+            if number > self.ended and self._is_held_at(group):
+                if noted < number - 1:
+                    self._note(number - 1, ())
+                break
+            once = [step for step in group if step.place in unrepeatable]
+            is_over = number <= self.ended
+            self.skip(step for step in group if is_over and not step.waits_again)
+            self._advance([step for step in group if not is_over or step.waits_again])
+            if once and not is_over:
+                self._note(noted := number, group)
+        return self.results
+
+    def _is_held_at(self, group: Sequence[Step]) -> bool:
+        """Report a step that only a person ends, and whom nobody waits for in here."""
+        held = [step for step in group if isinstance(step, HoldStep) and step.needs_person]
+        for step in held:
+            self._results[step.place] = result = StepResult(step, StepState.HELD)
+            self.progress(result)
+        return bool(held)
+
+    def _note(self, number: int, group: Sequence[Step]) -> None:
+        try:
+            self.note(number, [self._results[step.place] for step in group])
+        except errors.ClusterError as error:
+            self.give_up(str(error))
+
+    def _context_of(self, waiter: Waiter, *, resumed: bool = False) -> ExecutionContext:
+        removed = [step.key for step in self.plan.steps if step.is_removal]
+        return ExecutionContext(
+            ObjectWriter(
+                self.cluster,
+                waiter,
+                self.plan.instance_id,
+                resumed,
+                self.owner,
+                self.plan.namespace,
+            ),
+            RolloutWaiter(waiter, self.progress),
+            self.pods_before,
+            frozenset(uid for key in removed for uid in self.pods_before.get(key, ())),
+            self.run_script,
+            self.options.prometheus,
+        )
+
+    def _advance(self, steps: Sequence[Step]) -> None:
+        try:
+            self._drain(steps)
+            self._run_all(steps)
+        except BaseException:
+            self.undo("interrupted", self._begun())
+            raise
+        failed = [r for r in self._results.values() if r.state is StepState.FAILED]
+        results = [self._results.get(step.place) for step in steps]
+        if any(result is None or result.state is not StepState.DONE for result in results):
+            self._fail(next(iter(failed), None))
+        if workloads := [step for step in steps if step.starts_pods]:
+            self._stay_ready(workloads)
+
+    def _drain(self, steps: Iterable[Step]) -> None:
+        """Let pods that get no traffic any more end the requests that they have, before they go."""
+        removes_pods = any(step.is_removal and is_workload(step.key) for step in steps)
+        if removes_pods and any(step.is_switch for step in self.plan.steps):
+            try:
+                self._waiter.sleep(self.options.drain_seconds)
+            except AbortedError:
+                self._fail()
+
+    def skip(self, steps: Iterable[Step]) -> None:
+        """Count steps as done: by a run before this one, which was interrupted."""
+        for step in steps:
+            self._results[step.place] = StepResult(step, StepState.DONE, "done before")
+
+    def give_up(self, cause: str) -> NoReturn:
+        """End the run because of something other than its steps; raises as :meth:`run` does."""
+        self.refuse_if_lost()
+        if self.cancel:
+            self._fail()
+        self._end(cause, errors.UpdateFailedError)
+
+    @property
+    def results(self) -> tuple[StepResult, ...]:
+        """What became of each step so far, in the order of the plan."""
+        return self._outcome().results
+
+    def undo(self, cause: str, begun: Sequence[Step]) -> tuple[StepResult, ...]:
+        """Revert these steps of the plan, as far as they were done."""
+        steps = [step for step in begun if isinstance(step, ObjectStep)]
+        LOG.warning("undoing %d steps: %s", len(steps), cause, extra=REPORTED)
+        self.before_undo()
+        self.informer.watch(followed_by(steps))
+        waiter = Waiter(self.informer, max(self.options.grace_period, _UNDO_GRACE), self.clock)
+        self.cancel.on_request(lambda: waiter.abort() if self.cancel.lease_lost else None)
+        self.progress(UndoStarted(cause, tuple(steps)))
+
+        def report(result: StepResult) -> None:
+            self.progress(result)
+            if self.events is not None and result.step.starts_pods:
+                self.events.was_undone(result, cause)
+
+        undo = Undo(
+            self._context_of(waiter),
+            self.options.workers,
+            self.options.drain_seconds,
+            report,
+            self._diagnosis,
+        )
+        results = undo.run(steps, self.clock() + self.options.undo_timeout)
+        self.finish_events()
+        scripts = (step for step in begun if not isinstance(step, ObjectStep))
+        return (*results, *(StepResult(s, StepState.UNDONE, _NO_WAY_BACK) for s in scripts))
+
+    def finish_events(self) -> None:
+        """Wait until what was recorded about the workloads has arrived."""
+        if self.events is not None:
+            self.events.finish()
+
+    def _run_all(self, steps: Sequence[Step]) -> None:
+        with context_threads.pool(self.options.workers) as pool:
+            try:
+                list(pool.map(self._run, steps))
+            except BaseException:
+                self._waiter.abort()  # or leaving the pool would wait for all of them
+                raise
+
+    def _run(self, step: Step) -> None:
+        if self.cancel or self._waiter.aborted.is_set():
+            return
+        began = self.clock()
+        state, message, diagnosis, report = StepState.DONE, "", None, None
+        self._results[step.place] = StepResult(step, StepState.STOPPED)
+        self.progress(step)
+        try:
+            report = executor_of(step, self._context).apply(step, began + self.options.timeout)
+            message = report.last_line if report else ""
+        except AbortedError:
+            state = StepState.STOPPED
+        except _STEP_ERRORS as error:
+            state, message = StepState.FAILED, str(error)
+            LOG.error("%s: %s failed: %s", step.key, step.action.value, error, extra=REPORTED)
+            self._waiter.abort()
+            diagnosis = self._diagnosis(step, error)
+        result = StepResult(step, state, message, self.clock() - began, diagnosis, script=report)
+        self._results[step.place] = result
+        self.progress(result)
+        LOG.info("%s: %s: %s (%.1f s)", step.key, step.action.value, state.value, result.seconds)
+
+    def _diagnosis(self, step: Step, error: Exception) -> Diagnosis | None:
+        """Return what the failing pod of a step reports; None where it did not wait for pods."""
+        if not (isinstance(error, NotReadyError) and isinstance(step, ObjectStep)):
+            return None
+        configuration = [s.content for s in self._steps if isinstance(s, ConfigStep)]
+        secrets = [body for body in configuration if body.get("kind") == "Secret"]
+        before = Baseline(self.pods_before.get(step.key, frozenset()))
+        if step.action is Action.RESTART_CONTAINERS:
+            before = Baseline.of([step.old], tuple(step.images))
+        asked = Diagnostician(self.cluster, self.informer, secrets)
+        diagnosis = asked.diagnose(step.key, before, str(error))
+        for text in diagnosis.events if diagnosis else ():
+            LOG.error("%s: %s", step.key, text, extra=REPORTED)
+        return diagnosis
+
+    def _stay_ready(self, steps: Sequence[Step]) -> None:
+        """Wait until everything that restarted is ready together, and for ``settle_seconds``.
+
+        Without a readiness probe a pod is Ready before it does anything: it may have crashed while
+        others were waited for.
+        """
+        since = self.clock()
+        try:
+            while True:
+                for step in steps:
+                    if not self._context.rollout.is_still_done(step.key):
+                        self._context.rollout.wait_again(
+                            step.key, self.clock() + self.options.timeout
+                        )
+                        since = self.clock()
+                left = since + self.options.settle_seconds - self.clock()
+                if left <= 0:
+                    return
+                self._waiter.pause(left)
+        except AbortedError:
+            self._fail()
+        except (NotReadyError, errors.ClusterError) as error:
+            failed = replace(
+                self._results[step.place],
+                state=StepState.FAILED,
+                message=str(error),
+                diagnosis=self._diagnosis(step, error),
+            )
+            self._results[step.place] = failed
+            self.progress(failed)
+            self._fail(failed)
+
+    def _begun(self) -> list[Step]:
+        """Return the steps that may have been applied: by this run, by an earlier one, or by a
+        coordination script, which may switch over by itself."""
+        has_run = any(isinstance(result.step, ScriptStep) for result in self._results.values())
+        return [
+            step
+            for step in self.plan.steps
+            if self._resumed or (step.is_switch and has_run) or step.place in self._results
+        ]
+
+    def _fail(self, cause: StepResult | None = None) -> NoReturn:
+        """End the run because of a failed step, or without one because it was cancelled."""
+        self.refuse_if_lost()
+        if cause is not None:
+            self._end(f"{cause.step.key} failed: {cause.message}", errors.UpdateFailedError)
+        self._end(f"The update was stopped {self.cancel.reason}", errors.UpdateInterruptedError)
+
+    def _end(self, what: str, error: type[errors.UpdateFailedError]) -> NoReturn:
+        """Undo, or leave it as it is where so asked; raise either way."""
+        interrupted = error is errors.UpdateInterruptedError
+        if (self.cancel.keep_journal and interrupted) or (self.leave_failed and not interrupted):
+            raise error(self._outcome(), what, next_step=errors.NextStep.RESUME_OR_ROLLBACK)
+        undone = self.undo(what, self._begun())
+        outcome = self._outcome(undone)
+        self.refuse_if_lost()
+        if outcome.of_state(StepState.UNDO_FAILED):
+            raise errors.UndoIncompleteError(outcome, what)
+        raise error(outcome, what)
+
+    def refuse_if_lost(self) -> None:
+        """Raise LeaseLostError where another run may have taken over."""
+        if self.cancel.lease_lost:
+            raise errors.LeaseLostError(f"This run stopped where it was: {self.cancel.reason}")
+
+    def _outcome(self, undone: Sequence[StepResult] = ()) -> Outcome:
+        results = dict(self._results)
+        for result in undone:
+            before = results.get(result.step.place)
+            diagnosis = before.diagnosis if before else None
+            results[result.step.place] = replace(result, diagnosis=result.diagnosis or diagnosis)
+        not_started = (StepResult(step, StepState.NOT_STARTED) for step in self.plan.steps)
+        return Outcome(self.plan, tuple(results.get(r.step.place, r) for r in not_started))
+
+
+def pods_by_workload(
+    steps: Iterable[ObjectStep], informer: Informer
+) -> dict[ObjectKey, frozenset[str]]:
+    """Return for each workload of these steps the UIDs of the pods it has now.
+
+    Without those that are being deleted already: they belong to nobody.
+    """
+    return {
+        step.key: frozenset(
+            pod["metadata"]["uid"] for pod in informer.pods_of(step.before) if not is_deleting(pod)
+        )
+        for step in steps
+        if not step.is_config and step.before is not None and not step.is_of_new_object
+    }

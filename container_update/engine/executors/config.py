@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carries out steps that write the content of ConfigMaps and Secrets."""
+
+from __future__ import annotations
+
+from container_update.engine.context import StepExecutor
+from container_update.engine.writer import ChangedByAnotherError
+from container_update.model.objects import Json
+from container_update.model.outcome import Reverted
+from container_update.model.plan import Action
+from container_update.planning.comparison import diff
+from container_update.planning.steps import ConfigStep
+from container_update.planning.steps.new_objects import new_object
+
+
+class ConfigExecutor(StepExecutor[ConfigStep]):
+    """See :class:`~container_update.engine.context.StepExecutor`."""
+
+    def apply(self, step: ConfigStep, deadline: float) -> None:
+        """Create, replace or recreate the object."""
+        resumed = self.writer.resumed
+        live = self.writer.settled(step.key, deadline) if resumed else step.before
+        if live is not None and live is not step.before and step.is_applied(live):
+            return
+        if live is None:
+            self._create(step, deadline)
+        elif step.action is Action.REPLACE:
+            self.writer.apply(step, live)
+        elif step.action is Action.RECREATE and step.is_untouched(live):
+            self.writer.recreate(step.desired(live), step.is_applied, deadline)
+        else:
+            raise ChangedByAnotherError(
+                f"{step.key} was changed by somebody else since it was read"
+            )
+
+    def _create(self, step: ConfigStep, deadline: float) -> None:
+        if step.action is Action.REPLACE:
+            raise ChangedByAnotherError(f"{step.key} was deleted by somebody else")
+        if step.before is not None:
+            body = new_object(step.desired(step.before), step.key.namespace, {})
+        else:
+            body = new_object(step.content, step.key.namespace, self.writer.labels)
+        create = self.writer.create if step.before is not None else self.writer.create_new
+        create(body, step.is_applied, deadline)
+
+    def revert(self, step: ConfigStep, deadline: float) -> Reverted:
+        """Put the content back as it was, or delete what was created."""
+        live = self.writer.settled(step.key, deadline)
+        if live is None and step.before is None:
+            return Reverted.UNCHANGED
+        if live is None:
+            self.cluster.create(new_object(step.old, step.key.namespace, {}))
+        elif step.before is not None and step.is_restored(live):
+            return Reverted.UNCHANGED
+        elif not step.is_applied(live):
+            return Reverted.OF_OTHERS
+        elif step.before is None:
+            self.writer.delete(live, deadline)
+        elif _is_replaceable(step.before, live):
+            self.writer.restore(step, live)
+        else:
+            self.writer.recreate(step.restored(live), step.is_restored, deadline)
+        return Reverted.RESTORED
+
+
+def _is_replaceable(before: Json, live: Json) -> bool:
+    now, then = diff.content(live), diff.content(before)
+    return not now.immutable and now.type == then.type

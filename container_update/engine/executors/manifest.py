@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carries out steps that create, change or delete an object by its manifest."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from container_update.engine.context import StepExecutor
+from container_update.engine.executors.workload import WorkloadExecutor
+from container_update.engine.writer import ChangedByAnotherError
+from container_update.model.objects import Json, instance_of
+from container_update.model.outcome import Reverted
+from container_update.model.plan import Action
+from container_update.planning.order import DEFINITION
+from container_update.planning.steps import ManifestStep
+from container_update.planning.steps.manifest import recorded_digest
+from container_update.planning.steps.new_objects import created_again, new_object
+from container_update.workloads.pod_status import is_deleting
+from container_update.workloads.registry import is_workload, kind_of
+
+
+class ManifestExecutor(StepExecutor[ManifestStep]):
+    """See :class:`~container_update.engine.context.StepExecutor`."""
+
+    def apply(self, step: ManifestStep, deadline: float) -> None:
+        """Create, change or delete the object, and wait for its pods or its traffic."""
+        if step.action is Action.DELETE:
+            self._delete(step, deadline)
+        elif step.action is Action.CREATE:
+            self._create(step, deadline)
+        elif step.starts_pods:
+            WorkloadExecutor(self.context).apply(step, deadline)
+        else:
+            self._replace(step, deadline)
+
+    def revert(self, step: ManifestStep, deadline: float) -> Reverted:
+        """Delete what was created, create what was deleted, restore what was changed."""
+        if step.action is Action.DELETE:
+            return self._create_again(step, deadline)
+        if step.action is Action.CREATE:
+            return self._delete_created(step, deadline)
+        if step.starts_pods:
+            return WorkloadExecutor(self.context).revert(step, deadline)
+        return self._restore(step, deadline)
+
+    def _create(self, step: ManifestStep, deadline: float) -> None:
+        assert step.content is not None, "what is created has its manifest"
+        body = new_object(step.content, step.key.namespace, self.writer.labels)
+        created = self.writer.create_new(body, partial(self._is_created, step), deadline)
+        if (step.key.group, step.key.kind) == DEFINITION:
+            self.writer.until_kind_is_served(created, deadline)
+        if step.starts_pods:
+            self.informer.observe(created)
+            self.rollout.until_ready(step.key, deadline)
+
+    def _replace(self, step: ManifestStep, deadline: float) -> None:
+        """Replace the object; wait until a switched Service's traffic goes to the new pods."""
+        live = self.cluster.get(step.key)
+        self.informer.observe(self.writer.apply(step, live))
+        if step.action is Action.SWITCH and step.key.kind == "Service":
+            self.rollout.until_served(step.key, self.context.leaving, deadline)
+
+    def _is_created(self, step: ManifestStep, live: Json) -> bool:
+        """Tell whether a live object is what the step creates: an object of the same name may be
+        somebody else's."""
+        assert step.content is not None, "what is created has its manifest"
+        return self._is_made_of(step.content, live)
+
+    def _is_made_of(self, content: Json, live: Json) -> bool:
+        """Tell whether this plan has created a live object, from this content."""
+        same_manifest = recorded_digest(live) == recorded_digest(content)
+        return same_manifest and instance_of(live) == (self.writer.instance_id or None)
+
+    def _delete(self, step: ManifestStep, deadline: float) -> None:
+        """Delete the object that the plan was made from, and no other of its name."""
+        live = self.cluster.get(step.key)
+        if live is None:
+            return
+        uid, now = step.old["metadata"].get("uid"), live["metadata"]["uid"]
+        is_planned = self._is_made_of(step.old, live) if uid is None else now == uid
+        if not is_planned:
+            raise ChangedByAnotherError(f"{step.key} was created again by somebody else")
+        self.writer.delete(live, deadline)
+        self._wait_gone(step, now, deadline)
+
+    def _wait_gone(self, step: ManifestStep, uid: str, deadline: float) -> None:
+        kind = kind_of(step.key)
+        if kind is not None and not kind.runs_to_completion:
+            self.rollout.until_gone(step.key, uid, deadline)
+
+    def _create_again(self, step: ManifestStep, deadline: float) -> Reverted:
+        if step.is_of_new_object:  # it goes in any case
+            return Reverted.UNCHANGED
+        uid = step.old["metadata"]["uid"]
+        live = self.cluster.get(step.key)
+        if live is not None and is_deleting(live):
+            self._wait_gone(step, uid, deadline)
+            live = self.writer.settled(step.key, deadline)
+        if live is not None and live["metadata"]["uid"] == uid:
+            return Reverted.UNCHANGED
+        if live is not None and not step.is_restored(live):
+            return Reverted.OF_OTHERS
+        reverted = Reverted.UNCHANGED
+        if live is None:
+            body = created_again(step.old, step.key.namespace)
+            live = self.writer.create(body, lambda _: True, deadline)
+            reverted = Reverted.RESTORED
+        if is_workload(step.key):
+            self.informer.observe(live)
+            self.rollout.until_ready(step.key, deadline, step.old)
+        return reverted
+
+    def _delete_created(self, step: ManifestStep, deadline: float) -> Reverted:
+        live = self.cluster.get(step.key)
+        if live is not None and not self._is_created(step, live):
+            return Reverted.OF_OTHERS
+        uid = live["metadata"]["uid"] if live is not None else ""
+        if live is not None:
+            self.writer.delete(live, deadline)
+        self._wait_gone(step, uid, deadline)
+        return Reverted.UNCHANGED if live is None else Reverted.RESTORED
+
+    def _restore(self, step: ManifestStep, deadline: float) -> Reverted:
+        live = self.cluster.get(step.key)
+        if live is None or is_deleting(live):
+            return Reverted.OF_OTHERS
+        reverted = self.restore(step, live)
+        if reverted is not Reverted.OF_OTHERS and step.key.kind == "Service":
+            self.rollout.until_served(step.key, frozenset(), deadline)
+        return reverted

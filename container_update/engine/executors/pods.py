@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replaces single pods of a workload; gives a workload another number of pods."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from container_update.engine.context import StepExecutor
+from container_update.engine.writer import ChangedByAnotherError
+from container_update.model.errors import ClusterError
+from container_update.model.objects import ObjectKey
+from container_update.model.outcome import Reverted
+from container_update.planning.steps import PodsStep, ScaleStep
+from container_update.workloads.kind import POD
+from container_update.workloads.pod_status import is_deleting, problem
+from container_update.workloads.readiness import Baseline
+
+
+class PodsExecutor(StepExecutor[PodsStep]):
+    """See :class:`~container_update.engine.context.StepExecutor`."""
+
+    def apply(self, step: PodsStep, deadline: float) -> None:
+        """Delete the pods and wait until all pods of the workload are Ready, without these.
+
+        Deleted, not evicted: a disruption budget counts a broken pod as gone, and would forbid it.
+        """
+        abandoned, pods = self.abandoned(step.old), step.pods
+        if self.writer.resumed:  # their back-off may be longer than another try has time
+            now = self.informer.pods_of(step.old)
+            pods += tuple((p["metadata"]["name"], p["metadata"]["uid"]) for p in now if problem(p))
+        for name, uid in pods:
+            try:
+                self.cluster.delete(ObjectKey(*POD, step.key.namespace, name), uid=uid)
+            except ClusterError as error:
+                if error.status != 409:
+                    raise  # 409: a pod of this name with another UID has taken its place
+        gone = frozenset(uid for _, uid in pods)
+        self.rollout.until_new(step.key, Baseline(gone, abandoned=abandoned), deadline)
+
+    def revert(self, step: PodsStep, deadline: float) -> Reverted:
+        """Wait until what replaced the pods is as ready: the template is the one they had."""
+        live = self.informer.get(step.key) or step.old
+        self.rollout.until_new(step.key, self.as_before(step, live), deadline)
+        return Reverted.UNCHANGED
+
+
+class ScaleExecutor(StepExecutor[ScaleStep]):
+    """See :class:`~container_update.engine.context.StepExecutor`."""
+
+    def apply(self, step: ScaleStep, deadline: float) -> None:
+        """Write the number of pods and wait until so many are Ready, and no more are there.
+
+        It fails as soon as all pods that were added are in trouble, whatever the others do.
+        """
+        live = self.cluster.get(step.key) if step.is_of_new_object else self.writer.read(step)
+        if live is None:
+            raise ChangedByAnotherError(f"{step.key} was deleted by somebody else")
+        abandoned = self.abandoned(live)
+        there = frozenset(pod["metadata"]["uid"] for pod in self.informer.pods_of(live))
+        there -= abandoned
+        self.informer.observe(self.writer.apply(step, live))
+        before = Baseline(there, allowed=there, abandoned=abandoned)
+        self.rollout.until_new(step.key, before, deadline)
+
+    def revert(self, step: ScaleStep, deadline: float) -> Reverted:
+        """Write the number of pods that there were before."""
+        live = self.cluster.get(step.key)
+        if live is None or is_deleting(live):
+            return Reverted.OF_OTHERS
+        if step.is_of_new_object:
+            step = replace(step, before={**live, "spec": step.old["spec"]})
+        before = self.as_before(step, live)
+        reverted = self.restore(step, live)
+        if reverted is not Reverted.OF_OTHERS:
+            self.rollout.until_new(step.key, before, deadline)
+        return reverted

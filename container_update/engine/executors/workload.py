@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Restarts live workloads and reverts that: how each kind gets from its old pods to new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from container_update.cluster.waiting import NotReadyError
+from container_update.engine.context import StepExecutor
+from container_update.engine.stuck_pods import StuckPods
+from container_update.engine.writer import ChangedByAnotherError
+from container_update.model.errors import ClusterError
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.outcome import Reverted
+from container_update.model.plan import Action
+from container_update.planning.steps import WorkloadStep
+from container_update.planning.steps.new_objects import recreated_pod
+from container_update.workloads.kinds import pod
+from container_update.workloads.pod_status import is_deleting, is_finished, is_ready
+from container_update.workloads.pod_template import images, pod_template
+from container_update.workloads.readiness import DONE, Baseline, Readiness, conditions
+from container_update.workloads.registry import known_kind
+
+_EVICTION_PAUSE = 2.0
+"""Seconds until an eviction that a disruption budget forbade is tried again, if nothing changes."""
+
+
+class WorkloadExecutor(StepExecutor[WorkloadStep]):
+    """See :class:`~container_update.engine.context.StepExecutor`."""
+
+    def apply(self, step: WorkloadStep, deadline: float) -> None:
+        """Write the workload and wait until all the pods it owns are new."""
+        before = step.old
+        if step.action is Action.RECREATE_POD:
+            self._recreate_pod(step, deadline)
+            return
+        live = self.writer.read(step)
+        old_pods = self.context.pods_before.get(step.key, frozenset())
+        abandoned = self.abandoned(before)
+        if self.writer.resumed:
+            abandoned -= _uids(filter(step.is_applied, self.informer.pods_of(before)))
+        if live in (None, before) or not self.writer.recognised(step, live).is_applied(live):
+            old_pods |= {owned["metadata"]["uid"] for owned in self.informer.pods_of(before)}
+        written = self.writer.apply(step, live)
+        is_same = written["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+        if is_same and step.action is not Action.EVICT:
+            return  # admission made of it what was there: nothing restarts
+        self.informer.observe(written)
+        step = step.with_stored(images(written))
+        if pod_template(before) == pod_template(written):
+            old_pods = frozenset()  # what changed restarts no pod
+        wanted = _uids(filter(step.is_applied, self.informer.pods_of(before)))
+        old_pods -= wanted | abandoned  # in the midst of another roll, some are as wanted
+        seen = conditions(before if written is live else written)  # a resumed run wrote it before
+        self._wait(
+            step,
+            written,
+            Baseline(old_pods, abandoned=abandoned, conditions=seen),
+            deadline,
+        )
+
+    def _wait(self, step: WorkloadStep, written: Json, before: Baseline, deadline: float) -> None:
+        if step.action is Action.RESTART_CONTAINERS:
+            baseline = Baseline.of([step.old], tuple(step.images))
+            self.rollout.until(step.key, lambda live: pod.restarted(live, baseline), deadline)
+        elif step.action is Action.ROLL:
+            stuck = self._stuck(step.key, self.informer.pods_of(written))
+            self.rollout.until_replaced(step.key, lambda _: before, deadline, stuck)
+        elif step.action is Action.EVICT:
+            self.rollout.until_complete(step.key, before, deadline)
+            old = [
+                owned
+                for owned in self.informer.pods_of(written)
+                if owned["metadata"]["uid"] in before.uids or step.is_outdated(owned)
+            ]
+            self._evict_one_by_one(step.key, old, before, deadline)
+
+    def _recreate_pod(self, step: WorkloadStep, deadline: float) -> None:
+        new = step.new_pod(self.writer.labels)
+        live = self.writer.read(step)
+        old_uid = step.old["metadata"]["uid"]
+        if live is None or live["metadata"]["uid"] == old_uid:
+            self._replace_pod(live, old_uid, new, deadline)
+            return
+        if not self.writer.is_stored_as(live, new):
+            raise ChangedByAnotherError(f"{step.key} was created again by somebody else")
+        self.rollout.until_recreated(step.key, old_uid, deadline)
+
+    def revert(self, step: WorkloadStep, deadline: float) -> Reverted:
+        """Put back images and configuration digest, and replace the pods that had the new ones."""
+        if known_kind(step.key).is_pod:
+            return self._revert_pod(step, deadline)
+        live = self.cluster.get(step.key)
+        if live is None or is_deleting(live):
+            return Reverted.OF_OTHERS
+        step = self.writer.recognised(step, live)
+        since = self._pods_since(step, live)
+        before = self.as_before(step, live)
+        reverted = self.restore(step, live)
+        if reverted is Reverted.OF_OTHERS:
+            return reverted
+        if step.action is Action.EVICT:
+            self.rollout.until_complete(step.key, before, deadline)
+            self._evict_one_by_one(step.key, self._pods_since(step, live), before, deadline)
+        elif step.action is not Action.TEMPLATE:
+            self._roll_back(step, since, before, deadline)
+        return reverted
+
+    def as_before(self, step: WorkloadStep, live: Json) -> Baseline:
+        """Return what the undo is measured by; see :class:`StepExecutor`."""
+        before = super().as_before(step, live)
+        failed = _uids(filter(step.is_applied, self.informer.pods_of(step.old)))
+        return replace(before, abandoned=before.abandoned - failed)
+
+    def _pods_since(self, step: WorkloadStep, live: Json) -> list[Json]:
+        before = self.context.pods_before.get(step.key, frozenset())
+        return [
+            now
+            for now in self.informer.pods_of(live)
+            if now["metadata"]["uid"] not in before and not is_deleting(now)
+        ]
+
+    def _roll_back(
+        self, step: WorkloadStep, since: Sequence[Json], before: Baseline, deadline: float
+    ) -> None:
+        """Wait until a controller has replaced the pods with the new template.
+
+        Pods that it keeps but that were started since the plan are evicted: they may have read the
+        new configuration.
+        """
+        were_there = self.context.pods_before.get(step.key, frozenset())
+        stuck = self._stuck(step.key, since, since)
+
+        def with_failed(pods: Sequence[Json]) -> Baseline:
+            failed = (now for now in pods if now["metadata"]["uid"] not in were_there)
+            return before.with_old(filter(step.is_applied, failed))
+
+        self.rollout.until_replaced(step.key, with_failed, deadline, stuck)
+        if step.digest is not None:
+            kept = [started for started in since if not step.is_applied(started)]
+            self._evict_one_by_one(step.key, kept, before, deadline)
+
+    def _stuck(
+        self, key: ObjectKey, old: Sequence[Json], started: Sequence[Json] = ()
+    ) -> StuckPods | None:
+        """Return what looks after pods that are to be replaced, where their controller does not.
+
+        :param started: pods to be replaced that may not show it.
+        """
+        if not known_kind(key).keeps_broken_pods:
+            return None
+        unwell = _uids(pod for pod in old if not is_ready(pod))
+        return StuckPods(self.cluster, self.rollout.waiter, unwell, _uids(started))
+
+    def _revert_pod(self, step: WorkloadStep, deadline: float) -> Reverted:
+        live = self.cluster.get(step.key)
+        old_uid = step.old["metadata"]["uid"]
+        if live is not None and live["metadata"]["uid"] == old_uid and not is_deleting(live):
+            return self._restore_containers(step, live, deadline)
+        uid = old_uid if live is None else live["metadata"]["uid"]
+        again = recreated_pod(step.old, images(step.old))
+        self._replace_pod(live, uid, again, deadline, step.old)
+        return Reverted.RESTORED
+
+    def _restore_containers(self, step: WorkloadStep, live: Json, deadline: float) -> Reverted:
+        """Give the containers of a Pod that is still there their old images."""
+        if step.is_restored(live):
+            return Reverted.UNCHANGED
+        baseline = Baseline.of([live], tuple(step.images))
+        started = _container_ids(step.old, step.images)
+        written = self.writer.restore(step, live)
+        self.informer.observe(written)
+        if not is_ready(step.old):
+            return Reverted.RESTORED  # it need not be more ready than it was
+
+        def judge(live: Json) -> Readiness:
+            if _container_ids(live, step.images) == started and is_ready(live):
+                return DONE  # the kubelet had not begun
+            return pod.restarted(live, baseline)
+
+        self.rollout.until(step.key, judge, deadline)
+        return Reverted.RESTORED
+
+    def _evict_one_by_one(
+        self, key: ObjectKey, old: Sequence[Json], before: Baseline, deadline: float
+    ) -> None:
+        """Evict these pods of a workload in turn, each replacement Ready before the next goes.
+
+        Those that are not Ready go first: they serve nothing, and the others do.
+        """
+        old = [pod for pod in old if not (is_finished(pod) or before.is_of_nobody(pod))]
+        gone, waiting = before.with_old(old), sorted(old, key=_ordinal, reverse=True)
+        while waiting:
+            first = min(waiting, key=self._is_ready_now)
+            waiting.remove(first)
+            self._evict(first, deadline)
+            allowed = frozenset(later["metadata"]["uid"] for later in waiting)
+            self.rollout.until_new(key, replace(gone, allowed=allowed), deadline)
+        self.rollout.until_new(key, gone, deadline)
+
+    def _is_ready_now(self, old: Json) -> bool:
+        live = self.informer.get(ObjectKey.of(old))
+        is_there = live is not None and live["metadata"]["uid"] == old["metadata"]["uid"]
+        return live is not None and is_there and is_ready(live)
+
+    def _evict(self, old: Json, deadline: float) -> None:
+        """Evict a pod; delete it where a disruption budget forbids that and it is not Ready: the
+        budget counts it as gone, and would forbid it for ever."""
+        key, uid = ObjectKey.of(old), old["metadata"]["uid"]
+        waiter = self.rollout.waiter
+        while True:
+            try:
+                self.cluster.evict(key, uid=uid)
+                return
+            except ClusterError as error:
+                if error.status not in (409, 429):
+                    raise
+                live = self.cluster.get(key) if error.status == 409 else old
+                if live is None or live["metadata"]["uid"] != uid:
+                    return  # another pod has that name by now
+                if error.status == 429 and self._is_deleted_by_force(old):
+                    return
+                left = deadline - waiter.clock()
+                if left <= 0:
+                    raise NotReadyError(f"not ready in time: {error}") from error
+                waiter.pause(min(left, error.retry_after or _EVICTION_PAUSE))
+
+    def _is_deleted_by_force(self, old: Json) -> bool:
+        """Delete a pod that is not Ready; tell whether it was, and whether the account may."""
+        if self._is_ready_now(old):
+            return False
+        try:
+            self.cluster.delete(ObjectKey.of(old), uid=old["metadata"]["uid"])
+        except ClusterError as error:
+            if error.status not in (403, 409):
+                raise
+            return False
+        return True
+
+    def _replace_pod(
+        self,
+        live: Json | None,
+        old_uid: str,
+        new: Json,
+        deadline: float,
+        before: Json | None = None,
+    ) -> None:
+        """Delete the Pod if it is there, wait until it is gone, create *new*, wait until Ready.
+
+        :param before: see :meth:`RolloutWaiter.until_recreated`.
+        """
+        key = ObjectKey.of(new)
+        if live is not None:
+            self.writer.delete(live)
+        self.rollout.until_gone(key, old_uid, deadline)
+        created = self.writer.create(
+            new, lambda live: self.writer.is_stored_as(live, new), deadline
+        )
+        self.informer.observe(created)
+        self.rollout.until_recreated(key, old_uid, deadline, before)
+
+
+def _uids(pods: Iterable[Json]) -> frozenset[str]:
+    return frozenset(pod["metadata"]["uid"] for pod in pods)
+
+
+def _ordinal(owned: Json) -> tuple[int, str]:
+    """Order a StatefulSet's pods as its controller does, which takes the last one first."""
+    labels = owned["metadata"].get("labels") or {}
+    index = labels.get("apps.kubernetes.io/pod-index", "")
+    return (int(index) if index.isdigit() else 0, owned["metadata"]["name"])
+
+
+def _container_ids(body: Json, names: Mapping[str, str]) -> dict[str, object]:
+    statuses = (body.get("status") or {}).get("containerStatuses") or ()
+    return {s["name"]: s.get("containerID") for s in statuses if s["name"] in names}

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every operation on a cluster is: a goal that is planned from what is live.
+
+A goal says which objects it concerns, where it leads, and how to get there. How a plan is carried
+out, undone and recorded is the same for all of them: :mod:`container_update.engine.run`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from container_update.cluster.history.instance_record import InstanceRecord
+from container_update.cluster.informer import Informer
+from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.scope import Scope
+from container_update.engine.journalled_run import JournalledRun
+from container_update.model.cluster import Cluster
+from container_update.model.errors import ClusterError
+from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.model.outcome import StepResult
+from container_update.model.plan import Plan
+from container_update.planning.comparison.package_pair import Packages
+from container_update.planning.configuration import Live
+from container_update.planning.update import collections, traffic
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A cluster as an operation sees it while it is planned and carried out."""
+
+    cluster: RetryingCluster
+    informer: Informer
+
+    @property
+    def live(self) -> Live:
+        """What was listed, as it is now."""
+        return self.informer.live
+
+    def list(self, keys: Iterable[ObjectKey]) -> None:
+        """List the collections of the workloads and of the configuration among these objects."""
+        self.informer.list(collections(keys))
+
+    def read(self, keys: Iterable[ObjectKey], also: Iterable[Collection] = ()) -> Live:
+        """Return all of these objects that exist, with the pods of the workloads among them.
+
+        :param also: collections to list besides.
+        """
+        keys = tuple(dict.fromkeys(keys))
+        return self.informer.read(keys, collections(keys) | frozenset(also))
+
+    def read_packages(self, packages: Packages, namespace: str) -> Live:
+        """Return the live objects of packages with what their Services send traffic to, and the
+        Deployments of the VNF's namespace, which may have taken the name of one of them."""
+        keys, described = packages.keys, (packages.old, packages.kept, packages.new)
+        self.informer.include(
+            keys, [(k, each.body) for objects in described for k, each in objects.items()]
+        )
+        return self.read(keys, traffic(keys) | {Collection("apps", "Deployment", namespace)})
+
+
+class Goal(ABC):
+    """Where an operation on a VNF instance leads.
+
+    >>> class Nothing(Goal):
+    ...     namespace, instance_id = "cnf", None
+    ...     def digest(self):
+    ...         return "nothing"
+    ...     def plan(self, observed):
+    ...         return Plan(self.namespace, self.instance_id, steps=())
+    >>> Nothing().digest()
+    'nothing'
+    """
+
+    kind: str = ""
+    """What it is called in the history; '': it is not kept there."""
+    asks_server: bool = False
+    """The API server is asked about every write, by dry runs, before the first one."""
+    happens_once: ClassVar[bool] = False
+    """A run of it that was interrupted and is finished is all that was asked for."""
+
+    promotes: str = ""
+    """The name of the hold that is over: an earlier run goes on where it waits there."""
+    undoes: int | None = None
+    """The first revision that it undoes; None: it goes forward."""
+    namespace: str
+    """Of the VNF: where its lease, its journal and its history are."""
+    instance_id: str | None
+
+    @abstractmethod
+    def digest(self) -> str:
+        """Return what identifies where it leads: two runs of one request have the same.
+
+        It is asked for only where an earlier run was interrupted, and reads what has to be right
+        before anything is done.
+
+        :raises PackageError: a package or the request is wrong.
+        """
+
+    def check(self) -> None:  # noqa: B027, not every goal has something to check
+        """Raise the PackageError of a request that is wrong, also where no cluster answers."""
+
+    def scope(self) -> Scope:
+        """Return which live objects it is about; asked for after an earlier run was recovered."""
+        return Scope()
+
+    @abstractmethod
+    def plan(self, observed: Observed) -> Plan:
+        """Return the plan; write nothing.
+
+        :raises PackageError: a package or the request is wrong.
+        :raises PlanError: what runs is in no state for it.
+        """
+
+    def vdus(self) -> Mapping[str, str]:
+        """Return the name of the workload of each VDU that is recorded afterwards, by its id."""
+        return {}
+
+    def context(self, plan: Plan) -> Mapping[str, Any]:  # noqa: ARG002
+        """Return plain values that a resume needs beside the steps of the plan, which begins."""
+        return {}
+
+    def described(self) -> Iterable[ObjectKey] | None:
+        """Return the objects that the packages of the request describe; None: it names none.
+
+        Asked for only where something is done that the cluster alone says; see
+        :mod:`~container_update.planning.foreign_steps`.
+        """
+        return None
+
+    @property
+    def recorded_in(self) -> Iterable[str] | None:
+        """The namespaces in which the history has Secrets that its plan is made from; None: it is
+        made from packages alone."""
+        return None
+
+    def recorded(self, plan: Plan) -> bytes:
+        """Return what the instance runs from once the plan is carried out; empty: not known."""
+        return InstanceRecord.of(plan, self.vdus()).encode(self.namespace)
+
+    def carry_out(self, run: JournalledRun, *, resumed: bool = False) -> tuple[StepResult, ...]:
+        """Carry out the plan of a run.
+
+        :param resumed: by an earlier run in part.
+        """
+        return run.execution.run(resumed=resumed)
+
+
+def existing(cluster: Cluster, key: ObjectKey, otherwise: Json | None) -> Json | None:
+    """Return an object; *otherwise* where the account may not read its kind."""
+    try:
+        return cluster.get(key)
+    except ClusterError as error:
+        if error.status not in (403, 404):
+            raise
+        return otherwise if error.status == 403 else None

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The goal of a change of the package on Kubernetes: all of a new package, as a planner says.
+
+Blue-Green, rolling update and every other strategy differ in the plan that they make, in nothing
+else: lease, journal, waiting and undo are those of every operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from container_update.cluster.history.instance_record import InstanceRecord
+from container_update.cluster.record import digest_of
+from container_update.cluster.retry import RetryingCluster
+from container_update.engine.checks.namespaces import refuse_missing_namespaces
+from container_update.engine.goal import Goal, Observed
+from container_update.engine.goals.job import ChangeJob
+from container_update.engine.instances import record_of
+from container_update.engine.journalled_run import JournalledRun
+from container_update.engine.operation import Operation
+from container_update.engine.read_packages import read_packages, stored_images
+from container_update.engine.run import preview, run
+from container_update.engine.scripts import coordination
+from container_update.engine.scripts.coordination import Coordination
+from container_update.model.cancellation import CancelToken
+from container_update.model.cluster import Cluster
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.outcome import Outcome, Progress, StepResult, Vnfc
+from container_update.model.plan import Note, Plan
+from container_update.planning.change import Planner
+from container_update.planning.comparison import renames
+from container_update.planning.comparison.package_pair import Packages, Placing
+from container_update.planning.steps import object_steps
+from container_update.planning.steps.stored_images import unexplained
+from container_update.records.vnf_records import Records, services, workloads_of
+from container_update.workloads import ownership
+
+
+@dataclass(frozen=True)
+class KubernetesTarget:
+    """A VNF in a namespace of a cluster."""
+
+    cluster: Cluster
+    namespace: str = "default"
+    def_files: tuple[str, ...] = ()
+    """The instance's def-files; empty: every manifest that the old package lists."""
+    access: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """How a script reaches the cluster: ``kubeconfig`` and ``context``, or a VIM connection."""
+    one_namespace: bool = False
+    """All objects are in that namespace, whatever their manifests say."""
+    vim_type: str = "kubernetes"
+    record: InstanceRecord | None = field(default=None, repr=False)
+    """What the VNF runs from, where a job names no old package; None: its history says it."""
+
+    def change(self, job: ChangeJob, planner: type[Planner], scripts: Coordination) -> Change:
+        """Return the change of a job, as a strategy plans it."""
+        return Change(job, self, planner, scripts)
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What the records need to know of a plan, also after a resume."""
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Old to new name of a VDU's workload, where that changed."""
+    network: Mapping[str, str] = field(default_factory=dict)
+    storage: Mapping[str, str] = field(default_factory=dict)
+    pods: Mapping[str, str] = field(default_factory=dict)
+    """Each VNFC's pod to its incarnation before the change."""
+
+
+class Change(Goal):
+    """All of a new package."""
+
+    asks_server = True
+
+    def __init__(
+        self,
+        job: ChangeJob,
+        target: KubernetesTarget,
+        planner: type[Planner],
+        scripts: Coordination,
+    ) -> None:
+        self.kind = job.request.upgrade_type
+        self.namespace, self.instance_id = target.namespace, job.instance_id
+        self.promotes = job.promote
+        self._job, self._target, self._planner, self._scripts = job, target, planner, scripts
+        self._observed: Observed | None = None
+        self._plan: Plan | None = None
+        self._facts = _Facts()
+
+    # --- the whole of it ------------------------------------------------------------------------
+
+    def run(self, cancel: CancelToken, progress: Progress) -> Outcome:
+        """Carry it out; see :func:`~container_update.engine.run.run`."""
+        job, cluster = self._job, self._target.cluster
+        return run(self, cluster, job.options, cancel, progress, leave_failed=job.leave_failed)
+
+    def preview(self) -> Plan:
+        """Return the plan; write nothing."""
+        return preview(self, self._target.cluster, self._job.options)
+
+    def resume(
+        self,
+        cancel: CancelToken,
+        progress: Progress,
+        described: Callable[[], Iterable[ObjectKey] | None],
+    ) -> Outcome | None:
+        """Finish the change that an earlier run left, whatever its goal.
+
+        :param described: returns the objects that the packages describe which somebody has named.
+        :returns: what became of it; None where there was nothing.
+        """
+        job = self._job
+        instance = Operation(
+            RetryingCluster(self._target.cluster, job.options.retry_seconds),
+            self.namespace,
+            self.instance_id,
+            job.options,
+            progress,
+            job.leave_failed,
+        )
+        return instance.recover(
+            cancel=cancel, go_on=self.carry_out, described=described, promote=self.promotes
+        )
+
+    # --- the plan -------------------------------------------------------------------------------
+
+    @cached_property
+    def _packages(self) -> Packages:
+        """Both packages, read when they are first needed."""
+        target = self._target
+        placing = Placing(target.def_files, target.namespace, target.one_namespace)
+        return read_packages(self._job, placing, self._record)
+
+    @cached_property
+    def _record(self) -> InstanceRecord | None:
+        """What the instance runs from, where the job names no old package."""
+        job, target = self._job, self._target
+        if job.old:
+            return None
+        return target.record or record_of(
+            target.cluster, target.namespace, job.instance_id, job.options
+        )
+
+    def digest(self) -> str:
+        """See Goal; never the same as an update's."""
+        return f"{self.kind} {digest_of(self._packages.new.values())}"
+
+    def check(self) -> None:
+        """See Goal."""
+        assert self._packages, "they are read"
+
+    def described(self) -> Iterable[ObjectKey]:
+        """See Goal."""
+        packages = self._packages
+        return packages.keys if self._job.old else [*packages.new, *packages.kept]
+
+    @property
+    def recorded_in(self) -> Iterable[str] | None:
+        """See Goal."""
+        job, target = self._job, self._target
+        return [self.namespace] if not job.old and target.record is None else None
+
+    def plan(self, observed: Observed) -> Plan:
+        """Compare both packages with what is live."""
+        self._observed, packages, request = observed, self._packages, self._job.request
+        live = observed.read_packages(packages, self.namespace)
+        refuse_missing_namespaces(
+            packages.new, live, observed.informer.namespaces, observed.cluster
+        )
+        names = renames.live_names(live)
+        pairs = (
+            (packages.old.get(key), renames.with_live_name(new, names))
+            for key, new in packages.new.items()
+        )
+        planner = self._planner(
+            packages,
+            live,
+            self.namespace,
+            self.instance_id,
+            stored_images(observed.cluster, unexplained(pairs, live)),
+            restart_for=self._job.options.restart_for,
+            params=request.body["additionalParams"],
+            scripts=request.script_paths,
+        )
+        plan = replace(planner.plan(), packages=packages.identities)
+        self._plan = plan = self._with_notes(plan, planner)
+        observed.informer.include(step.key for step in object_steps(plan))  # some get other names
+        if not plan.is_empty:
+            self._facts = _Facts(
+                names=planner.successors(),
+                network=planner.connection_points(),
+                storage=planner.claims(plan),
+                pods={vnfc.pod_name: vnfc.incarnation for vnfc in self._vnfcs(plan)},
+            )
+        return plan
+
+    def _with_notes(self, plan: Plan, planner: Planner) -> Plan:
+        if plan.is_empty:
+            return plan
+        texts = coordination.notes(self._job, planner.script_roles)
+        key = ObjectKey("", "Coordination", "", "scripts")
+        return replace(plan, notes=(*plan.notes, *(Note(key, text) for text in texts)))
+
+    def context(self, plan: Plan) -> Json:  # noqa: ARG002
+        """See Goal."""
+        job, target = self._job, self._target
+        return {
+            "request": dict(job.request.body),
+            "old": job.old,
+            "new": job.new,
+            "defFiles": list(target.def_files),
+            "oneNamespace": target.one_namespace,
+            "instance": dict(job.instance),
+            "facts": asdict(self._facts),
+        }
+
+    def carry_out(self, run: JournalledRun, *, resumed: bool = False) -> tuple[StepResult, ...]:
+        """See Goal."""
+        if resumed:
+            self._facts = _Facts(**run.record.context["facts"])
+            self._scripts.reports.extend(run.record.scripts)
+        self._scripts.operation = run.record.operation
+        run.execution.run_script = self._scripts.run
+        return super().carry_out(run, resumed=resumed)
+
+    # --- afterwards -----------------------------------------------------------------------------
+
+    def vdus(self) -> Mapping[str, str]:
+        """See Goal."""
+        return self._packages.vdus
+
+    def _vnfcs(self, plan: Plan) -> tuple[Vnfc, ...]:
+        assert self._observed is not None, "a plan is made of what is live"
+        return ownership.vnfcs(self._packages.vdus, plan.manifests, self._observed.live)
+
+    def records(self) -> Records:
+        """Return the attributes that the specification lists for this way of changing."""
+        assert self._plan is not None, "a plan is validated before there are records"
+        names_files = self._job.request.def_files or self._target.def_files
+        before, vnfcs = self._facts.pods, self._vnfcs(self._plan)
+        return Records(
+            vnfd_id=self._packages.vnfd_id,
+            vnfcs=vnfcs,
+            restarted=frozenset(
+                vnfc.pod_name
+                for vnfc in vnfcs
+                if before.get(vnfc.pod_name, vnfc.incarnation) != vnfc.incarnation
+            ),
+            new_vnfc_ids=self._planner.new_vnfc_ids,
+            def_files=self._packages.def_files if names_files else None,
+            workloads=workloads_of(self._packages.vdus, self._plan.manifests),
+            resource_names=self._facts.names,
+            network_resources=self._facts.network,
+            storage_resources=self._facts.storage,
+            links=services(self._plan.manifests),
+        )

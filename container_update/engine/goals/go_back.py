@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operations of a VNF instance that have ended, and the way back from finished updates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from container_update.cluster.history.revision import UPDATES, Result, Revision
+from container_update.cluster.history.store import History, led_to
+from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.scope import Scope
+from container_update.engine.checks.namespaces import refuse_if_known_missing
+from container_update.engine.goal import Goal, Observed
+from container_update.engine.read_packages import stored_images
+from container_update.engine.run import preview, run
+from container_update.model.cancellation import CancelToken
+from container_update.model.cluster import Cluster
+from container_update.model.errors import PlanError
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome, Progress
+from container_update.model.plan import INSTALL, UNDO, Plan
+from container_update.model.requests import PackageIdentity
+from container_update.planning.going_back import Undoing
+from container_update.planning.steps.stored_images import unexplained
+from container_update.planning.update import make_plan
+
+
+def history(
+    cluster: Cluster,
+    options: Options = Options(),  # noqa: B008
+    *,
+    namespace: str = "default",
+    instance_id: str | None = None,
+) -> tuple[Revision, ...]:
+    """Return the operations of an instance that have ended, the newest first.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     for revision in history(cluster, namespace="cnf"):
+    ...         print(revision.number, revision.origin.who, revision.result.value)
+    2 ann@workstation done
+    1 ann@workstation undone
+
+    :param cluster: where the VNF runs.
+    :param namespace: of the VNF.
+    :param instance_id: the VNF instance, as it was given to its operations.
+    :raises ClusterError: the account may not list the namespace's Secrets.
+    :raises PlanError: there is no such namespace.
+    """
+    retrying = RetryingCluster(cluster, options.retry_seconds)
+    revisions = History(retrying, namespace, instance_id).read()
+    if not revisions:
+        refuse_if_known_missing(namespace, retrying)
+    return revisions
+
+
+def undo(  # noqa: PLR0913
+    cluster: Cluster,
+    options: Options = Options(),  # noqa: B008
+    cancel: CancelToken | None = None,
+    progress: Progress = lambda _: None,
+    *,
+    revision: int | None = None,
+    namespace: str = "default",
+    instance_id: str | None = None,
+) -> Outcome | None:
+    """Undo finished updates: bring the CNF back to where it was before one of them.
+
+    The way back is an update like any other: planned, with a journal, undone itself if it fails.
+    An interrupted operation is finished first if it is the same, else undone.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     outcome = undo(cluster, namespace="cnf")
+
+    :param cancel: cancels it from another thread or a signal handler.
+    :param progress: see :data:`~container_update.model.outcome.Progress`.
+    :param revision: the number of the first update to undo; all after it are undone too. None: the
+        newest that has not been undone.
+    :returns: what became of it; None where there is nothing to undo. The other parameters are those
+        of :func:`history`.
+    :raises PlanError: what an update did is not kept, or the cluster's state does not allow it.
+    :raises UpdateInProgressError: another operation of this instance runs; nothing was written.
+    :raises UpdateFailedError: a workload did not get ready; everything was put back.
+    """
+    goal = GoBack(cluster, options, revision, namespace, instance_id)
+    outcome = run(goal, cluster, options, cancel, progress)
+    return outcome if outcome.results or goal.undoes is not None else None
+
+
+def plan_undo(
+    cluster: Cluster,
+    options: Options = Options(),  # noqa: B008
+    *,
+    revision: int | None = None,
+    namespace: str = "default",
+    instance_id: str | None = None,
+) -> Plan | None:
+    """Return what :func:`undo` would do; write nothing, raise the same errors.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     plan = plan_undo(cluster, revision=1, namespace="cnf")
+
+    :returns: None where there is nothing to undo.
+    """
+    goal = GoBack(cluster, options, revision, namespace, instance_id)
+    plan = preview(goal, cluster, options)
+    return plan if goal.undoes is not None else None
+
+
+class GoBack(Goal):
+    """What was there before finished updates.
+
+    What an interrupted operation was to reach is read before it is recovered, and what is to be
+    undone afterwards: recovering ends in the history too.
+    """
+
+    kind = UNDO
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        options: Options,
+        revision: int | None,
+        namespace: str,
+        instance_id: str | None,
+    ) -> None:
+        self.namespace, self.instance_id = namespace, instance_id
+        self._revision, self._restart_for = revision, options.restart_for
+        self._cluster = RetryingCluster(cluster, options.retry_seconds)
+        self._undone: tuple[Revision, ...] = ()
+        self._before: Revision | None = None
+        self._first = _first(self._read(), revision)
+
+    def _read(self) -> tuple[Revision, ...]:
+        return History(self._cluster, self.namespace, self.instance_id).read(whole=True)
+
+    def digest(self) -> str:
+        """See Goal: it names the first operation that is undone."""
+        return f"{UNDO} {self._first.operation}" if self._first else UNDO
+
+    @property
+    def recorded_in(self) -> Iterable[str]:
+        """See Goal."""
+        return {self.namespace, *(name for each in self._undone for name in each.namespaces)}
+
+    def scope(self) -> Scope:
+        """See Goal."""
+        revisions = self._read()
+        self._undone = _undone(revisions, self._revision)
+        if not self._undone:
+            return Scope()
+        self.undoes = first = self._undone[0].number
+        done = (each for each in revisions if each.result is Result.DONE)
+        self._before = next((each for each in done if each.number < first), None)
+        return Scope(self._undoing.keys)
+
+    def recorded(self, plan: Plan) -> bytes:  # noqa: ARG002, it is what it was then
+        """See Goal: what the instance ran from before the first update that is undone."""
+        return self._before.instance if self._before else b""
+
+    def vdus(self) -> Mapping[str, str]:
+        """See Goal: those of what it runs from then."""
+        record = led_to(self._before) if self._before else None
+        return record.vdus if record else {}
+
+    @property
+    def _undoing(self) -> Undoing:
+        first, last = self._undone[0], self._undone[-1]
+        steps = tuple(step for each in self._undone for step in each.steps)
+        return Undoing(steps, last.objects, first.number, last.def_files)
+
+    def plan(self, observed: Observed) -> Plan:
+        """See Goal."""
+        if not self._undone:
+            refuse_if_known_missing(self.namespace, observed.cluster)
+            return Plan(self.namespace, self.instance_id, ())
+        undoing = self._undoing
+        observed.list(undoing.keys)
+        live = observed.live
+        matched = undoing.matching(live)
+        plan = make_plan(
+            matched,
+            live,
+            namespace=self.namespace,
+            instance_id=self.instance_id,
+            stored=stored_images(observed.cluster, unexplained(matched.pairs, live)),
+            restart_for=self._restart_for,
+        )
+        packages = _packages(self._undone[0], self._undone[-1])
+        return replace(undoing.completed(plan, live), packages=packages)
+
+
+# --- which are undone ---------------------------------------------------------------------------
+
+
+def _undone(revisions: Sequence[Revision], number: int | None) -> tuple[Revision, ...]:
+    """Return the revisions to undo, the oldest first.
+
+    :raises PlanError: one of them cannot be undone.
+    """
+    first = _first(revisions, number)
+    if first is None:
+        return ()
+    done = [each for each in revisions if each.result is Result.DONE]
+    undone = tuple(reversed([each for each in done if each.number >= first.number]))
+    for each in undone:
+        _refuse_unfit(each)
+    return undone
+
+
+def _first(revisions: Sequence[Revision], number: int | None) -> Revision | None:
+    """Return the revision of that number; None: the newest that no other one has undone."""
+    done = [each for each in revisions if each.result is Result.DONE]
+    if number is None:
+        newest, before = next(iter(done), None), None
+        while newest is not None and newest.origin.undoes is not None:
+            before = newest.origin.undoes
+            newest = next((each for each in done if each.number < before), None)
+        return None if newest is not None and newest.origin.kind == INSTALL else newest
+    for each in done:
+        if each.number == number:
+            return each
+    known = ", ".join(str(each.number) for each in reversed(done)) or "none"
+    raise PlanError(
+        f"revision {number}: expected a finished operation that is kept (these are: {known}), "
+        "found none of this number: name one of them"
+    )
+
+
+def _refuse_unfit(revision: Revision) -> None:
+    what = f"revision {revision.number} ({revision.origin.title})"
+    if revision.origin.kind == INSTALL:
+        raise PlanError(f"{what}: expected an update, found the installation: uninstall the VNF")
+    if revision.origin.kind not in UPDATES:
+        packages = " to ".join(package.source for package in reversed(revision.origin.packages))
+        back = f", from {packages}" if packages else ""
+        raise PlanError(
+            f"{what}: expected an update, found a change of the VNF package, which also created "
+            f"and deleted objects: change the package back{back}"
+        )
+    if not revision.is_kept:
+        raise PlanError(
+            f"{what}: what was there before it is not kept, because it is too large, or a part "
+            "of it was deleted: update to the old package"
+        )
+
+
+def _packages(first: Revision, last: Revision) -> tuple[PackageIdentity, ...]:
+    """Return the package that runs, and the one that ran before."""
+    old, new = first.origin.packages[:1], last.origin.packages[1:]
+    return (*new, *old) if old and new else ()

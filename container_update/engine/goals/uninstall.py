@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The end of a VNF instance: what it consists of is deleted, as a goal.
+
+What a VNFM does at the end: for the service and small sites; Tacker terminates by itself.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from container_update.cluster.history.instance_record import InstanceRecord
+from container_update.cluster.history.store import History
+from container_update.cluster.scope import Scope
+from container_update.engine.checks.namespaces import refuse_if_known_missing
+from container_update.engine.goal import Goal, Observed
+from container_update.engine.instances import list_if_allowed
+from container_update.engine.read_packages import described_by
+from container_update.engine.run import run
+from container_update.model.cancellation import CancelToken
+from container_update.model.cluster import Cluster
+from container_update.model.errors import ClusterError
+from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome, Progress
+from container_update.model.plan import UNINSTALL, Plan
+from container_update.model.requests import PackageIdentity
+from container_update.planning.comparison.package_pair import Placing
+from container_update.planning.configuration import Live
+from container_update.planning.order import DEFINITION
+from container_update.planning.uninstall import Included, claims_of, uninstall_plan
+from container_update.planning.update import collections
+from container_update.workloads import ownership, registry
+
+LOG = logging.getLogger(__name__)
+
+_OTHERS = (("", "ConfigMap"), ("", "PersistentVolumeClaim"), ("", "Secret"), ("", "Service"))
+"""(group, kind) of what belongs to workloads."""
+
+
+def terminate(  # noqa: PLR0913
+    package: str | None,
+    cluster: Cluster,
+    *,
+    instance_id: str | None,
+    def_files: Sequence[str] = (),
+    namespace: str = "default",
+    one_namespace: bool = False,
+    included: Included = Included(),  # noqa: B008
+    options: Options = Options(),  # noqa: B008
+    cancel: CancelToken | None = None,
+    progress: Progress = lambda _: None,
+    leave_failed: bool = False,
+) -> Outcome:
+    """Delete what is a VNF instance's, last created first, and wait until it is gone.
+
+    What holds data and what is in no namespace stays, unless it is included.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     terminate(None, cluster, namespace="cnf", instance_id="vnf-1")
+
+    :param package: what the instance runs from: its kinds are looked through, beside those of the
+        instance's record and of workloads and what belongs to them. None: there is no need to.
+    :param cluster: where to delete it.
+    :param instance_id: the VNF instance. None: one that was installed without an id.
+    :param def_files: paths in the package; empty: every manifest that it lists.
+    :param namespace: of the VNF.
+    :param one_namespace: all objects are in *namespace*, whatever their manifests say.
+    :param included: what is deleted besides.
+
+    The other parameters, what is returned and the errors are those of
+    :func:`~container_update.engine.run.run`.
+    """
+    placing = Placing(tuple(def_files), namespace, one_namespace)
+    goal = Uninstall(package, placing, instance_id, options, included)
+    return run(goal, cluster, options, cancel, progress, leave_failed=leave_failed)
+
+
+class Uninstall(Goal):
+    """Nothing of a VNF instance, but what stays."""
+
+    kind = UNINSTALL
+
+    def __init__(
+        self,
+        package: str | None,
+        placing: Placing,
+        instance_id: str | None,
+        options: Options = Options(),  # noqa: B008
+        included: Included = Included(),  # noqa: B008
+    ) -> None:
+        self.namespace, self.instance_id = placing.namespace, instance_id
+        self._included = included
+        self._described = [] if package is None else described_by(package, placing, options)
+
+    def digest(self) -> str:
+        """See Goal."""
+        return f"{UNINSTALL} {self._included}"
+
+    def described(self) -> Iterable[ObjectKey] | None:
+        """See Goal."""
+        return [manifest.key for manifest in self._described] or None
+
+    def scope(self) -> Scope:
+        """See Goal."""
+        keys = [manifest.key for manifest in self._described]
+        return Scope(instance_id=self.instance_id) if self.instance_id else Scope(keys)
+
+    def plan(self, observed: Observed) -> Plan:
+        """See Goal."""
+        record = History(observed.cluster, self.namespace, self.instance_id).instance()
+        recorded = {manifest.key for manifest in record.manifests} if record else set[ObjectKey]()
+        keys = [*recorded, *(manifest.key for manifest in self._described)]
+        live = self._read(keys, observed)
+        if not observed.cluster.journal_key:  # elsewhere its label says what is the instance's
+            own = {self.namespace, *(each.key.namespace for each in self._described)}
+            recorded = {key for key in recorded if key.namespace in own}
+        claims = set(_claims(live.values(), observed))
+        live = {**live, **{key: body for key in claims if (body := observed.cluster.get(key))}}
+        plan = uninstall_plan(
+            live,
+            recorded | claims,
+            self.namespace,
+            self.instance_id,
+            self._included,
+            {key: text for key in live if (text := _goes_with(key, live[key], observed))},
+        )
+        if plan.is_empty:
+            refuse_if_known_missing(self.namespace, observed.cluster)
+        return replace(plan, packages=_package(record))
+
+    def _read(self, keys: Sequence[ObjectKey], observed: Observed) -> Live:
+        """Return what exists of the instance, as far as the account may look."""
+        observed.list(keys)
+        spaces = {self.namespace, *(key.namespace for key in keys if key.namespace)}
+        kinds = (*registry.installed(), *_OTHERS)
+        others = {Collection(*kind, space) for kind in kinds for space in spaces}
+        list_if_allowed(observed.informer, others - collections(keys))
+        found = {
+            key: body
+            for key, body in observed.live.items()
+            if not ownership.controller(body)  # whose end is its controller's business
+        }
+        missing = {key: observed.cluster.get(key) for key in keys if key not in found}
+        return {**found, **{key: body for key, body in missing.items() if body is not None}}
+
+
+def _claims(bodies: Iterable[Json], observed: Observed) -> Iterable[ObjectKey]:
+    """Yield the PersistentVolumeClaims that the controllers of StatefulSets have created."""
+    for body in bodies:
+        namespace = body["metadata"].get("namespace", "")
+        if not (body.get("spec") or {}).get("volumeClaimTemplates"):
+            continue
+        claims = Collection("", "PersistentVolumeClaim", namespace)
+        try:
+            items = observed.cluster.list(claims).items
+        except ClusterError as error:
+            if error.status != 403:
+                raise
+            LOG.info("%s", error)
+            continue
+        names = {item["metadata"]["name"] for item in items}
+        for name in claims_of(body, names):
+            yield ObjectKey("", "PersistentVolumeClaim", namespace, name)
+
+
+def _goes_with(key: ObjectKey, body: Json, observed: Observed) -> str:
+    """Return what is deleted with an object, in words; '' for nothing else."""
+    if (key.group, key.kind) == ("", "Namespace"):
+        return "everything that is in it"
+    if (key.group, key.kind) == ("", "PersistentVolumeClaim"):
+        return "its volume, and the data on it"
+    if (key.group, key.kind) != DEFINITION:
+        return ""
+    spec = body["spec"]
+    try:
+        items = observed.cluster.list(Collection(spec["group"], spec["names"]["kind"], "")).items
+    except ClusterError as error:
+        if error.status not in (403, 404):
+            raise
+        return f"every {spec['names']['kind']} of every namespace"
+    spaces = sorted({item["metadata"].get("namespace", "") for item in items} - {""})
+    where = f" in {', '.join(spaces)}" if spaces else ""
+    return f"every {spec['names']['kind']}: {len(items)}{where}"
+
+
+def _package(record: InstanceRecord | None) -> tuple[PackageIdentity, ...]:
+    return (record.package,) if record and record.package else ()

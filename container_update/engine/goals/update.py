@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An update: what two packages say, and the goal of moving a running CNF from one to the other.
+
+packages -> manifests -> matching -> live objects -> plan; carried out by
+:mod:`container_update.engine.run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from functools import cached_property
+
+from container_update.cluster.history.instance_record import InstanceRecord
+from container_update.cluster.informer import Informer
+from container_update.cluster.record import digest_of
+from container_update.cluster.scope import Scope
+from container_update.engine.checks.namespaces import refuse_missing, without_objects
+from container_update.engine.goal import Goal, Observed, existing
+from container_update.engine.instances import NotInstalledError, record_of
+from container_update.engine.read_packages import (
+    described_by,
+    digests_of,
+    read_manifests,
+    refuse_none,
+    stored_images,
+)
+from container_update.engine.run import preview, run
+from container_update.model import context_threads
+from container_update.model.cancellation import CancelToken
+from container_update.model.cluster import Cluster
+from container_update.model.errors import ContainerUpdateError
+from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome, Progress
+from container_update.model.plan import UPDATE, Plan
+from container_update.model.requests import UpdateRequest
+from container_update.package import csar
+from container_update.package.identity import identities_of
+from container_update.package.manifests import Known, is_whole
+from container_update.planning.comparison import match, renames
+from container_update.planning.comparison.package_pair import Placing
+from container_update.planning.steps.stored_images import unexplained
+from container_update.planning.update import in_force, make_plan, unknown_workloads
+from container_update.workloads.registry import is_workload, kind_of
+
+
+def update(
+    request: UpdateRequest,
+    cluster: Cluster,
+    options: Options = Options(),  # noqa: B008
+    cancel: CancelToken | None = None,
+    progress: Progress = lambda _: None,
+) -> Outcome:
+    """Move a running CNF from its old package to the new one, restarting no more than needed.
+
+    >>> request = UpdateRequest(old="packages/v1", new="packages/v2", namespace="cnf")
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     outcome = update(request, cluster)
+
+    The other parameters, what is returned and the errors are those of
+    :func:`~container_update.engine.run.run`.
+    """
+    return run(goal_of(request, cluster, options), cluster, options, cancel, progress)
+
+
+def plan_update(
+    request: UpdateRequest,
+    cluster: Cluster,
+    options: Options = Options(),  # noqa: B008
+) -> Plan:
+    """Return what :func:`update` would do; write nothing, raise the same errors.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     plan = plan_update(request, cluster)
+    """
+    return preview(goal_of(request, cluster, options), cluster, options)
+
+
+def goal_of(request: UpdateRequest, cluster: Cluster, options: Options) -> Update:
+    """Return the goal of a request; without an old package it is what the instance's record says.
+
+    :raises NotInstalledError: there is no record.
+    """
+    if request.old:
+        return Update(request, options)
+    try:
+        record = record_of(cluster, request.namespace, request.instance_id, options)
+    except ContainerUpdateError:
+        described_by(request.new, Placing(namespace=request.namespace), options)
+        raise  # where nothing is wrong with the new package itself
+    return Update(request, options, record)
+
+
+class Update(Goal):
+    """The images and the configuration of a new package; nothing else of it takes effect.
+
+    Both packages are read at once and in the background, beside the first requests.
+    """
+
+    kind = UPDATE
+
+    def __init__(
+        self,
+        request: UpdateRequest,
+        options: Options = Options(),  # noqa: B008
+        record: InstanceRecord | None = None,
+    ) -> None:
+        self.request = request
+        self.options = options
+        self._record = record
+        self.namespace, self.instance_id = request.namespace, request.instance_id
+        self._read()
+
+    def _read(self) -> None:
+        """Open each package once, and begin to read what is needed of it."""
+        request, packages = self.request, ExitStack()
+        with packages:  # closes them where one cannot be opened
+            new = packages.enter_context(csar.open_package(request.new, options=self.options))
+            old: csar.Csar | InstanceRecord = self._record or packages.enter_context(
+                csar.open_package(request.old, options=self.options)
+            )
+            packages = packages.pop_all()
+        self._vdus = context_threads.in_background(lambda: _vdus_of(new))
+        self.matched = context_threads.in_background(lambda: _match(request, old, new))
+        self._identities = identities_of(old, new, after=self._vdus)
+
+        def close() -> None:
+            for read in (self._vdus, self.matched, self._identities):
+                with suppress(ContainerUpdateError):  # raised where it is needed
+                    read()
+            packages.close()
+
+        context_threads.in_background(close)
+
+    @cached_property
+    def keys(self) -> list[ObjectKey]:
+        """Every object that the update may concern."""
+        matched = self.matched()
+        return [manifest.key for manifest in (*(old for old, _ in matched.pairs), *matched.added)]
+
+    def described(self) -> Iterable[ObjectKey]:
+        """See Goal."""
+        if self._record is None:
+            return self.keys
+        matched = self.matched()
+        return [new.key for new in (*(new for _, new in matched.pairs), *matched.added) if new]
+
+    @property
+    def recorded_in(self) -> Iterable[str] | None:
+        """See Goal."""
+        return None if self._record is None else [self.namespace]
+
+    def digest(self) -> str:
+        """See Goal: a digest of the manifests in force afterwards."""
+        self.check()
+        return digest_of(in_force(self.matched()))
+
+    def check(self) -> None:
+        """See Goal; the VNFD is read too."""
+        self.matched()
+        self._vdus()
+
+    def scope(self) -> Scope:
+        """See Goal."""
+        scope, olds = Scope(self.keys), (old for old, _ in self.matched().pairs)
+        kinds = ((old, kind_of(old.key)) for old in olds)
+        controllers = [old for old, kind in kinds if kind and not kind.runs_to_completion]
+        scope.include((), [(old.key, old.body) for old in controllers])
+        return scope
+
+    def plan(self, observed: Observed) -> Plan:
+        """See Goal."""
+        informer, cluster = observed.informer, observed.cluster
+        observed.list(self.keys)
+        for namespace in without_objects(self.keys, informer.namespaces):
+            refuse_missing(namespace, cluster)
+        matched = _with_live_names(self.matched(), informer)
+        self._refuse_nothing(matched, informer)
+        plan = make_plan(
+            matched,
+            {**informer.live, **self._unknown_workloads(observed)},
+            namespace=self.namespace,
+            instance_id=self.instance_id,
+            stored=stored_images(cluster, unexplained(matched.pairs, informer.live)),
+            restart_for=self.options.restart_for,
+        )
+        self.check()
+        return replace(plan, packages=self._identities())
+
+    def _refuse_nothing(self, matched: match.Matching, informer: Informer) -> None:
+        """Raise NotInstalledError where the VNF has workloads and nothing of it is there: its
+        configuration alone would be created."""
+        known = [old for old, _ in matched.pairs if old.key.is_config or is_workload(old.key)]
+        if any(map(is_workload, (old.key for old in known))) and not any(
+            informer.get(old.key) for old in known
+        ):
+            raise NotInstalledError(
+                f"nothing of the {len(known)} objects that {self.request.old or 'the record'} "
+                f"describes is in namespace {self.namespace}: expected the VNF that is updated, "
+                f"{known[0].key} for one; install it, or name the namespace where it is"
+            )
+
+    def _unknown_workloads(self, observed: Observed) -> dict[ObjectKey, Json]:
+        """Return the live objects of unknown kinds that may use configuration; the package's where
+        the account may not read that kind."""
+        described = unknown_workloads(old for old, _ in self.matched().pairs)
+        found = ((m.key, existing(observed.cluster, m.key, m.body)) for m in described)
+        return {key: body for key, body in found if body is not None}
+
+    def vdus(self) -> Mapping[str, str]:
+        """See Goal."""
+        return self._vdus()
+
+
+def _vdus_of(package: csar.Csar) -> Mapping[str, str]:
+    return dict(package.vdus())
+
+
+def _with_live_names(matched: match.Matching, informer: Informer) -> match.Matching:
+    """Return the pairs with the names that a Blue-Green change may have given the Deployments."""
+    names = renames.live_names(informer.live)
+    if not names:
+        return matched
+    pairs = tuple(
+        (renames.with_live_name(old, names), new and renames.with_live_name(new, names))
+        for old, new in matched.pairs
+    )
+    return replace(matched, pairs=pairs)
+
+
+def _match(
+    request: UpdateRequest,
+    old: csar.Csar | InstanceRecord,
+    new: csar.Csar,
+    *,
+    whole: bool = False,
+) -> match.Matching:
+    """Read the manifests of both packages and find each old object's new one.
+
+    :param whole: keep all of a large manifest, though it may be the same in both packages.
+    """
+    if isinstance(old, InstanceRecord):
+        return _matched(request, old.by_path, old.def_files, new)
+    def_files = request.def_files or tuple(old.manifest_files())
+    in_both = () if whole else digests_of(new, dict.fromkeys((*request.config_paths, *def_files)))
+    known = Known(in_both=frozenset(in_both))
+    before = read_manifests(old, def_files, request, known)
+    refuse_none(before, old, request.def_files)
+    every = not request.def_files
+    matched = _matched(request, before, def_files, new, Known(known.parts), whole=every)
+    if all(map(_is_comparable, matched.pairs)):
+        return matched
+    return _match(request, old, new, whole=True)  # of one file the same, of another not
+
+
+def _matched(  # noqa: PLR0913
+    request: UpdateRequest,
+    before: match.ByPath,
+    def_files: Sequence[str],
+    new: csar.Csar,
+    known: Known | None = None,
+    *,
+    whole: bool = False,
+) -> match.Matching:
+    """Return each old object with its manifest in the new package.
+
+    :param before: the old objects by their def-files.
+    :param whole: all files of the packages are def-files; see match.
+    """
+    listed = read_manifests(new, request.config_paths, request, known)
+    if request.config_paths:
+        refuse_none(listed, new, request.config_paths)
+    kept_paths = [path for path in def_files if path not in listed and new.has(path)]
+    kept = read_manifests(new, kept_paths, request, known)
+    others: match.ByPath = {}
+    if whole or match.unmatched(before, listed, kept):
+        paths = [path for path in new.manifest_files() if path not in listed and path not in kept]
+        others = read_manifests(new, paths, request, known)
+    refuse_none({**listed, **kept, **others}, new)
+    return match.match(before, listed, kept, others, whole=whole)
+
+
+def _is_comparable(pair: tuple[Manifest, Manifest | None]) -> bool:
+    before, after = pair
+    return after is None or is_whole(before) or before.body is after.body

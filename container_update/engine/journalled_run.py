@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run that holds the lease and has a journal, until both are released."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from container_update.cluster.history.store import History, Kept
+from container_update.cluster.journal import Journal
+from container_update.cluster.lease import LeaseLock, utc_now
+from container_update.cluster.record import Record, ended_revision
+from container_update.engine.execute import Execution
+from container_update.engine.fence import Fence
+from container_update.model import context_threads, errors, operation
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.outcome import Outcome, StepResult, StepState
+from container_update.model.plan import UNINSTALL
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass
+class JournalledRun:
+    """A run that holds the lease and has a journal."""
+
+    lock: LeaseLock
+    journal: Journal
+    record: Record
+    execution: Execution
+    marked: tuple[ObjectKey, ...]
+    """The objects that may have a label or an owner until the run has ended; see Fence."""
+    kept: Kept | None = field(default=None, init=False)
+    """Its revision in the history once it has ended; None where it is not kept."""
+    _kept_before: Callable[[], Sequence[Json]] | None = field(default=None, init=False)
+    """Returns the history as it was when the run began."""
+
+    def note(self, ended: int, results: Sequence[StepResult]) -> None:
+        """Note in the journal, for a resume, that so many groups of the plan have ended.
+
+        :param results: of the steps of the last one.
+        """
+        scripts = [result.script for result in results if result.script is not None]
+        self.record = self.journal.note(self.record, ended, scripts)
+
+    def turn_back(self) -> None:
+        """Note in the journal that the run is being undone; the undo goes on without that too.
+
+        :raises LeaseLostError: another run has the journal by now.
+        """
+        try:
+            self.record = self.journal.set_phase(self.record, operation.Phase.UNDO)
+        except errors.ClusterError as error:
+            LOG.warning("the journal still says that the update goes on: %s", error)
+
+    def end(self, undone: Outcome | None = None, cause: str = "") -> None:
+        """Keep what the run did in the history, then remove its journal.
+
+        Where the API server refuses, it stays, and the next run removes it.
+
+        :param undone: what became of each step where it was undone: of what it had created only
+            objects that somebody else has changed since are still there.
+        :param cause: why it was undone.
+        :raises LeaseLostError: another run may have gone on with it.
+        """
+        stay = frozenset(self.marked)
+        if undone is not None:
+            stay = frozenset(undone.left_to_others)
+        self.execution.finish_events()
+        self._confirm_and_keep(undone, cause)
+        for _ in range(2):
+            try:
+                if self._is_uninstalled and undone is None:
+                    self._forget_instance()
+                execution = self.execution
+                fence = Fence(execution.cluster, execution.options.workers)
+                fence.lower(self.marked, self.journal.owner, stay)
+                self.journal.remove()
+                break
+            except errors.ClusterError as error:
+                LOG.warning("the journal of a run that ended could not be removed: %s", error)
+        self.lock.check()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it, or the interrupted run before it, got so far that only :meth:`end` is left:
+        what it began cannot be undone any more."""
+        return self.record.phase is operation.Phase.END
+
+    @contextmanager
+    def until_ended(self) -> Iterator[None]:
+        """Remove the journal when the block is finished or completely undone, and only then."""
+        if self.record.origin is not None and self.execution.options.history > 0:
+            self._kept_before = context_threads.in_background(self._history.bodies)
+        try:
+            yield
+        except errors.UpdateFailedError as error:
+            states = {result.state for result in error.outcome.results}
+            if states <= {StepState.UNDONE, StepState.NOT_STARTED}:
+                self.end(error.outcome, error.cause)
+            raise
+        if self.record.held_at is None:
+            self.end()
+
+    def _confirm_and_keep(self, undone: Outcome | None, cause: str) -> None:
+        """Confirm the lease, and write the revision of this run meanwhile.
+
+        The parameters are those of :meth:`end`.
+
+        :raises LeaseLostError: another run may have gone on, which keeps what became of it.
+        """
+        keep = context_threads.in_background(lambda: self._keep_history(undone, cause))
+        try:
+            self.lock.confirm()
+        except errors.LeaseLostError:
+            if (kept := keep()) is not None:
+                replace(self._history, cluster=self.lock.cluster).forget(kept)
+            raise
+        self.kept = keep()
+
+    def _keep_history(self, undone: Outcome | None, cause: str) -> Kept | None:
+        """Write the revision; whether that succeeds does not matter to the run."""
+        if self.record.origin is None or (self._is_uninstalled and undone is None):
+            return None
+        why, report = (None, ()) if undone is None else (cause, undone.diagnosed)
+        ended = ended_revision(self.record, utc_now(), why, report)
+        return self._history.keep(ended, self.execution.options.history, self._kept_before)
+
+    @property
+    def _history(self) -> History:
+        namespace = self.execution.plan.namespace
+        return History(self.execution.cluster, namespace, self.record.instance_id)
+
+    @property
+    def _is_uninstalled(self) -> bool:
+        return self.record.origin is not None and self.record.origin.kind == UNINSTALL
+
+    def _forget_instance(self) -> None:
+        """Delete the history of an instance that is no more.
+
+        :raises ClusterError: that is not possible now.
+        """
+        if not self.is_over:
+            self.record = self.journal.set_phase(self.record, operation.Phase.END)
+        self._history.clear()

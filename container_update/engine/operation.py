@@ -1,0 +1,446 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations that may be interrupted anywhere: the lease and the journal around a run.
+
+What a run left behind in its journal is finished or undone by the next one.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from container_update.cluster.history.revision import Origin
+from container_update.cluster.history.store import Kept
+from container_update.cluster.informer import Informer
+from container_update.cluster.journal import Journal
+from container_update.cluster.lease import Holder, LeaseLock, utc_now
+from container_update.cluster.record import Record
+from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.scope import Scope, scope_of
+from container_update.engine.events import EventRecorder
+from container_update.engine.execute import Execution, pods_by_workload
+from container_update.engine.fence import Fence
+from container_update.engine.journalled_run import JournalledRun
+from container_update.model import errors, operation
+from container_update.model.cancellation import CancelToken
+from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome, Progress, ResumeStarted, StepResult
+from container_update.model.plan import Action, Plan, Step
+from container_update.model.reporter import reporter
+from container_update.planning import permissions
+from container_update.planning.foreign_steps import Owned
+from container_update.planning.order import arranged
+from container_update.planning.steps import ObjectStep, object_steps
+from container_update.planning.update import collections, traffic
+
+LOG = logging.getLogger(__name__)
+
+
+Described = Callable[[], "Iterable[ObjectKey] | None"]
+
+
+class GoOn(Protocol):
+    """Finishes an interrupted run; returns what became of each step."""
+
+    def __call__(self, run: JournalledRun, *, resumed: bool) -> tuple[StepResult, ...]:
+        """See the class."""
+
+
+@dataclass
+class Operation:
+    """The operations of one VNF instance in a cluster: one new one, or what one left behind."""
+
+    cluster: RetryingCluster
+    namespace: str
+    instance_id: str | None
+    options: Options
+    progress: Progress = lambda _: None
+    leave_failed: bool = False
+    """What a failure leaves is kept for a rollback or a resume, not undone."""
+    kept: Kept | None = field(default=None, init=False)
+    """The revision of the run that ended last; None where it is not kept."""
+    _read_at: str = field(default="", init=False)
+    """The version at which the journal was read before the plan was made; see Journal."""
+
+    def __post_init__(self) -> None:
+        self.progress = reporter(self.progress)
+
+    @property
+    def in_history(self) -> dict[str, Any]:
+        """The attributes of an outcome about the revision of the run that ended last."""
+        if self.kept is None:
+            return {}
+        return {"revision": self.kept.number, "has_way_back": self.kept.has_way_back}
+
+    @property
+    def journal(self) -> Journal:
+        """Where an update that is under way is written down, to be read."""
+        return Journal(self.cluster, self.namespace, self.instance_id)
+
+    def _journal_of(self, lock: LeaseLock) -> Journal:
+        """Return the journal that the holder of the lease may write."""
+        cluster = self.cluster.guarded(lock.check)
+        return Journal(cluster, self.namespace, self.instance_id, lock.operation)
+
+    def lock(self, run_id: str, cancel: CancelToken) -> LeaseLock:
+        """Return the lease that keeps a second operation of this instance out."""
+        return LeaseLock(
+            self.cluster,
+            self.namespace,
+            self.instance_id,
+            run_id,
+            operation.host_name(),
+            self.options.lease_seconds,
+            cancel,
+        )
+
+    @contextmanager
+    def begun(  # noqa: PLR0913
+        self,
+        plan: Plan,
+        informer: Informer,
+        cancel: CancelToken,
+        goal: str,
+        context: Mapping[str, Any] | None = None,
+        *,
+        origin: Origin | None = None,
+        instance: bytes = b"",
+    ) -> Iterator[JournalledRun]:
+        """Hold the lease and the journal while the block carries out the plan.
+
+        :param goal: a digest of what is requested.
+        :param context: plain values that a resume needs beside the steps.
+        :param origin: for the history; None: the operation does not belong in there.
+        :param instance: what the VNF instance runs from afterwards, for the history.
+        :raises ClusterError: the account lacks a right; nothing was written.
+        :raises UpdateInProgressError: another update of this instance runs, or ran since the
+            plan was made.
+        """
+        owns = self._refuse_missing_rights(plan)
+        common = operation.begun(utc_now(), goal, self.instance_id)
+        steps = object_steps(plan)
+        with self.lock(common["operation"], cancel) as lock:
+            record = Record(
+                **common,
+                steps=plan.steps,
+                pods_before=pods_by_workload(steps, informer),
+                def_files=plan.def_files,
+                context=context or {},
+                origin=origin,
+                objects=tuple(manifest.key for manifest in plan.manifests),
+                instance=instance,
+            )
+            journal = self._journal_of(lock)
+            is_first = journal.first_since(self._read_at)
+            journal.write(record, lock, lambda: self._refuse_stale(is_first, plan, informer))
+            run = self._run_of(lock, journal, record, plan, informer, owns=owns)
+            run.marked = _created(steps) if owns else ()
+            with run.until_ended():
+                yield run
+            self.kept = run.kept
+
+    def _refuse_stale(self, is_first: Callable[[], bool], plan: Plan, informer: Informer) -> None:
+        """Raise UpdateInProgressError where an object of the plan has changed since it was listed.
+
+        The plan is made without the lease, so that a plan with no steps writes nothing: another
+        operation may have held it in the meantime, from its beginning to its end.
+        """
+        if is_first():
+            return
+        keys = dict.fromkeys([m.key for m in plan.manifests] + [s.key for s in object_steps(plan)])
+        if changed := informer.changed_since_listed(keys):
+            raise errors.UpdateInProgressError(
+                f"{', '.join(map(str, changed))} changed while the update was being planned; "
+                "another operation of this VNF instance may have ended since: nothing was changed",
+                next_step=errors.NextStep.RETRY,
+            )
+
+    def _refuse_missing_rights(self, plan: Plan) -> bool:
+        """Return whether what the plan creates can belong to the journal until its end."""
+        needed, to_release = permissions.needed(plan), permissions.to_release(plan)
+        refused = self.cluster.refused((*needed, *to_release))
+        missing = [right for right in refused if right in needed]
+        if missing:
+            raise errors.ClusterError(
+                "the update, or its undo, would be refused (403) because this account may not "
+                f"{'; '.join(str(right) for right in missing)}: nothing was written; bind a Role "
+                "with these rights to it",
+                status=403,
+                reason="Forbidden",
+            )
+        return not set(refused).intersection(to_release)
+
+    def _run_of(  # noqa: PLR0913
+        self,
+        lock: LeaseLock,
+        journal: Journal,
+        record: Record,
+        plan: Plan,
+        informer: Informer,
+        *,
+        owns: bool,
+    ) -> JournalledRun:
+        execution = Execution(
+            plan,
+            self.cluster.guarded(lock.check),
+            informer,
+            self.options,
+            record.pods_before,
+            lock.cancel,
+            progress=self.progress,
+            leave_failed=self.leave_failed,
+            owner=journal.owner if owns else None,
+            events=EventRecorder(self.cluster.unretried),
+        )
+        keys = tuple(step.key for step in record.object_steps)
+        run = JournalledRun(lock, journal, record, execution, keys)
+        execution.before_undo, execution.note = run.turn_back, run.note
+        execution.ended = record.ended
+        return run
+
+    def status(self) -> operation.Status:
+        """Return what is under way."""
+        journal = self.journal
+        record, holder = journal.read(), self.holder()
+        leftovers = journal.leftovers() if record is None else ()
+        if holder is None:
+            return operation.Status(record, leftovers=leftovers)
+        expired = not holder.seems_alive(utc_now())
+        since = f"since {holder.since}"
+        return operation.Status(record, holder.identity, since, expired, leftovers)
+
+    def holder(self) -> Holder | None:
+        """Return who holds the lease, also where it has expired."""
+        lease = self.cluster.get(self.lock("", CancelToken()).key)
+        return None if lease is None else Holder.of(lease)
+
+    def recover(  # noqa: PLR0913
+        self,
+        *,
+        goal: Callable[[], str] | None = None,
+        back: bool = False,
+        promote: str = "",
+        cancel: CancelToken | None = None,
+        go_on: GoOn | None = None,
+        described: Described = lambda: None,
+    ) -> Outcome | None:
+        """Finish or undo the run that left its journal behind.
+
+        Where journals are not signed, whoever may create a Secret may have written it: see
+        :mod:`~container_update.planning.foreign_steps`.
+
+        :param goal: returns that of the present request; a run with another goal is undone.
+        :param back: undo in any case.
+        :param promote: the name of the hold that is over: it goes on where it waits there.
+        :param go_on: finishes a run that has a context, which is more than its steps.
+        :param described: returns the objects that the packages of the request describe; None: it
+            names none.
+        :returns: what became of it, None where there was nothing.
+        :raises UpdateInProgressError: it is still running.
+        :raises UpdateFailedError: it could not be finished and was undone.
+        :raises UndoIncompleteError: it could not be undone.
+        """
+        cancel = CancelToken() if cancel is None else cancel
+        lock = self.lock(str(uuid.uuid4()), cancel)
+        journal = self._journal_of(lock)
+        if goal is None:  # a new run removes what is left by itself
+            self._clear(cancel)
+
+        @contextmanager
+        def held() -> Iterator[ExitStack]:
+            with lock, ExitStack() as stack:
+                yield stack
+
+        def claim(record: Record, _: ExitStack) -> Record | None:
+            claimed = journal.claim(record)
+            if claimed is None:
+                return None
+            fence = Fence(self.cluster.guarded(lock.check), self.options.workers)
+            fence.raise_((step.key for step in record.object_steps), lock.operation)
+            return claimed
+
+        def believe(record: Record, goes_back: bool) -> Record:
+            if self.cluster.journal_key:  # it is signed, or it would not have been read
+                return record
+
+            def is_over(step: Step) -> bool:
+                is_known = known is None or step.key in known
+                return step.group < record.ended and not (step.waits_again or is_known)
+
+            known = described()
+            owned = self._owned(known, journal.namespaces, all_of_it=known is None)
+            deletes = Action.CREATE if goes_back else Action.DELETE
+            # what is over is not done again, and what the plan has created comes back by nothing
+            left = [
+                step
+                for step in record.object_steps
+                if not (step.is_removal and step.is_of_new_object if goes_back else is_over(step))
+            ]
+            steps = self._believed(left, {}, owned, deletes, str(journal.key))
+            scripts = (step for step in record.steps if not isinstance(step, ObjectStep))
+            return replace(record, steps=tuple(sorted((*steps, *scripts), key=_group)))
+
+        def run(record: Record, stack: ExitStack) -> JournalledRun:
+            plan = arranged(  # an earlier version has written no groups
+                Plan(
+                    self.namespace,
+                    self.instance_id,
+                    record.steps,
+                    def_files=record.def_files,
+                    packages=record.origin.packages if record.origin else (),
+                )
+            )
+            keys = [step.key for step in record.object_steps]
+            scope, seconds = scope_of(record.object_steps), self.options.watch_seconds
+            informer = Informer(self.cluster, scope, watch_seconds=seconds)
+            stack.enter_context(informer).list(collections(keys) | traffic(keys))
+            return self._run_of(lock, journal, record, plan, informer, owns=self._owns(plan))
+
+        def read() -> Record | None:
+            record = journal.read()
+            self._read_at = journal.read_at
+            return record
+
+        def promoted(record: Record) -> Record:
+            hold = record.held_at
+            is_over = hold is not None and hold.key.name == promote
+            return journal.note(record, hold.group + 1) if hold and is_over else record
+
+        return operation.recover(
+            read,
+            held,
+            claim,
+            lambda record, stack: self._finish(run(record, stack), go_on, promote),
+            lambda record, stack: self._go_back(run(record, stack)),
+            goal=goal,
+            back=back,
+            promote=promoted,
+            believe=believe,
+        )
+
+    def refuse_foreign(
+        self, plan: Plan, described: Iterable[ObjectKey] | None, recorded_in: Iterable[str]
+    ) -> None:
+        """Raise PlanError where a plan that the history led to is about an object that is not known
+        to be the VNF's; where the host has a key, the history is signed."""
+        if not self.cluster.journal_key:
+            source = f"the history of the VNF instance in namespace {self.namespace}"
+            owned = self._owned(described, recorded_in, all_of_it=True)
+            steps = object_steps(plan)
+            seen = {step.key: step.before for step in steps}
+            self._believed(steps, seen, owned, Action.DELETE, source)
+
+    def _owned(
+        self, described: Iterable[ObjectKey] | None, namespaces: Iterable[str], *, all_of_it: bool
+    ) -> Owned:
+        known = frozenset(described or ())
+        own = {self.namespace, *namespaces, *(key.namespace for key in known)} - {""}
+        return Owned(self.instance_id, known, frozenset(own), all_of_it)
+
+    def _believed(
+        self,
+        steps: Sequence[ObjectStep],
+        seen: Mapping[ObjectKey, Json | None],
+        owned: Owned,
+        deletes: Action,
+        source: str,
+    ) -> tuple[ObjectStep, ...]:
+        """Return the steps that are believed; see :class:`Owned`.
+
+        :param seen: what is live of these objects, as far as that is known; None: there is none.
+        :param source: what they are read from, for people.
+        :raises PlanError: one is about an object that is not known to be the VNF's.
+        """
+        keys = [key for key in owned.undescribed(steps) if key not in seen]
+        with Informer(self.cluster, Scope(keys)) as informer:
+            listed = collections(keys).intersection(map(Collection.of, keys))
+            read = informer.read(keys, listed)
+        live = {**read, **{key: body for key, body in seen.items() if body is not None}}
+        believed, foreign = owned.believed(steps, live, deletes)
+        if foreign:
+            more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+            raise errors.PlanError(
+                f"{source}: expected steps about objects of this VNF instance, found one about "
+                f"{foreign[0]}{more}, which no package of this request describes and which is not "
+                "known to be the instance's: whoever may create Secrets there may have written "
+                "it; nothing was written",
+                next_step=errors.NextStep.NAME_PACKAGES,
+            )
+        return believed
+
+    def _owns(self, plan: Plan) -> bool:
+        return not self.cluster.refused(permissions.to_release(plan))
+
+    def tidy(self, cancel: CancelToken) -> None:
+        """Remove the lease of a run that ended right before it could, where no other run takes it
+        because there is nothing to do; nothing is waited for.
+        """
+        holder = self.holder()
+        if holder is not None and holder.is_gone():
+            try:
+                self._take_and_clear(cancel)
+            except errors.ContainerUpdateError as error:
+                LOG.warning("the lease of a run that ended could not be removed: %s", error)
+
+    def _clear(self, cancel: CancelToken) -> None:
+        """Remove what is left of a run that ended before it changed anything."""
+        status = self.status()
+        if status.record is None and (status.leftovers or status.expired):
+            self._take_and_clear(cancel)
+
+    def _take_and_clear(self, cancel: CancelToken) -> None:
+        with self.lock(str(uuid.uuid4()), cancel) as lock:
+            self._journal_of(lock).clear()
+
+    def _finish(self, run: JournalledRun, go_on: GoOn | None, promote: str) -> Outcome:
+        record = run.record
+        if not record.context:
+            go_on = _by_its_steps
+        if go_on is None:
+            raise errors.ContainerUpdateError(
+                f"operation {record.operation}, a change of the VNF package, has not ended",
+                next_step=errors.NextStep.RESUME_OR_ROLLBACK,
+            )
+        why = f"was promoted after {promote}" if promote else "was interrupted"
+        self.progress(ResumeStarted(f"operation {record.operation} {why}", record.steps))
+        if run.is_over:
+            go_on = _all_done
+        with run.until_ended():
+            outcome = Outcome(run.execution.plan, go_on(run, resumed=True))
+        self.kept = run.kept
+        return replace(outcome, **self.in_history)
+
+    def _go_back(self, run: JournalledRun) -> Outcome | None:
+        record, execution = run.record, run.execution
+        if run.is_over:
+            run.end()
+            return None
+        cause = f"operation {record.operation} was interrupted"
+        results = execution.undo(cause, record.steps)
+        outcome = Outcome(execution.plan, results)
+        execution.refuse_if_lost()
+        operation.refuse_incomplete(record, outcome)
+        run.end(outcome, cause)
+        return outcome
+
+
+def _by_its_steps(run: JournalledRun, *, resumed: bool) -> tuple[StepResult, ...]:
+    return run.execution.run(resumed=resumed)
+
+
+def _all_done(run: JournalledRun, *, resumed: bool) -> tuple[StepResult, ...]:  # noqa: ARG001
+    run.execution.skip(run.execution.plan.steps)
+    return run.execution.results
+
+
+def _group(step: Step) -> int:
+    return step.group
+
+
+def _created(steps: Sequence[ObjectStep]) -> tuple[ObjectKey, ...]:
+    return tuple(step.key for step in steps if step.action is Action.CREATE)

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the packages of an operation and what is live of them; check a request to change."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+
+from container_update.cluster.history.instance_record import InstanceRecord
+from container_update.engine.goals.change_request import ChangeRequest
+from container_update.engine.goals.job import ChangeJob
+from container_update.engine.scripts.located import package_with_script
+from container_update.model.cluster import Cluster
+from container_update.model.errors import ClusterError, PackageError
+from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.options import Options
+from container_update.model.requests import DEF_FILES, UpdateRequest
+from container_update.model.scripts import NEW, OLD
+from container_update.package import csar, fetch
+from container_update.package.identity import identities_of
+from container_update.package.manifests import Known
+from container_update.package.tools.lint import no_manifests
+from container_update.package.tools.lint.finding import Severity
+from container_update.planning.comparison import match, package_pair
+from container_update.planning.comparison.package_pair import Packages, Placing
+from container_update.planning.steps.stored_images import StoredImages
+from container_update.workloads import pod_template
+from container_update.workloads.registry import is_workload
+
+LOG = logging.getLogger(__name__)
+
+
+def read_packages(
+    job: ChangeJob, placing: Placing, record: InstanceRecord | None = None
+) -> Packages:
+    """Read what a change needs of both packages; each is opened once.
+
+    :param record: what the instance runs from, instead of the old package.
+    :raises PackageError: a package or the request is wrong.
+    """
+    request, options = job.request, job.options
+    with ExitStack() as opened:
+        after = job.opened or opened.enter_context(csar.open_package(job.new, options=options))
+        before: csar.Csar | InstanceRecord | None = record
+        if before is None:
+            before = opened.enter_context(csar.open_package(job.old, options=options))
+        packages = _paired(request, placing, before, after)
+        packages = replace(packages, identities=identities_of(before, after)())
+        check_packages(request, after, before if isinstance(before, csar.Csar) else None)
+        check_listed(DEF_FILES_PARAMETER, request.def_files, after)
+    _refuse_unknown_vdus(request, packages)
+    return packages
+
+
+def _paired(
+    request: ChangeRequest,
+    placing: Placing,
+    before: csar.Csar | InstanceRecord,
+    after: csar.Csar,
+) -> Packages:
+    known = Known()
+    if isinstance(before, InstanceRecord):
+        old, old_vdus = before.by_path, before.vdus
+    else:
+        files = placing.def_files or tuple(before.manifest_files())
+        old, old_vdus = read_manifests(before, files, placing, known), dict(before.vdus())
+        refuse_none(old, before, placing.def_files)
+    new_files = request.def_files or _all_files(after, tuple(old))
+    listed = read_manifests(after, new_files, placing, known)
+    refuse_none(listed, after, request.def_files)
+    return package_pair.pair(
+        old,
+        listed,
+        _unlisted_files(after, old, listed, placing, known),
+        old_vdus=old_vdus,
+        new_vdus=dict(after.vdus()),
+        vnfd_id=request.vnfd_id,
+        chosen=frozenset(vdu.vdu_id for vdu in request.vdu_params) or None,
+    )
+
+
+def read_package(package: str, placing: Placing, options: Options) -> Packages:
+    """Read the package that a VNF keeps: it is the old one and the new one.
+
+    :raises PackageError: it is wrong.
+    """
+    with csar.open_package(package, options=options) as opened:
+        return packages_of(opened, placing)
+
+
+def packages_of(package: csar.Csar, placing: Placing) -> Packages:
+    """Return what an opened package has, as :func:`read_package` does."""
+    by_path = described_in(package, placing)
+    objects, vdus = match.index(by_path), dict(package.vdus())
+    return Packages(objects, objects, vdus, vdus, package.vnfd_id, tuple(by_path))
+
+
+def described_in(package: csar.Csar, placing: Placing) -> dict[str, tuple[Manifest, ...]]:
+    """Return the manifests of an opened package by their def-files, each under the identity that
+    its object has in the cluster.
+
+    :raises PackageError: a manifest is wrong, or an object is there twice.
+    """
+    by_path = read_manifests(package, placing.def_files or package.manifest_files(), placing)
+    refuse_none(by_path, package, placing.def_files)
+    match.index(by_path)
+    return by_path
+
+
+def described_by(package: str, placing: Placing, options: Options) -> tuple[Manifest, ...]:
+    """Return all manifests of a package, as :func:`described_in` does."""
+    with csar.open_package(package, options=options) as opened:
+        by_path = described_in(opened, placing)
+    return tuple(manifest for manifests in by_path.values() for manifest in manifests)
+
+
+def _all_files(after: csar.Csar, old_files: Sequence[str]) -> tuple[str, ...]:
+    """Return what is applied where the request lists no files: all of the new package."""
+    return (*after.manifest_files(), *filter(fetch.is_url, old_files))
+
+
+def _unlisted_files(
+    after: csar.Csar, old: match.ByPath, listed: match.ByPath, placing: Placing, known: Known
+) -> match.ByPath:
+    """Read the new package's other files, where an old object may be in one of them."""
+    if not package_pair.unlisted(old, listed):
+        return {}
+    paths = [path for path in old if after.has(path)] + list(after.manifest_files())
+    return read_manifests(after, (path for path in paths if path not in listed), placing, known)
+
+
+def read_manifests(
+    package: csar.Csar,
+    paths: Iterable[str],
+    request: UpdateRequest | Placing,
+    known: Known | None = None,
+) -> dict[str, tuple[Manifest, ...]]:
+    """Return the manifests of def-files, by their paths; log what their authors may not mean.
+
+    :param known: what was read before for the same request, as in
+        :func:`~container_update.package.manifests.read`.
+    """
+    before = package.findings
+    by_path = {
+        path: tuple(
+            placed(manifest, request)
+            for manifest in package.each_manifest(path, request.namespace, known)
+        )
+        for path in dict.fromkeys(paths)
+    }
+    for finding in package.findings[len(before) :]:
+        if finding.severity is Severity.WARNING:
+            place = f"{finding.file}:{finding.line} in {package.source}"
+            LOG.warning("%s: %s: %s", place, finding.message, finding.advice)
+    return by_path
+
+
+def refuse_none(found: match.ByPath, package: csar.Csar, def_files: Sequence[str] = ()) -> None:
+    """Raise PackageError where a package, or those of its files that are named, has no manifests.
+
+    :param found: what was read of it.
+    """
+    if not any(found.values()):
+        raise no_manifests.refusal(package, def_files)
+
+
+def digests_of(package: csar.Csar, paths: Iterable[str]) -> frozenset[bytes]:
+    """Return the digests of the parts of large def-files; of those that can be read."""
+    digests: set[bytes] = set()
+    for path in paths:
+        with suppress(PackageError):  # raised where the file is read for its objects
+            digests |= package.part_digests(path)
+    return frozenset(digests)
+
+
+def placed(manifest: Manifest, request: UpdateRequest | Placing) -> Manifest:
+    """Return the manifest with the namespace that its object really has."""
+    if not (request.one_namespace and manifest.key.namespace):
+        return manifest
+    return replace(manifest, key=replace(manifest.key, namespace=request.namespace))
+
+
+def check_packages(request: ChangeRequest, new: csar.Csar, old: csar.Csar | None) -> None:
+    """Check that the new package is the one of the request, and that the scripts are there.
+
+    :param old: None where it is not at hand.
+    :raises PackageError: it is another one, or a script is in neither.
+    """
+    if new.vnfd_id and new.vnfd_id != request.vnfd_id:
+        raise PackageError(
+            f"vnfdId: expected {new.vnfd_id}, which the VNFD in {new.source} has, found "
+            f"{request.vnfd_id}: this is not the package that the request asks for"
+        )
+    packages = {NEW: new, OLD: old} if old else {NEW: new}
+    for which in (OLD, NEW):
+        package_with_script(request, which, packages)
+
+
+DEF_FILES_PARAMETER = f"additionalParams.{DEF_FILES}"
+
+
+def check_listed(attribute: str, paths: Iterable[str], package: csar.Csar) -> None:
+    """Raise PackageError unless a package has the files that a request lists."""
+    for path in paths:
+        if not package.has(path):
+            raise PackageError(
+                f"{attribute}: {path} in {package.source}: no such file: correct the path, or add "
+                "the file to the package"
+            )
+
+
+def _refuse_unknown_vdus(request: ChangeRequest, packages: Packages) -> None:
+    workloads = {key.name for key in (*packages.new, *packages.kept) if is_workload(key)}
+    for number, vdu in enumerate(request.vdu_params):
+        path = f"additionalParams.vdu_params[{number}].vdu_id"
+        name = packages.new_vdus.get(vdu.vdu_id)
+        if name is None:
+            known = ", ".join(packages.new_vdus) or "none"
+            raise PackageError(
+                f"{path}: expected a VDU of the new package (it has {known}), found {vdu.vdu_id}"
+            )
+        if name not in workloads:
+            raise PackageError(
+                f"{path}: {vdu.vdu_id} is run by {name}, which no def-file of the new package "
+                "describes: correct the VDU's properties.name or the def-files"
+            )
+
+
+def stored_images(cluster: Cluster, bodies: Iterable[Json]) -> StoredImages:
+    """Return the images of these live workloads as the server would store them; by dry runs.
+
+    Of one that it refuses to try nothing is known: its package decides alone.
+    """
+    stored = {}
+    for body in bodies:
+        try:
+            answer = cluster.dry_run("replace", body)
+        except ClusterError as error:
+            if error.transient:
+                raise
+            LOG.info("what the server makes of its images is not known: %s", error)
+        else:
+            stored[ObjectKey.of(body)] = pod_template.images(answer.body)
+    return stored

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an interrupted operation left behind: resume it, roll it back, or show its status.
+
+The journal in the cluster says whether it was an update or a change of the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from container_update.cluster.history.schemas import CONTEXT
+from container_update.cluster.record import Record
+from container_update.cluster.retry import RetryingCluster
+from container_update.engine.checks.namespaces import refuse_if_known_missing
+from container_update.engine.goals.change import KubernetesTarget
+from container_update.engine.goals.change_package import coordination_of, resume_change
+from container_update.engine.goals.change_request import ChangeRequest
+from container_update.engine.goals.job import ChangeJob
+from container_update.engine.operation import Operation
+from container_update.engine.read_packages import described_in
+from container_update.model.cancellation import CancelToken
+from container_update.model.cluster import Cluster
+from container_update.model.errors import ContainerUpdateError, NextStep, PackageError, PlanError
+from container_update.model.objects import ObjectKey
+from container_update.model.operation import Status
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome, Progress
+from container_update.model.requests import names
+from container_update.model.scripts import NEW, OLD
+from container_update.package import csar
+from container_update.planning.comparison.package_pair import Placing
+
+
+def resume(  # noqa: PLR0913
+    cluster: Cluster,
+    options: Options = Options(),  # noqa: B008
+    cancel: CancelToken | None = None,
+    progress: Progress = lambda _: None,
+    *,
+    namespace: str = "default",
+    instance_id: str | None = None,
+    packages: Sequence[str] = (),
+) -> Outcome | None:
+    """Finish the operation that was interrupted.
+
+    Where journals are not signed, it is believed about the instance's own namespace and what bears
+    its label alone; *packages* say what else is the instance's. A change of the package with
+    coordination scripts needs both: nothing that a journal names is executed.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     outcome = resume(cluster, namespace="cnf", instance_id="vnf-1")
+
+    :param cluster: where the VNF runs.
+    :param cancel: cancels it from another thread or a signal handler.
+    :param progress: called with each step that begins and with each step's result.
+    :param namespace: of the VNF.
+    :param instance_id: the VNF instance, as it was given to the interrupted operation.
+    :param packages: those of the interrupted operation, in any order.
+    :returns: what became of it; None where no operation was interrupted.
+    :raises PackageError: a package is not the operation's, or is missing; nothing was done.
+    :raises PlanError: there is no such namespace.
+    :raises UpdateInProgressError: the operation is still running.
+    :raises UpdateFailedError: it could not be finished and was undone.
+    """
+    instance = _instance(cluster, options, progress, namespace, instance_id)
+    return _go_on(instance, cancel, packages)
+
+
+def promote(  # noqa: PLR0913
+    cluster: Cluster,
+    options: Options = Options(),  # noqa: B008
+    cancel: CancelToken | None = None,
+    progress: Progress = lambda _: None,
+    *,
+    namespace: str = "default",
+    instance_id: str | None = None,
+    packages: Sequence[str] = (),
+) -> Outcome | None:
+    """Let the operation go on that waits for a person.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     outcome = promote(cluster, namespace="cnf", instance_id="vnf-1")
+
+    :returns: what became of it; it may wait again. The parameters are those of :func:`resume`.
+    :raises PlanError: no operation waits for a person.
+    :raises UpdateInProgressError: somebody else promotes or aborts it at this time.
+    :raises UpdateFailedError: it could not be finished and was undone.
+    """
+    instance = _instance(cluster, options, progress, namespace, instance_id)
+    return _go_on(instance, cancel, packages, promote=_hold_of(instance))
+
+
+def abort(  # noqa: PLR0913
+    cluster: Cluster,
+    options: Options = Options(),  # noqa: B008
+    cancel: CancelToken | None = None,
+    progress: Progress = lambda _: None,
+    *,
+    namespace: str = "default",
+    instance_id: str | None = None,
+    packages: Sequence[str] = (),
+) -> Outcome | None:
+    """Undo the operation that waits for a person.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     outcome = abort(cluster, namespace="cnf", instance_id="vnf-1")
+
+    :returns: what became of it. The parameters are those of :func:`resume`.
+    :raises PlanError: no operation waits for a person.
+    :raises UndoIncompleteError: something could not be put back.
+    """
+    instance = _instance(cluster, options, progress, namespace, instance_id)
+    _hold_of(instance)
+    described = _Named.read(packages, instance).described
+    return instance.recover(back=True, cancel=cancel, described=described)
+
+
+def _hold_of(instance: Operation) -> str:
+    """Return the name of the hold at which the operation waits for a person.
+
+    :raises PlanError: it does not.
+    """
+    record = instance.journal.read()
+    if record is None or record.held_at is None:
+        found = "none under way" if record is None else f"one that is {record.progress}"
+        raise PlanError(
+            f"VNF instance {instance.instance_id or 'without an id'} in {instance.namespace}: "
+            f"expected an operation that waits for a person, found {found}"
+        )
+    return record.held_at.key.name
+
+
+def _go_on(
+    instance: Operation,
+    cancel: CancelToken | None,
+    packages: Sequence[str],
+    *,
+    promote: str = "",
+) -> Outcome | None:
+    cancel = CancelToken() if cancel is None else cancel
+    cluster, namespace, options = instance.cluster, instance.namespace, instance.options
+    record = instance.journal.read()
+    if record is None or not record.context:
+        described = _Named.read(packages, instance).described
+        outcome = instance.recover(cancel=cancel, described=described, promote=promote)
+        return _of_something(instance, outcome)
+    context = dict(record.context)
+    if (wrong := CONTEXT.first_violation(context)) is not None:
+        raise ContainerUpdateError(
+            f"{instance.journal.key}: the journal is damaged: {wrong}: undo the operation, "
+            "for which this is not needed",
+            next_step=NextStep.RESUME_OR_ROLLBACK,
+        )
+    def_files, one_namespace = tuple(context["defFiles"]), context["oneNamespace"]
+    target = KubernetesTarget(cluster, namespace, def_files, cluster.access, one_namespace)
+    request = ChangeRequest.of(context["request"], target.vim_type)
+    if not packages and cluster.journal_key and _has_scripts(request):  # then it is signed
+        packages = (context["old"], context["new"])
+    named = _Named.read(packages, instance)
+    old, new = _of_operation(named, record, request)
+    job = ChangeJob(
+        request,
+        old,
+        new,
+        record.instance_id,
+        options,
+        promote=promote,
+        instance=context["instance"],
+    )
+    scripts = coordination_of(job, target, cancel)
+    return resume_change(job, target, cancel, instance.progress, scripts, named.described)
+
+
+def rollback(  # noqa: PLR0913
+    cluster: Cluster,
+    options: Options = Options(),  # noqa: B008
+    cancel: CancelToken | None = None,
+    progress: Progress = lambda _: None,
+    *,
+    namespace: str = "default",
+    instance_id: str | None = None,
+    packages: Sequence[str] = (),
+) -> Outcome | None:
+    """Undo the operation that was interrupted.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     outcome = rollback(cluster, namespace="cnf", instance_id="vnf-1")
+
+    :returns: what became of it; None where no operation was interrupted. The parameters are those
+        of :func:`resume`.
+    :raises PlanError: there is no such namespace.
+    :raises UpdateInProgressError: the operation is still running.
+    :raises UndoIncompleteError: something could not be put back.
+    """
+    instance = _instance(cluster, options, progress, namespace, instance_id)
+    described = _Named.read(packages, instance).described
+    return _of_something(instance, instance.recover(back=True, cancel=cancel, described=described))
+
+
+def status(
+    cluster: Cluster,
+    options: Options = Options(),  # noqa: B008
+    *,
+    namespace: str = "default",
+    instance_id: str | None = None,
+) -> Status:
+    """Return what is under way for an instance: its journal, and who holds its lease.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     print(status(cluster, namespace="cnf", instance_id="vnf-1"))
+    No update is under way.
+
+    :param cluster: where the VNF runs.
+    :param namespace: of the VNF.
+    :param instance_id: the VNF instance.
+    :raises PlanError: there is no such namespace.
+    """
+    instance = _instance(cluster, options, lambda _: None, namespace, instance_id)
+    found = instance.status()
+    if not (found.record or found.holder or found.leftovers):
+        refuse_if_known_missing(namespace, instance.cluster)
+    return found
+
+
+@dataclass(frozen=True)
+class _Named:
+    """What packages say that somebody has named, each of which is opened once."""
+
+    paths: Mapping[str, str]
+    """SHA-256 to the path."""
+    keys: frozenset[ObjectKey]
+    """What they describe, in the namespace that a manifest names and in the VNF's."""
+
+    @classmethod
+    def read(cls, packages: Iterable[str], instance: Operation) -> _Named:
+        paths, keys = dict[str, str](), set[ObjectKey]()
+        for path in filter(None, packages):
+            with csar.open_package(path, options=instance.options) as package:
+                paths[package.sha256()] = path
+                by_path = described_in(package, Placing(namespace=instance.namespace))
+            found = {manifest.key for manifests in by_path.values() for manifest in manifests}
+            here = instance.namespace
+            keys |= found | {replace(key, namespace=here) for key in found if key.namespace}
+        return cls(paths, frozenset(keys))
+
+    def described(self) -> frozenset[ObjectKey] | None:
+        """See :meth:`.Operation.recover`."""
+        return self.keys or None
+
+
+def _of_operation(named: _Named, record: Record, request: ChangeRequest) -> tuple[str, str]:
+    """Return where the old and the new package of a change are; '' for one that is not needed.
+
+    :raises PackageError: one is missing that has a script, or is another one now.
+    """
+    noted = record.origin.packages if record.origin else ()
+    both = [named.paths.get(each.sha256, "") for each in noted]
+    old, new = both if len(both) == len((OLD, NEW)) else ("", "")
+    if _has_scripts(request) and not (old and new):
+        expected = names(noted) or "its packages, which the journal does not identify"
+        raise PackageError(
+            f"the interrupted change has coordination scripts: expected its packages, {expected} "
+            f"(sha256 {', '.join(each.sha256[:12] for each in noted) or 'not known'}), as they "
+            f"were, found {', '.join(named.paths.values()) or 'none named'}: name both, or roll it "
+            "back"
+        )
+    return old, new
+
+
+def _has_scripts(request: ChangeRequest) -> bool:
+    return request.script(NEW) is not None or request.script(OLD) is not None
+
+
+def _of_something(instance: Operation, outcome: Outcome | None) -> Outcome | None:
+    """Return the outcome; "nothing to do" only of a namespace that exists."""
+    if outcome is None:
+        refuse_if_known_missing(instance.namespace, instance.cluster)
+    return outcome
+
+
+def _instance(
+    cluster: Cluster,
+    options: Options,
+    progress: Progress,
+    namespace: str,
+    instance_id: str | None,
+) -> Operation:
+    retrying = RetryingCluster(cluster, options.retry_seconds)
+    return Operation(retrying, namespace, instance_id, options, progress)

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits for what becomes of written objects: new pods Ready, old ones gone, traffic moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from container_update.cluster.informer import Informer
+from container_update.cluster.refusals import RefusedPods
+from container_update.cluster.waiting import NotReadyError, Waiter
+from container_update.engine.stuck_pods import StuckError, StuckPods
+from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.model.outcome import StepWait
+from container_update.model.plan import Action
+from container_update.planning.steps import ObjectStep
+from container_update.planning.update import traffic
+from container_update.workloads import ownership
+from container_update.workloads.kind import pods_in
+from container_update.workloads.kinds import pod
+from container_update.workloads.pod_status import is_ready
+from container_update.workloads.readiness import DONE, Baseline, Readiness, State
+from container_update.workloads.registry import kind_of, known_kind
+from container_update.workloads.traffic import service_readiness
+
+
+@dataclass(frozen=True)
+class RolloutWaiter:
+    """Waits on the live objects of one cluster.
+
+    Every method takes a deadline by the waiter's clock, and raises NotReadyError where the object
+    does not get there and AbortedError where another step failed.
+    """
+
+    waiter: Waiter
+    report: Callable[[StepWait], object] = lambda _: None
+    """Called when what an object waits for is not what it was."""
+    _reached: dict[ObjectKey, Callable[[], Readiness]] = field(default_factory=dict)
+    """What was waited for last, for each object."""
+
+    @property
+    def informer(self) -> Informer:
+        """The live objects that are waited on."""
+        return self.waiter.informer
+
+    def until_ready(self, key: ObjectKey, deadline: float, before: Json | None = None) -> None:
+        """Wait until a workload that was created has all of its pods Ready.
+
+        :param before: what it is created again from: it need not be more ready than that.
+        """
+        kind = known_kind(key)
+        if kind.is_pod:
+            self.until_recreated(key, "", deadline, before)
+        elif not kind.runs_to_completion:
+            restores = None if before is None else kind.counts(before)
+            self.until_new(key, Baseline(restores=restores), deadline)
+
+    def until_new(self, key: ObjectKey, baseline: Baseline, deadline: float) -> None:
+        """Wait until a controller has replaced all pods of the baseline."""
+        self.until_replaced(key, lambda _: baseline, deadline)
+
+    def until_replaced(
+        self,
+        key: ObjectKey,
+        baseline: Callable[[Sequence[Json]], Baseline],
+        deadline: float,
+        stuck: StuckPods | None = None,
+    ) -> None:
+        """Wait until a controller has replaced pods.
+
+        :param baseline: returns which, of those that the workload owns now.
+        :param stuck: deletes those of them that the controller would wait for for ever; None: there
+            are none.
+        """
+        kind, pods_of = known_kind(key), self.informer.pods_of
+
+        def judge(live: Json) -> Readiness:
+            pods = pods_of(live)
+            before = baseline(pods)
+            if stuck is not None:
+                to_replace = before.uids - before.allowed - kind.left_alone(live, pods)
+                stuck.refuse(pods, to_replace)
+            return kind.readiness(live, pods, before)
+
+        while True:
+            try:
+                self.until(key, judge, deadline)
+            except StuckError as error:
+                assert stuck is not None, "nobody else raises it"
+                stuck.delete(error.pods)
+                continue
+            except NotReadyError:
+                live = self.informer.get(key)
+                pods = () if live is None else pods_of(live)
+                if live is None or not kind.is_no_less_ready(live, pods, baseline(pods)):
+                    raise
+            return
+
+    def until_complete(self, key: ObjectKey, baseline: Baseline, deadline: float) -> None:
+        """Wait until a controller creates pods from the template that it has now."""
+        kind, pods = known_kind(key), self.informer.pods_of
+        self.until(key, lambda live: kind.completeness(live, pods(live), baseline), deadline)
+
+    def until_recreated(
+        self, key: ObjectKey, old_uid: str, deadline: float, before: Json | None = None
+    ) -> None:
+        """Wait until a Pod of that name with another UID is Ready, or has ended.
+
+        :param before: what it is created again from: where that was not Ready, nothing is waited
+            for.
+        """
+        old = Baseline(frozenset({old_uid}))
+        if before is not None and pod.recreated(before, Baseline()).state is not State.DONE:
+            return
+        self._wait(key, lambda: pod.recreated(self.informer.get(key), old), deadline)
+
+    def until_gone(self, key: ObjectKey, uid: str, deadline: float) -> None:
+        """Wait until the object with that UID is gone, and all of its pods.
+
+        The garbage collector deletes the pods some time after the object.
+        """
+        pods = pods_in(key.namespace)
+
+        def judge() -> Readiness:
+            live = self.informer.get(key)
+            what = ""
+            if live is None:
+                left = ownership.left_behind(key, self.informer.all(pods))
+                what = f"{len(left)} of its pods are still there" if left else ""
+            elif live["metadata"]["uid"] == uid:
+                what = f"{key.kind.lower()} {key.name} is still being deleted"
+            return Readiness(State.PROGRESSING, what) if what else DONE
+
+        self._wait(key, judge, deadline)
+
+    def until_served(self, key: ObjectKey, old: frozenset[str], deadline: float) -> None:
+        """Wait until a Service's traffic goes to the ready pods it selects, to none of *old*."""
+        slices = Collection("discovery.k8s.io", "EndpointSlice", key.namespace)
+        pods = pods_in(key.namespace)
+
+        def judge(live: Json) -> Readiness:
+            every = self.informer.all
+            return service_readiness(live, every(slices), every(pods), old)
+
+        self.until(key, judge, deadline)
+
+    def until(self, key: ObjectKey, judge: Callable[[Json], Readiness], deadline: float) -> None:
+        """Wait until *judge* says done of the live object."""
+
+        kind = kind_of(key)
+        refused = RefusedPods(kind, self.waiter) if kind and kind.refusals_are_events else None
+
+        def judge_live() -> Readiness:
+            live = self.informer.get(key)
+            if live is None:
+                return Readiness(State.FAILED, f"{key} was deleted by somebody else")
+            return refused.judge(live, judge(live)) if refused else judge(live)
+
+        self._wait(key, judge_live, deadline)
+
+    def is_still_done(self, key: ObjectKey) -> bool:
+        """Tell whether what was waited for last still holds; True where nothing was."""
+        with self.informer.lock:
+            return key not in self._reached or self._reached[key]().state is State.DONE
+
+    def wait_again(self, key: ObjectKey, deadline: float) -> None:
+        """Wait once more for what was waited for last."""
+        self._wait(key, self._reached[key], deadline)
+
+    def _wait(self, key: ObjectKey, judge: Callable[[], Readiness], deadline: float) -> None:
+        self._reached[key] = judge
+
+        def report(readiness: Readiness, gives_up_in: float | None) -> None:
+            self.report(step_wait(self.informer, key, readiness, gives_up_in))
+
+        self.waiter.until_done(
+            judge, deadline, followed([key]), report, key=key if kind_of(key) else None
+        )
+
+
+def step_wait(
+    informer: Informer, key: ObjectKey, readiness: Readiness, gives_up_in: float | None = None
+) -> StepWait:
+    """Return what a step waits for, with the new pods of its workload that are ready."""
+    ready, desired = ready_pods(informer, key)
+    if readiness.ready is not None:
+        ready = readiness.ready
+    return StepWait(key, readiness.message, ready, desired, gives_up_in, readiness.trouble)
+
+
+def ready_pods(informer: Informer, key: ObjectKey) -> tuple[int, int]:
+    """Return how many pods of a workload are ready, and how many it should have."""
+    kind, live = kind_of(key), informer.get(key)
+    if kind is None or live is None:
+        return 0, 0
+    if kind.is_pod:
+        return int(is_ready(live)), 1
+    counts = kind.counts(live)
+    return counts.ready, counts.desired
+
+
+def followed_by(steps: Iterable[ObjectStep]) -> frozenset[Collection]:
+    """Return what to watch while these steps are carried out: the traffic only of Services that are
+    there before and afterwards."""
+    passing = (Action.CREATE, Action.DELETE)
+    return followed(s.key for s in steps if kind_of(s.key) or s.action not in passing)
+
+
+def followed(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
+    """Return what to watch for these: workloads, their pods, and the traffic of Services."""
+    watched: set[Collection] = set()
+    for key in keys:
+        kind = kind_of(key)
+        watched |= traffic([key]) if kind is None else kind.followed(key.namespace)
+    return frozenset(watched)

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the package's coordination scripts: when, for which VDU, with what, and for how long.
+
+A script is third-party code: it gets a folder of its own with a copy of the package, and the dict
+of :mod:`.script_input`. Exit status 0 is success; its output is shown in the report, without
+passwords.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+import time
+from collections.abc import Container, Iterator, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from container_update.engine.goals.change_request import ScriptName, secrets_in
+from container_update.engine.goals.job import ChangeJob
+from container_update.engine.scripts.located import package_with_script
+from container_update.engine.scripts.process import Script
+from container_update.engine.scripts.script_input import script_input
+from container_update.model.cancellation import CancelToken
+from container_update.model.errors import CoordinationError
+from container_update.model.options import Options
+from container_update.model.scripts import NEW, OLD, ScriptReport, ScriptStep, VduChange
+from container_update.package import archive, csar
+
+LOG = logging.getLogger(__name__)
+
+_BIGGEST_COPY = 16 * 1024 * 1024
+"""The most bytes of a file that is copied for a script; container images are bigger."""
+
+_POLL = 0.05
+_HIDDEN = "***"
+
+
+@dataclass
+class Coordination:
+    """The scripts of one job.
+
+    :param access: how a script reaches the VIM, for its dict.
+    """
+
+    job: ChangeJob
+    access: Mapping[str, Any]
+    cancel: CancelToken
+    operation: str = ""
+    """The id of the operation in its journal; '' before it has begun."""
+    reports: list[ScriptReport] = field(default_factory=list)
+    """Of every run, in order."""
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """The VNFs, 'new' and 'old', for which the request has a script."""
+        return frozenset(self.job.request.script_paths)
+
+    def run(self, step: ScriptStep) -> ScriptReport | None:
+        """Run the script of a step.
+
+        :returns: what it reported; None where the request has no script for that VNF.
+        :raises CoordinationError: it failed, or ran for too long.
+        """
+        script = self.job.request.script(step.role)
+        if script is None:
+            return None
+        try:
+            report = self._run_in_copy(script, step.role, step.vdu)
+        except OSError as error:
+            raise CoordinationError(f"it cannot be run: {error}") from error
+        self.reports.append(report)
+        if report.status == 0 or self.cancel:
+            return report
+        limit = self.job.options.coordination_seconds
+        how = (
+            f"expected it to end within {limit:g} s, ended it"
+            if report.status is None
+            else f"ended with status {report.status}"
+        )
+        raise CoordinationError(": ".join(filter(None, (how, report.last_line))))
+
+    def _run_in_copy(self, script: ScriptName, which: str, vdu: VduChange) -> ScriptReport:
+        """Run a script in a copy of the package that has it.
+
+        :raises PackageError: the script is not the one that the package's metadata lists.
+        """
+        with tempfile.TemporaryDirectory(prefix="container-update-script-") as name:
+            copy = Path(name) / "package"
+            _copy_package(self._package_of(which), copy, self.job.options)
+            started = time.monotonic()
+            values = script_input(self.job, which, vdu, copy, self.access, self.operation)
+            with Script(script, copy, values) as process:
+                status = self._wait(process, started + self.job.options.coordination_seconds)
+            return ScriptReport(
+                which=which,
+                vdu_id=vdu.vdu_id,
+                script=script.path,
+                status=status,
+                seconds=time.monotonic() - started,
+                output=self._without_secrets(process.output()),
+            )
+
+    def _package_of(self, which: str) -> str:
+        """Return the package that has a script, whose hash is right."""
+        job = self.job
+        sources = {NEW: job.new, **({OLD: job.old} if job.old else {})}
+        with ExitStack() as stack:
+            opened = {
+                name: stack.enter_context(csar.open_package(source, options=job.options))
+                for name, source in sources.items()
+            }
+            package = package_with_script(job.request, which, opened)
+            assert package is not None, "it is asked for where the request has a script"
+            return package.source
+
+    def _wait(self, process: Script, deadline: float) -> int | None:
+        while time.monotonic() < deadline and not self.cancel:
+            if (status := process.wait(_POLL)) is not None:
+                return status
+        return None
+
+    def _without_secrets(self, text: str) -> str:
+        secrets = set(secrets_in([self.job.request.body, self.access, self.job.instance]))
+        for secret in sorted(secrets, key=len, reverse=True):
+            text = text.replace(secret, _HIDDEN)
+        return text
+
+
+def _copy_package(source: str, target: Path, options: Options) -> None:
+    with closing(archive.open_archive(source, options)) as files:
+        for name in files.names():
+            if files.size(name) <= _BIGGEST_COPY:
+                copy = target / name
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                with files.open(name) as content, copy.open("wb") as file:
+                    shutil.copyfileobj(content, file)
+
+
+def notes(job: ChangeJob, used: Container[str]) -> Iterator[str]:
+    """Yield which scripts of the request are not run.
+
+    :param used: 'new', 'old': the VNFs whose script the strategy runs.
+    """
+    for which, path in job.request.script_paths.items():
+        if which not in used:
+            kind = job.request.upgrade_type
+            yield f"{path} is not run: a {kind} does not call the script of the {which} VNF"

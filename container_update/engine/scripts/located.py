@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find the package that has a coordination script: its own VNF's first, then the other one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from container_update.engine.goals.change_request import ChangeRequest, ScriptName
+from container_update.engine.goals.request_schema import COORDINATE_NEW, COORDINATE_OLD
+from container_update.model.errors import PackageError
+from container_update.model.scripts import NEW, OLD
+from container_update.package import csar
+
+ATTRIBUTES: Mapping[str, str] = {NEW: COORDINATE_NEW, OLD: COORDINATE_OLD}
+
+
+def package_with_script(
+    request: ChangeRequest, which: str, packages: Mapping[str, csar.Csar]
+) -> csar.Csar | None:
+    """Return the package that has the script of the 'new' or 'old' VNF; None: it has no script.
+
+    :param packages: 'new' and 'old' to the opened package; the old one may be missing.
+    :raises PackageError: no package has it, it is not the one that the package lists, or it lacks
+        its class.
+    """
+    script = request.script(which)
+    if script is None:
+        return None
+    for package in sorted(packages.values(), key=lambda each: each is not packages.get(which)):
+        if package.has(script.path):
+            _check_class(script, package)
+            return package
+    sources = " or in ".join(package.source for package in packages.values())
+    raise PackageError(
+        f"{ATTRIBUTES[which]}: expected {script.path} in {sources}, found no such file: put the "
+        f"script into the package of the {which} VNF, or correct the request"
+    )
+
+
+def _check_class(script: ScriptName, package: csar.Csar) -> None:
+    """Refuse a script that does not define its class, before anything is done for it."""
+    text = package.read(script.path)
+    if script.class_name is None:
+        return
+    where = f"{script.path} in {package.source}"
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        raise PackageError(f"{where}: expected a Python file: {error}: correct it") from error
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.alias):
+            names.add(node.asname or node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    if not names & {script.class_name, "*"}:  # what * brings is known when the script runs
+        classes = sorted(node.name for node in tree.body if isinstance(node, ast.ClassDef))
+        raise PackageError(
+            f"{where}: expected the class {script.class_name}, found {', '.join(classes) or 'none'}"
+            ": correct the class in the request or the script"
+        )

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Undoes a plan: reverts its steps in the order that keeps traffic and configuration right.
+
+Traffic returns to the old pods before the new ones are deleted, and configuration is restored
+before the workloads that read it as they start. Old pods that are gone already are created first of
+all, with their configuration. What was created goes last, when nothing uses it any more; but first
+of all goes what may refuse the other writes: quotas, admission webhooks. Every object is read
+again, so that reverting what was never done, or twice, is safe.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from container_update.cluster.waiting import AbortedError, NotReadyError
+from container_update.engine.context import ExecutionContext, StepExecutor
+from container_update.engine.executors.table import executor_of
+from container_update.engine.writer import ChangedByAnotherError
+from container_update.model import context_threads
+from container_update.model.errors import ClusterError, LeaseLostError
+from container_update.model.objects import ObjectKey
+from container_update.model.outcome import Diagnosis, Reverted, StepResult, StepState
+from container_update.model.plan import Action
+from container_update.model.reporter import REPORTED
+from container_update.planning import order
+from container_update.planning.steps import ObjectStep, WorkloadStep
+from container_update.workloads.pod_status import is_deleting
+from container_update.workloads.registry import is_workload
+
+LOG = logging.getLogger(__name__)
+
+_WAITING = "waits until its configuration is as before"
+_STILL_USED = "kept: traffic could not be taken from its pods"
+
+_ATTEMPTS = 3
+_PAUSE = 0.2
+"""Seconds between two attempts at a step, where the API server refused."""
+
+
+@dataclass(frozen=True)
+class Undo:
+    """The way back for the steps of one plan."""
+
+    context: ExecutionContext
+    workers: int
+    drain_seconds: float
+    """How long new pods stay after traffic was taken from them."""
+    report: Callable[[StepResult], object] = lambda _: None
+    """Called with the result of each step."""
+    diagnose: Callable[[ObjectStep, Exception], Diagnosis | None] = lambda *_: None
+    """Returns what the failing pod of a step reports."""
+
+    def run(self, steps: Sequence[ObjectStep], deadline: float) -> tuple[StepResult, ...]:
+        """Revert every step, going on past one that fails unless another depends on it.
+
+        :param steps: those that were begun, in the order of the plan.
+        :param deadline: by the waiter's clock, for all of them together.
+        """
+        results: list[StepResult] = []
+        for round_ in self._rounds(steps):
+            obstacles = [(step, _obstacle(step, results)) for step in round_]
+            free = [step for step, obstacle in obstacles if not obstacle]
+            blocked = [
+                StepResult(step, StepState.UNDO_FAILED, text) for step, text in obstacles if text
+            ]
+            for result in blocked:
+                self.report(result)
+            results += blocked
+            took_traffic_back = any(
+                result.step.is_switch and result.reverted is Reverted.RESTORED for result in results
+            )
+            if took_traffic_back and any(map(_is_new_workload, free)):
+                self._drain()
+            with context_threads.pool(self.workers) as pool:
+                results += pool.map(lambda step: self._revert(step, deadline), free)
+        return tuple(results)
+
+    def _rounds(self, steps: Sequence[ObjectStep]) -> Iterator[list[ObjectStep]]:
+        """Yield the steps in their order on the way back, those of a round at the same time."""
+        created = [s for s in steps if s.action is Action.CREATE and not s.starts_pods]
+        yield [step for step in created if order.hinders(step.key)]
+        steps = [step for step in steps if step not in created]
+        held = [step for step in reversed(steps) if step.action is Action.HOLD]
+        back = [step for step in reversed(steps) if step not in held]
+        switches, removed = (
+            [step for step in back if step.is_switch],
+            [step for step in back if step.is_removal],
+        )
+        workloads = [step for step in back if step.starts_pods and step not in switches]
+        objects = [step for step in back if step not in (*switches, *removed, *workloads)]
+        removed_objects = [step for step in removed if not is_workload(step.key)]
+        removed_workloads = [step for step in removed if is_workload(step.key)]
+        if any(self._is_gone(step.key) for step in removed_workloads):
+            yield from (removed_objects, objects, removed_workloads, switches)
+        else:
+            yield from (switches, removed_objects, objects, removed_workloads)
+        for _, together in groupby(workloads, key=lambda step: step.group):
+            yield list(together)
+        yield held
+        for group in reversed(list(order.groups(created))):
+            yield [step for step in reversed(group) if not order.hinders(step.key)]
+
+    def _is_gone(self, key: ObjectKey) -> bool:
+        """Tell whether an old workload has to be created again; the undo goes on without knowing:
+        configuration first is right for both."""
+        try:
+            live = self.context.writer.cluster.get(key)
+        except ClusterError as error:
+            LOG.warning("%s may be gone: %s", key, error)
+            return True
+        return live is None or is_deleting(live)
+
+    def _drain(self) -> None:
+        try:
+            self.context.rollout.waiter.sleep(self.drain_seconds)
+        except AbortedError:
+            LOG.warning("the new pods are not drained: the lease was lost")
+
+    def _revert(self, step: ObjectStep, deadline: float) -> StepResult:
+        clock = self.context.rollout.waiter.clock
+        began, reverted, diagnosis = clock(), None, None
+        try:
+            reverted = self._insist(step, deadline)
+            state, message = StepState.UNDONE, reverted.value
+        except (ClusterError, ChangedByAnotherError, NotReadyError) as error:
+            LOG.error("%s could not be put back: %s", step.key, error, extra=REPORTED)
+            state, message = StepState.UNDO_FAILED, str(error)
+            diagnosis = self.diagnose(step, error)
+        except (AbortedError, LeaseLostError):
+            state, message = StepState.UNDO_FAILED, "the lease was lost"
+        result = StepResult(step, state, message, clock() - began, diagnosis, reverted)
+        self.report(result)
+        return result
+
+    def _insist(self, step: ObjectStep, deadline: float) -> Reverted:
+        """Revert a step; where the server refuses, read the object again and retry."""
+        waiter = self.context.rollout.waiter
+        if waiter.aborted.is_set():
+            raise AbortedError
+        executor: StepExecutor[ObjectStep] = executor_of(step, self.context)
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return executor.revert(step, deadline)
+            except ClusterError as error:
+                LOG.info("%s: %s; trying again", step.key, error)
+                waiter.pause(_PAUSE)
+        return executor.revert(step, deadline)
+
+
+def _is_new_workload(step: ObjectStep) -> bool:
+    return step.action is Action.CREATE and step.starts_pods
+
+
+def _obstacle(step: ObjectStep, results: Sequence[StepResult]) -> str:
+    """Return why the step cannot be reverted now, '' where it can."""
+    failed = [result.step for result in results if result.state is StepState.UNDO_FAILED]
+    if _is_new_workload(step):
+        return _STILL_USED if any(other.is_switch for other in failed) else ""
+    reads_config = isinstance(step, WorkloadStep) and step.digest is not None
+    return _WAITING if reads_config and any(other.is_config for other in failed) else ""

@@ -1,0 +1,430 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A change of the package on OpenStack, around :mod:`container_update.openstack`.
+
+Source: the specification's "process for OpenStack VIM". Lease, journal, waiting and undo are those
+of stacks. The scripts are steps of the plan: VNFC by VNFC in a rolling update, the new VNF, then
+the old one in Blue-Green.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from container_update.engine.goals import upgrade_types
+from container_update.engine.goals.job import ChangeJob
+from container_update.engine.goals.request_schema import (
+    COORDINATE_NEW,
+    COORDINATE_OLD,
+    EXTERNAL_LB,
+)
+from container_update.engine.progress import log_remarks
+from container_update.engine.read_packages import check_packages
+from container_update.engine.scripts.coordination import Coordination
+from container_update.model.cancellation import CancelToken
+from container_update.model.errors import (
+    ContainerUpdateError,
+    CoordinationError,
+    UpdateFailedError,
+)
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.outcome import Event, Outcome, Progress, StepResult, StepState
+from container_update.model.plan import Place, Plan, Step
+from container_update.model.reporter import reporter
+from container_update.model.requests import PackageIdentity
+from container_update.model.scripts import ScriptStep, VduChange
+from container_update.openstack import live
+from container_update.openstack import vnfm_records as stack_records
+from container_update.openstack.client import Heat, reference
+from container_update.openstack.execution.execution import Execution
+from container_update.openstack.instance_id import instance_id_of
+from container_update.openstack.operation import StackInstance
+from container_update.openstack.plan import Live, StackPlan, StackScript
+from container_update.openstack.planner import Packages, Planner, StackRequest, read_packages
+from container_update.openstack.templates.links import EXTERNAL, MANAGED, Links
+from container_update.openstack.vnfcs import VnfcServer
+from container_update.package import csar
+from container_update.package.identity import identities_of
+from container_update.records.vnf_records import Records
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class OpenStackTarget:
+    """A VNF in a stack of an OpenStack project."""
+
+    service: Heat
+    stack: str
+    """The VNF's stack, by name or by ``name/id``."""
+    flavour_id: str | None = None
+    """The deployment flavour; None where the package has but one."""
+    access: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What a script needs to reach the VIM."""
+    vim_type: str = "openstack"
+
+    def change(self, job: ChangeJob, planner: Planner, scripts: Coordination) -> StackChange:
+        """Return the change of a job, as a strategy plans it."""
+        return StackChange(job, self, planner, scripts)
+
+
+class StackChange:
+    """The change of one job, as a strategy plans it."""
+
+    def __init__(
+        self, job: ChangeJob, target: OpenStackTarget, planner: Planner, scripts: Coordination
+    ) -> None:
+        self.job, self.target = job, target
+        self._planner, self._scripts = planner, scripts
+        self._cancel = scripts.cancel
+        self._progress: Progress = lambda _: None
+        self._began, self._sent_before = time.monotonic(), target.service.requests
+        self._plan: StackPlan | None = None
+        self._execution: Execution | None = None
+        self._live: Live | None = None
+        """The stack after the change, once it is finished."""
+        self._all_members: Sequence[VnfcServer] | None = None
+        """Its VNFCs then, of every VDU."""
+        self._script_results: list[StepResult] = []
+
+    @property
+    def _instance(self) -> StackInstance:
+        return StackInstance(
+            self.target.service,
+            self._instance_id,
+            self.job.options,
+            self._run_scripts,
+            self._cancel,
+            self._report_progress,
+            leave_failed=self.job.leave_failed,
+            stack=self.target.stack,
+            roles=self._scripts.roles,
+        )
+
+    @cached_property
+    def _instance_id(self) -> str | None:
+        return self.job.instance_id or instance_id_of(self.target.service, self.target.stack)
+
+    @cached_property
+    def packages(self) -> Packages:
+        """Both packages, read when they are first needed."""
+        job, request, target = self.job, self.job.request, self.target
+        with (
+            csar.open_package(job.new, options=job.options) as new,
+            csar.open_package(job.old, options=job.options) as old,
+        ):
+            check_packages(request, new, old)
+            request.check_vdus(new.vdus(target.flavour_id), target.vim_type)
+        vdu_ids = tuple(vdu.vdu_id for vdu in request.vdu_params)
+        return read_packages(
+            StackRequest(
+                job.old,
+                job.new,
+                target.stack,
+                request.upgrade_type,
+                vdu_ids,
+                self._instance_id,
+                target.flavour_id,
+                Links.of(request.body, job.instance.get("instantiatedVnfInfo")),
+                request.nfv,
+            ),
+            job.options,
+        )
+
+    # --- plan and run ---------------------------------------------------------------------------
+
+    def run(self, cancel: CancelToken, progress: Progress) -> Outcome:
+        """Recover what an earlier run left, plan, and carry the plan out."""
+        self._cancel, self._progress = cancel, reporter(progress)
+        self._recover_own()
+        plan = self.preview()
+        self._progress(plan)
+        log_remarks(plan)
+        if not plan.is_empty:
+            with self._begun():
+                self._running.run()
+        return replace(self.outcome(), plan=plan)
+
+    def preview(self) -> Plan:
+        """Compare the package with the live stack; nothing is left to do after a resume."""
+        if self._live is not None:
+            self._plan = replace(self._running.record.plan, steps=())
+        else:
+            self._plan = self._planner(self.packages, self.target.service)
+        return replace(self._shown(self._plan), packages=self._identities)
+
+    def _shown(self, plan: StackPlan) -> Plan:
+        """Return a plan for people: with a script for each VDU, if the request has one."""
+        shown: dict[Place, Step] = {}
+        for step in plan.steps:
+            scripts = self._runs(step, plan) if isinstance(step, StackScript) else [step]
+            shown |= {each.place: each for each in scripts if each.place not in shown}
+        return Plan(
+            plan.namespace,
+            plan.instance_id,
+            tuple(shown.values()),
+            plan.unchanged,
+            plan.ignored,
+            plan.notes,
+        )
+
+    def _runs(self, step: StackScript, plan: StackPlan) -> Iterator[ScriptStep]:
+        """Yield a step for each VDU that a script is about, as it is reported when it runs."""
+        path = self.job.request.script_paths.get(step.role)
+        for vdu_id in [step.member.vdu_id] if step.member else plan.places:
+            if path is not None:
+                yield ScriptStep.of(step.role, path, VduChange(vdu_id, plan.stack, plan.new_stack))
+
+    @cached_property
+    def _identities(self) -> tuple[PackageIdentity, ...]:
+        job = self.job
+        with (
+            csar.open_package(job.old, options=job.options) as old,
+            csar.open_package(job.new, options=job.options) as new,
+        ):
+            return identities_of(old, new)()
+
+    @contextmanager
+    def _begun(self) -> Iterator[None]:
+        assert self._plan is not None, "a plan is made before it is begun"
+        with (
+            self._with_outcome(),
+            self._instance.begun(self._plan, self.packages.goal, self._context()) as execution,
+        ):
+            self._execution = execution
+            yield
+            self._live = live.after(self.target.service, self._plan)
+
+    def resume(
+        self,
+        cancel: CancelToken,
+        progress: Progress,
+        described: Callable[[], Iterable[ObjectKey] | None],  # noqa: ARG002
+    ) -> Outcome | None:
+        """Finish what an earlier run left, whatever its goal; None where there was nothing."""
+        self._cancel, self._progress = cancel, reporter(progress)
+        return self._recover_own(any_goal=True)
+
+    def roll_back(self, progress: Progress) -> Outcome | None:
+        """Undo what an earlier run left; None where there was nothing.
+
+        :raises UndoIncompleteError: it could not be undone.
+        :raises NoWayBackError: the old stack is being deleted: the change can only be finished.
+        """
+        self._progress = reporter(progress)
+        return self._recover(back=True)
+
+    def _recover_own(self, *, any_goal: bool = False) -> Outcome | None:
+        """Finish or undo the change that an earlier run left.
+
+        :param any_goal: finish it whatever its goal; False: undo one with another goal than the
+            job's.
+        """
+
+        def go_on(execution: Execution) -> None:
+            execution.run()
+            self._live = live.after(self.target.service, execution.record.plan)
+
+        goal = self.packages.goal  # read in any case, so that a missing package is noticed first
+        return self._recover(goal=None if any_goal else lambda: goal, go_on=go_on)
+
+    def _context(self) -> Json:
+        job, body = self.job, self.job.request.body
+        request = _without_inputs(body)
+        return {
+            "old": job.old,
+            "new": job.new,
+            "flavourId": self.target.flavour_id,
+            "request": request,
+            "isComplete": request == body,
+        }
+
+    def _recover(self, **how: Any) -> Outcome | None:
+        def started(execution: Execution) -> None:
+            self._execution = execution
+
+        with self._with_outcome():
+            outcome = self._instance.recover(started=started, **how)
+        return outcome and self._outcome(self._running.record.plan, outcome.results)
+
+    @property
+    def _running(self) -> Execution:
+        assert self._execution is not None, "the change was begun"
+        return self._execution
+
+    # --- scripts --------------------------------------------------------------------------------
+
+    def _run_scripts(self, step: StackScript) -> None:
+        path = self.job.request.script_paths.get(step.role, "")
+        self._scripts.operation = self._running.record.operation
+        for vdu in self._changes(step):
+            # the addresses were read meanwhile: another host may have taken over
+            self._running.journal.confirm()
+            self._run_script(ScriptStep.of(step.role, path, vdu))
+
+    def _run_script(self, step: ScriptStep) -> None:
+        self._progress(step)
+        back = bool(step.vdu.details["back"])
+        result = StepResult(step, StepState.UNDONE if back else StepState.DONE)
+        try:
+            if (report := self._scripts.run(step)) is not None:
+                result = replace(
+                    result, message=report.last_line, seconds=report.seconds, script=report
+                )
+        except ContainerUpdateError as error:
+            result = replace(result, state=StepState.FAILED, message=str(error))
+            raise CoordinationError(f"{step.key} failed: {error}") from error
+        finally:
+            self._script_results.append(result)
+            self._progress(result)
+
+    def _changes(self, step: StackScript) -> Iterator[VduChange]:
+        """Yield each VDU that a script runs for, with the VNFCs that it is about."""
+        plan = self._running.record.plan
+        members = [step.member] if step.member else self._members(step, plan)
+        for vdu_id in dict.fromkeys(member.vdu_id for member in members):
+            of_vdu = [member for member in members if member.vdu_id == vdu_id]
+            vnfcs = [self._vnfc_details(member, step.role) for member in of_vdu]
+            ssh_ip = vnfcs[0]["ssh_ip"]
+            yield VduChange(
+                vdu_id,
+                plan.stack,
+                plan.new_stack,
+                {"back": step.back, "vnfcs": vnfcs},
+                {step.role: ssh_ip} if ssh_ip else {},
+                step.member.server_id if step.member else "",
+            )
+
+    def _members(self, step: StackScript, plan: StackPlan) -> Sequence[VnfcServer]:
+        """Return the VNFCs of a script's stack; none where the stack was never created."""
+        stack = self.target.service.stack(step.stack)
+        if stack is None:
+            return ()
+        if reference(stack) == plan.stack:
+            return plan.members
+        body = live.body_of(self.target.service, reference(stack))
+        return live.read(self.target.service, stack, body, plan.places).members
+
+    def _vnfc_details(self, member: VnfcServer, role: str) -> Json:
+        return {
+            "name": member.name,
+            "server_id": member.server_id,
+            "addresses": {port: self._addresses(member.stack, port) for port in member.ports},
+            "ssh_ip": self._ssh_ip(member, role),
+        }
+
+    def _ssh_ip(self, member: VnfcServer, role: str) -> str | None:
+        """Return the address of the connection point that the request names, as Tacker finds it;
+        None where it has none, which only the script can judge."""
+        request = self.job.request
+        cp_name = request.vnfc_param(member.vdu_id, role).get("cp_name")
+        if cp_name is None or request.script(role) is None:
+            return None
+        addresses = self._addresses(member.stack, cp_name)
+        if not addresses:
+            LOG.warning(
+                "%s: its connection point %s has no address, so that the script of the %s VNF gets "
+                "no ssh_ip: its stack has the ports %s; check cp_name in vdu_params",
+                *(member, cp_name, role, ", ".join(member.ports) or "(none)"),
+            )
+        return next(iter(addresses), None)
+
+    def _addresses(self, stack: str, name: str) -> list[str]:
+        """Return the address of a floating IP, or the fixed ones of a port."""
+        resource = self.target.service.resource(stack, name) or {}
+        attributes = resource.get("attributes") or {}
+        if floating := attributes.get("floating_ip_address"):
+            return [str(floating)]
+        return [str(address["ip_address"]) for address in attributes.get("fixed_ips") or ()]
+
+    # --- what became of it ----------------------------------------------------------------------
+
+    def outcome(self) -> Outcome:
+        """Return the plan, the result of each step, and the VNFCs of every VDU."""
+        if self._live is not None:
+            return self._outcome(self._running.record.plan, self._running.results)
+        assert self._plan is not None, "a plan is validated before there is an outcome"
+        return self._outcome(self._plan)
+
+    def records(self) -> Records:
+        """Return the attributes that the specification lists for this way of changing."""
+        before = self._plan.members if self._plan else ()
+        after = self._live.members if self._live else before
+        stack_id = self._live.reference.rpartition("/")[2] if self._live else None
+        return stack_records.records(
+            self.packages.vnfd_id, before, after, self._live_members(), stack_id
+        )
+
+    def _live_members(self) -> Sequence[VnfcServer]:
+        """Return the live VNFCs of every VDU, target or not."""
+        if self._all_members is None or self._live is None:
+            name = self._live.reference if self._live else self.target.stack
+            stack = live.find(self.target.service, name)
+            vdus = self.packages.all_vdus
+            self._all_members = live.members_of(self.target.service, stack, vdus)
+        return self._all_members
+
+    def _report_progress(self, event: Event) -> None:
+        """Report a step; a script reports itself, for each VDU that it is about."""
+        step = event.step if isinstance(event, StepResult) else event
+        if not isinstance(step, StackScript):
+            self._progress(event)
+
+    def _outcome(self, plan: StackPlan, results: Sequence[StepResult] = ()) -> Outcome:
+        of_stacks = tuple(r for r in results if not isinstance(r.step, StackScript))
+        scripts = tuple(self._script_results)
+        if any(result.state is StepState.UNDONE for result in of_stacks):  # with what they did
+            scripts = tuple(replace(result, state=StepState.UNDONE) for result in scripts)
+        return Outcome(
+            plan=self._shown(plan),
+            results=(*of_stacks, *scripts),
+            vnfcs=stack_records.vnfcs(self._live_members()) if self._live else (),
+            requests=self.target.service.requests - self._sent_before,
+            seconds=time.monotonic() - self._began,
+        )
+
+    @contextmanager
+    def _with_outcome(self) -> Iterator[None]:
+        """Give the error of a failed change an outcome like that of one that succeeds."""
+        try:
+            yield
+        except UpdateFailedError as error:
+            error.outcome = self._outcome(self._running.record.plan, error.outcome.results)
+            raise
+
+
+def _without_inputs(body: Mapping[str, Any]) -> Json:
+    """Return a request without what only its scripts use, which may be passwords."""
+    params = body["additionalParams"]
+    scripts = (COORDINATE_NEW, COORDINATE_OLD)
+    names = ("upgrade_type", *scripts, *(f"{name}-class" for name in scripts))
+    kept = {name: params[name] for name in names if name in params}
+    if EXTERNAL_LB in params and not params[EXTERNAL_LB]:
+        kept[EXTERNAL_LB] = params[EXTERNAL_LB]  # there is none
+    if "vdu_params" in params:
+        given = params["vdu_params"]
+        vdus = [given] if isinstance(given, Mapping) else given
+        kept["vdu_params"] = vdus and [{"vdu_id": vdu["vdu_id"]} for vdu in vdus]
+    links = {name: body[name] for name in (EXTERNAL, MANAGED) if name in body}
+    return {"vnfdId": body["vnfdId"], "additionalParams": kept, **links}
+
+
+def roll_back(
+    job: ChangeJob,
+    target: OpenStackTarget,
+    scripts: Coordination,
+    progress: Progress = lambda _: None,
+) -> Outcome | None:
+    """Undo what an earlier run of a job left; None where there is nothing.
+
+    :param progress: called with the result of each step.
+    :raises UndoIncompleteError: it could not be undone.
+    :raises NoWayBackError: the old stack is being deleted: the change can only be finished.
+    """
+    planner = upgrade_types.find(target.vim_type, job.request.upgrade_type)
+    return target.change(job, planner, scripts).roll_back(progress)

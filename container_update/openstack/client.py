@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Heat, OpenStack's orchestration; the only module that imports an OpenStack library.
+
+Plain dicts in and out, as Heat sent them. Requests go through keystoneauth1's adapter, which also
+renews an expired token; openstacksdk only reads the configuration (clouds.yaml, ``OS_*``
+variables, TLS). Its own stack class is not used: it cannot update what exists (PATCH) and drops
+fields it does not know; python-heatclient can, but reads no clouds.yaml and brings a command line.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import openstack.config
+import requests
+from keystoneauth1 import adapter, exceptions
+
+from container_update.model.errors import ClusterError
+from container_update.model.objects import Json
+from container_update.model.options import Options
+from container_update.openstack import answers
+
+LOG = logging.getLogger(__name__)
+
+_TRANSIENT = frozenset({429, 500, 502, 503, 504})
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
+_HEADERS = {"Accept": "application/json"}
+"""Without it Heat answers an update in HTML or plain text."""
+
+Guard = Callable[[], object]
+"""Called before each attempt of a write; raises where this run must not write any more."""
+
+
+def _unguarded() -> None:
+    """Let every attempt through."""
+
+
+def reference(stack: Mapping[str, Any]) -> str:
+    """Return ``name/id`` of a stack: no other stack ever has both."""
+    return f"{stack['stack_name']}/{stack['id']}"
+
+
+def heat_minutes(seconds: float) -> int:
+    """Return a time limit as Heat's ``timeout_mins``: whole minutes, at least one."""
+    return max(1, math.ceil(seconds / 60))
+
+
+@contextmanager
+def connect(
+    cloud: str | None = None,
+    auth: Mapping[str, str] | None = None,
+    *,
+    options: Options = Options(),  # noqa: B008
+    region: str | None = None,
+    verify: bool | str = True,
+) -> Iterator[Heat]:
+    """Connect to the Heat of a cloud until the ``with`` block ends.
+
+    :param cloud: its name in clouds.yaml; None: ``OS_CLOUD``, else the other ``OS_*`` variables.
+    :param auth: where and as whom to ask Keystone (``auth_url``, ``username``, ``password``,
+        ``project_name``, ...), as a VIM's access information has it; then no file is read.
+    :param region: with *auth*: the cloud's region, where it has several.
+    :param verify: with *auth*: whether certificates are checked, or the file of the authority that
+        they are checked with.
+    :raises ClusterError: there is no such cloud, or its description is not complete.
+    """
+    sources: dict[str, Any] = {"load_yaml_config": False, "load_envvars": False} if auth else {}
+    selection: dict[str, Any] = {"cloud": cloud}
+    if auth:
+        # openstacksdk takes braces in the URL for places to fill in, with the password for example
+        url = auth.get("auth_url", "").replace("{", "{{").replace("}", "}}")
+        selection = {"auth": {**auth, "auth_url": url}, "region_name": region}
+        selection |= {"cacert": verify} if isinstance(verify, str) else {}
+    try:
+        config = openstack.config.OpenStackConfig(**sources).get_one(
+            verify=not options.insecure_skip_tls_verify and bool(verify), **selection
+        )
+        session = config.get_session()
+    except (openstack.exceptions.ConfigException, exceptions.ClientException) as error:
+        raise ClusterError(
+            f"the access data of the OpenStack cloud{f' {cloud}' if cloud else ''} is wrong or "
+            f"incomplete: {error}"
+        ) from error
+    if session.verify is False:
+        LOG.warning(
+            "the certificates of %s are not verified, as the options or the VIM's description say: "
+            "whoever sits between can read and change everything",
+            config.auth.get("auth_url"),
+        )
+    session.timeout = options.request_timeout
+    answers.limit(session.session, options.request_timeout)
+
+    def client(service: str, version: str | None = None) -> adapter.Adapter:
+        return adapter.Adapter(
+            session,
+            service_type=service,
+            interface=config.get_interface(service),
+            region_name=config.get_region_name(service),
+            endpoint_override=config.get_endpoint(service),
+            version=version,
+        )
+
+    try:
+        yield Heat(
+            client("orchestration"), client("image", "2"), client("compute"), options.retry_seconds
+        )
+    finally:
+        session.session.close()
+
+
+class Heat:
+    """Heat over HTTP. Every method may raise ClusterError.
+
+    A stack is named by its name, or by ``name/id`` as :func:`reference` gives it.
+
+    A request is repeated while the cloud is away or overloaded, even one that must not be carried
+    out twice: Heat refuses the second one with 409, and the caller looks at the stack.
+    """
+
+    def __init__(
+        self,
+        heat: adapter.Adapter,
+        glance: adapter.Adapter,
+        nova: adapter.Adapter,
+        retry_seconds: float,
+    ) -> None:
+        self._adapter, self._glance, self._nova = heat, glance, nova
+        self._names: dict[str, Any] = {}
+        self._retry_seconds = retry_seconds
+        self._answered = False
+        self.requests = 0
+        """How many requests were sent so far."""
+
+    def stacks(self) -> Sequence[Json]:
+        """Return the project's stacks as Heat lists them, without nested ones and those that have
+        just been deleted."""
+        stacks: Sequence[Json] = self._get("/stacks")["stacks"]
+        return [stack for stack in stacks if stack["stack_status"] != "DELETE_COMPLETE"]
+
+    def stack(self, stack: str) -> Json | None:
+        """Return the stack, or None where there is none (deleted ones count as none)."""
+        answer = self._get_unless_missing(_path(stack))
+        current: Json | None = answer and answer["stack"]
+        is_there = current is not None and current["stack_status"] != "DELETE_COMPLETE"
+        return current if is_there else None
+
+    def template(self, stack: str) -> Json:
+        """Return the template in force."""
+        return self._get(_path(stack) + "/template")
+
+    def environment(self, stack: str) -> Json:
+        """Return the environment in force; its ``parameters`` are those that were given."""
+        return self._get(_path(stack) + "/environment")
+
+    def files(self, stack: str) -> dict[str, str]:
+        """Return the files in force: name to content."""
+        return self._get(_path(stack) + "/files")
+
+    def resources(self, stack: str, depth: int = 0) -> Sequence[Json]:
+        """Return the resources, and those of nested stacks down to a depth."""
+        query = f"?nested_depth={depth}" if depth else ""
+        resources: Sequence[Json] = self._get(_path(stack) + "/resources" + query)["resources"]
+        return resources
+
+    def resource(self, stack: str, name: str) -> Json | None:
+        """Return a resource with its attributes, or None where there is none."""
+        path = f"{_path(stack)}/resources/{quote(name, safe='')}"
+        answer = self._get_unless_missing(path)
+        resource: Json | None = answer and answer["resource"]
+        return resource
+
+    def create(self, body: Json, *, guard: Guard = _unguarded) -> str:
+        """Begin to create a stack; return its reference."""
+        stack = _content(self._try("POST", "/stacks", body, guard))["stack"]
+        return f"{body['stack_name']}/{stack['id']}"
+
+    def update(
+        self, stack: str, body: Json, *, existing: bool = False, guard: Guard = _unguarded
+    ) -> None:
+        """Begin to update a stack.
+
+        :param existing: keep what the body does not mention.
+        """
+        self._try("PATCH" if existing else "PUT", _path(stack), body, guard)
+
+    def delete(self, stack: str, *, guard: Guard = _unguarded) -> None:
+        """Begin to delete a stack, if there is one."""
+        self._send_unless({404}, "DELETE", _path(stack), guard=guard)
+
+    def mark_unhealthy(
+        self, stack: str, resource: str, reason: str, *, guard: Guard = _unguarded
+    ) -> None:
+        """Mark a resource, so that the next update of its stack replaces it."""
+        path = f"{_path(stack)}/resources/{quote(resource, safe='')}"
+        body = {"mark_unhealthy": True, "resource_status_reason": reason}
+        self._try("PATCH", path, body, guard)
+
+    def cancel(self, stack: str, *, guard: Guard = _unguarded) -> None:
+        """Cancel the update that is in progress, if there is one; the stack stays as far as it
+        got."""
+        ended = {400, 404, 409}
+        path = _path(stack) + "/actions"
+        self._send_unless(ended, "POST", path, {"cancel_without_rollback": None}, guard)
+
+    # --- what a name in a template means ---------------------------------------------------------
+
+    def image_id(self, name: str) -> str | None:
+        """Return the id of an image by its name or its id, as a template may have either; None
+        where this is not known."""
+        images: list[Json] = []
+        for selection in ("name=", "id=in:"):
+            path = f"/images?{selection}{quote(name, safe='')}"
+            images = images or self._found(self._glance, path, "images")
+        return str(images[0]["id"]) if len(images) == 1 else None
+
+    def image_name(self, image_id: str) -> str:
+        """Return the name of an image; its id where the name is not known."""
+        path = f"/images?id=in:{quote(image_id, safe='')}"
+        images = self._found(self._glance, path, "images")
+        return str(images[0].get("name") or image_id) if len(images) == 1 else image_id
+
+    def flavour_names(self, flavour: str) -> set[str]:
+        """Return the name and the id of a flavour; nothing where they are not known."""
+        return {str(known[key]) for known in self._flavours(flavour) for key in ("id", "name")}
+
+    def flavour_disk(self, flavour: str) -> int | None:
+        """Return the size of a flavour's root disk in GB; None where this is not known."""
+        return next((int(known["disk"]) for known in self._flavours(flavour)), None)
+
+    def _flavours(self, flavour: str) -> list[Json]:
+        known = self._found(self._nova, "/flavors/detail", "flavors")
+        return [entry for entry in known if flavour in (entry["id"], entry["name"])]
+
+    def _found(self, client: adapter.Adapter, path: str, kind: str) -> list[Json]:
+        """Return a list of another service, asked for once; nothing where that is not possible: a
+        cloud or its user may do without, and no decision needs it."""
+        if path not in self._names:
+            self.requests += 1
+            try:
+                self._names[path] = client.get(path, headers=_HEADERS).json()[kind]
+            except (exceptions.ClientException, ValueError, KeyError) as error:
+                LOG.info("%s cannot be looked up: %s", kind, error)
+                self._names[path] = []
+        entries: list[Json] = self._names[path]
+        return entries
+
+    # --- one request ----------------------------------------------------------------------------
+
+    def _send_unless(
+        self,
+        nothing: Collection[int],
+        method: str,
+        path: str,
+        body: Json | None = None,
+        guard: Guard = _unguarded,
+    ) -> requests.Response | None:
+        """Send a request; return None where Heat answers with one of the statuses in *nothing*."""
+        try:
+            return self._try(method, path, body, guard)
+        except ClusterError as error:
+            if error.status not in nothing:
+                raise
+            return None
+
+    def _get(self, path: str) -> Json:
+        return _content(self._try("GET", path))
+
+    def _get_unless_missing(self, path: str) -> Json | None:
+        answer = self._send_unless({404}, "GET", path)
+        return None if answer is None else _content(answer)
+
+    def _try(
+        self, method: str, path: str, body: Json | None = None, guard: Guard = _unguarded
+    ) -> requests.Response:
+        """Send a request, repeatedly where that may help. A cloud that never answered is not
+        waited for: its address is wrong."""
+        deadline, pause = time.monotonic() + self._retry_seconds, _FIRST_PAUSE
+        while True:
+            guard()
+            try:
+                return self._send(method, path, body)
+            except ClusterError as error:
+                helps = error.transient and (self._answered or error.status is not None)
+                wait = max(error.retry_after or 0.0, pause)
+                if not helps or time.monotonic() + wait > deadline:
+                    raise
+                LOG.info("%s; trying again in %.1f s", error, wait)
+                time.sleep(wait)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _send(self, method: str, path: str, body: Json | None) -> requests.Response:
+        what = f"{method} {path.partition('?')[0]}"
+        self.requests += 1
+        try:
+            self._look_up_endpoint()
+            answer: requests.Response = self._adapter.request(
+                path, method, json=body, headers=_HEADERS, raise_exc=False
+            )
+        except exceptions.HttpError as error:  # from Keystone, before a request to Heat
+            status = error.http_status
+            raise ClusterError(
+                f"Keystone refused a token for {what}: {error}: check the cloud's access data",
+                status=status,
+                transient=status in _TRANSIENT,
+            ) from error
+        except exceptions.SSLError as error:
+            raise ClusterError(f"{what}: the certificate is not accepted: {error}") from error
+        except exceptions.ConnectionError as error:
+            raise ClusterError(
+                f"{what}: cannot reach OpenStack: {error}", transient=True
+            ) from error
+        except exceptions.ClientException as error:
+            raise ClusterError(f"{what}: {error}") from error
+        self._answered = True
+        if answer.status_code >= 400:
+            raise _refusal(what, answer)
+        return answer
+
+    def _look_up_endpoint(self) -> None:
+        """Look Heat's address up in the service catalogue once: the adapter would do it for each
+        request, and copy the catalogue."""
+        if self._adapter.endpoint_override is None:
+            found = self._adapter.get_endpoint()
+            self._adapter.endpoint_override = found and found.replace("%", "%%")  # it is formatted
+
+
+def _content(answer: requests.Response) -> Json:
+    """Return the body of an answer.
+
+    :raises ClusterError: it is not JSON, as from a proxy or a portal in between.
+    """
+    try:
+        content: Json = answer.json()
+    except ValueError as error:
+        raise ClusterError(
+            f"{answer.request.method} {urlsplit(str(answer.url)).path}: expected an answer in JSON "
+            f"with the status {answer.status_code}, found "
+            f"{answer.headers.get('Content-Type', 'no Content-Type')}: check that the address in "
+            "the cloud's catalogue is Heat's and no proxy answers in its place"
+        ) from error
+    return content
+
+
+def _path(stack: str) -> str:
+    return "/stacks/" + "/".join(quote(part, safe="") for part in stack.split("/"))
+
+
+def _refusal(what: str, answer: requests.Response) -> ClusterError:
+    """Return Heat's own words as an error. A proxy may answer in HTML, which is left out."""
+    try:
+        error = answer.json()["error"]
+        kind, message = str(error["type"]), str(error["message"])
+    except (ValueError, KeyError, TypeError):
+        kind, message = "", answer.reason or ""
+    after = answer.headers.get("Retry-After", "")
+    return ClusterError(
+        f"Heat refused {what}: {answer.status_code} {kind}: {message}",
+        status=answer.status_code,
+        reason=kind,
+        retry_after=float(after) if after.isdecimal() else None,
+        transient=answer.status_code in _TRANSIENT,
+    )
+
+
+def state_sentence(stack: Json) -> str:
+    """Return the state of a stack as a sentence, with Heat's reason."""
+    return (
+        f"stack {stack['stack_name']} is {stack['stack_status']}, Heat says: "
+        f"{stack['stack_status_reason']}"
+    )

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``container-update heat``: the commands for a VNF that is a Heat stack."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from container_update.cli import connection, extras
+from container_update.cli.arguments import option_arguments
+from container_update.cli.arguments.parser import UsageError
+from container_update.cli.commands import change, recover
+from container_update.cli.reports.header import Header
+from container_update.cli.terminal import output, signals
+from container_update.model.cancellation import CancelToken
+from container_update.model.errors import ClusterError
+from container_update.model.outcome import Outcome, Progress
+
+if TYPE_CHECKING:
+    from container_update.openstack.change import OpenStackTarget
+    from container_update.openstack.client import Heat
+    from container_update.openstack.operation import StackInstance
+
+HELP = "a VNF that is a Heat stack: change, status, resume, rollback"
+_VIM = "openstack"
+
+
+def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add the commands.
+
+    :param add: adds one, by its name, its function and its help.
+    """
+    text = "change the VNF package: Blue-Green or rolling update"
+    command = add("change", _change, text)
+    change.add_change_arguments(command, vdus="required")
+    command.add_argument("--flavour-id", metavar="ID",
+        help="the deployment flavour, if NEW has several")  # fmt: skip
+    command.set_defaults(canary_steps="", hold=False)  # of a cluster alone
+    _add_stack(command)
+    _add_stack(
+        add("status", _status, "show an operation that runs or was interrupted"),
+        recover.STATUS_FORMATS,
+    )
+    for name, back, text in (
+        ("resume", False, "finish an operation that was interrupted"),
+        ("rollback", True, "undo an operation that was interrupted"),
+    ):
+        command = add(name, partial(_recover, back=back), text)
+        command.add_argument("--request", metavar="FILE", type=Path,
+            help="the request of the change, if its coordination scripts need "
+            "passwords")  # fmt: skip
+        output.add_approval_arguments(command)
+        output.add_progress_arguments(command)
+        _add_stack(command)
+
+
+def _add_stack(command: argparse.ArgumentParser, formats: Sequence[str] = output.FORMATS) -> None:
+    """Add the arguments that say which stack it is."""
+    add = command.add_argument
+    add("--stack", metavar="NAME",
+        help="the VNF is this Heat stack: its name, or NAME/ID")  # fmt: skip
+    add("--os-cloud", metavar="CLOUD",
+        help="the cloud of the stack in clouds.yaml (default: $OS_CLOUD, or the other OS_* "
+        "variables)")  # fmt: skip
+    add("--instance-id", metavar="ID",
+        help="the id of the VNF instance (default: the stack's id)")  # fmt: skip
+    connection.add_output(command, formats)
+    option_arguments.add_arguments(command)
+    command.set_defaults(family=" heat", addressed_by=("stack", "os_cloud", "instance_id"))
+
+
+def _change(parsed: argparse.Namespace, out: TextIO) -> int:
+    """Plan or carry out the change that the arguments describe; return the exit status."""
+    from container_update.engine.goals.change_package import preview_change  # noqa: PLC0415
+
+    body = change.body_of(parsed, _VIM)
+    connection.expect_packages(parsed)
+    with (
+        signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
+        _connected(parsed) as heat,
+    ):
+        parsed.header = _header(parsed)
+        target = _target(parsed, heat)
+        with change.job_of(parsed, body, target.vim_type) as job:
+            if parsed.plan:
+                return output.show_plan(preview_change(job, target), parsed.header, parsed, out)
+            return change.carry_out(parsed, job, target, cancel, out)
+
+
+def _status(parsed: argparse.Namespace, out: TextIO) -> int:
+    """Show an operation that runs or was interrupted; return the exit status."""
+    with _connected(parsed) as heat:
+        return recover.show_status(_instance(parsed, heat).status(), (), parsed, out)
+
+
+def _recover(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> int:
+    """Finish or undo the operation that was interrupted; return the exit status."""
+    return recover.recovered(partial(_recovered, parsed, out, back), parsed, out)
+
+
+def _recovered(
+    parsed: argparse.Namespace,
+    out: TextIO,
+    back: bool,
+    cancel: CancelToken,
+    progress: Progress,
+) -> Outcome | None:
+    request = change.json_file(parsed.request) if parsed.request else None
+    with _connected(parsed) as heat:
+        from container_update.openstack import recovery as stack_recovery  # noqa: PLC0415, an extra
+
+        instance = replace(_instance(parsed, heat), progress=progress)
+        outcome, scripts = stack_recovery.recover_stack(
+            instance, _target(parsed, heat), cancel, request, back=back
+        )
+    change.show_scripts(scripts, parsed, out)
+    return outcome
+
+
+# --- the stack ----------------------------------------------------------------------------------
+
+
+def _connected(parsed: argparse.Namespace) -> AbstractContextManager[Heat]:
+    """Connect to the OpenStack cloud that the arguments name, for a ``with`` block."""
+    if not parsed.stack:
+        raise UsageError("--stack: expected the name of the VNF's Heat stack, found none: name it")
+    with extras.needed_by("--stack", "openstack", ClusterError):
+        from container_update.openstack.client import connect  # noqa: PLC0415, an extra
+    return connect(parsed.os_cloud, options=option_arguments.read(parsed))
+
+
+def _header(parsed: argparse.Namespace) -> Header:
+    cloud = parsed.os_cloud or os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL", "")
+    return Header((("Cloud", cloud), ("Stack", parsed.stack)))
+
+
+def _instance(parsed: argparse.Namespace, heat: Heat) -> StackInstance:
+    from container_update.openstack.instance_id import instance_id_of  # noqa: PLC0415, an extra
+    from container_update.openstack.operation import StackInstance  # noqa: PLC0415, an extra
+
+    instance_id = parsed.instance_id or instance_id_of(heat, parsed.stack)
+    return StackInstance(heat, instance_id, option_arguments.read(parsed), stack=parsed.stack)
+
+
+def _target(parsed: argparse.Namespace, heat: Heat) -> OpenStackTarget:
+    from container_update.openstack.change import OpenStackTarget  # noqa: PLC0415, an extra
+
+    return OpenStackTarget(heat, parsed.stack, getattr(parsed, "flavour_id", None))

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What somebody else did to the stacks while a change of them is under way.
+
+Heat has no conditional requests: what is compared here may change before the next request arrives,
+but not minutes before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from container_update.openstack import live
+from container_update.openstack.client import Heat
+from container_update.openstack.plan import StackPlan, StackStep
+from container_update.openstack.templates import groups
+from container_update.package import hot
+from container_update.package.hot import Body
+
+TagOf = Callable[[Body | None], str]
+
+
+def unexpected(service: Heat, plan: StackPlan, number: int, tag_of: TagOf) -> str:
+    """Return what somebody else changed of the stacks that a step and those after it rely on;
+    empty where nobody did.
+
+    :param number: the step's.
+    :param tag_of: returns the tag of a body of this operation.
+    """
+    steps = [step for step in plan.steps if isinstance(step, StackStep)]
+    own = plan.steps[number].stack
+    containing = [step.stack for step in reversed(steps) if step.member is None]
+    for stack in dict.fromkeys((*containing, own)):  # the whole stack says best what happened
+        earlier = [s for s in plan.steps[:number] if isinstance(s, StackStep) and s.stack == stack]
+        later = [s for s in plan.steps[number:] if isinstance(s, StackStep) and s.stack == stack]
+        if not later:
+            continue
+        current = service.stack(stack)
+        if current is None:
+            return f"stack {stack} is gone: somebody else deleted it"
+        tags = current.get("tags") or ()
+        expected = earlier[-1].after if earlier else later[0].before
+        is_known = (
+            tag_of(expected) in tags
+            if earlier
+            else (current.get("updated_time") == later[0].updated)
+        )
+        if is_known or tag_of(later[0].after) in tags:
+            continue
+        found = live.body_for(service, plan, later[0])
+        if found not in (expected, later[0].after):
+            return (
+                f"stack {current['stack_name']} was changed by somebody else since this change was "
+                f"planned ({_difference(expected, found)}): repeat the change"
+            )
+    return ""
+
+
+def _difference(expected: Body | None, found: Body) -> str:
+    """Return what differs, by name: values may be secret."""
+    assert expected is not None
+    values, now = map(hot.effective_parameters, (expected, found))
+    names = sorted(name for name in values | now if values.get(name) != now.get(name))
+    if names:
+        return f"parameters {', '.join(names)}"
+    resources, others = expected.template["resources"], found.template["resources"]
+    changed = sorted(n for n in resources | others if resources.get(n) != others.get(n))
+    return f"resources {', '.join(changed)}" if changed else "its template, files or environment"
+
+
+def is_gone(service: Heat, plan: StackPlan, step: StackStep) -> bool:
+    """Return whether somebody else has removed what a step changes, as scaling in does: the stack
+    of a VNFC or a group, or a group's member that is a plain server."""
+    if step.stack != plan.stack and service.stack(step.stack) is None:
+        return True
+    if step.member is None or not plan.is_of_group(step):
+        return False
+    return service.resource(step.stack, step.member.resource) is None
+
+
+def restorable(service: Heat, plan: StackPlan, step: StackStep) -> Body:
+    """Return what an undo gives a stack back: as it was, with the number of members that its
+    scaling groups have now."""
+    assert step.before is not None
+    if step.stack == plan.stack:
+        definitions = step.before.template["resources"]
+        heads = [name for name, body in definitions.items() if body.get("type") == hot.GROUP]
+        return groups.with_sizes_of(step.before, live.body_for(service, plan, step), heads)
+    if plan.is_of_group(step):
+        return groups.with_members_of(step.before, live.body_for(service, plan, step))
+    return step.before

@@ -1,0 +1,412 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carry out a plan against Heat step by step, each safe to repeat; undo it on failure.
+
+The journal says which steps were begun, and the undo restores the stacks of all these: the tags of
+a nested stack do not show it, because every update of what contains it clears them.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from container_update.model import errors
+from container_update.model.cancellation import CancelToken
+from container_update.model.operation import Phase
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome, Progress, StepResult, StepState
+from container_update.model.plan import Action
+from container_update.model.reporter import reporter
+from container_update.openstack import live
+from container_update.openstack.client import Heat, reference
+from container_update.openstack.execution.concurrent import is_gone, restorable, unexpected
+from container_update.openstack.execution.software import Servers
+from container_update.openstack.execution.writer import (
+    HEATS_MINUTES,
+    StepError,
+    Writer,
+    operators_tags,
+)
+from container_update.openstack.journal import Journal
+from container_update.openstack.plan import AnyStep, Coordinator, StackPlan, StackScript, StackStep
+from container_update.openstack.record import Record
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(repr=False)
+class Execution:
+    """One run over a plan."""
+
+    service: Heat
+    journal: Journal
+    record: Record
+    """How far it is."""
+    options: Options
+    coordinate: Coordinator
+    progress: Progress
+    """Called with each step that begins, and with each step's result."""
+    cancel: CancelToken
+    leave_failed: bool
+    """A failure is left for a rollback or a resume, not undone at once."""
+    roles: frozenset[str] = frozenset({"new", "old"})
+    """The VNFs that have a coordination script."""
+    _seconds: dict[int, float] = field(default_factory=dict, init=False)
+    """What the steps that are done took, by number."""
+
+    def __post_init__(self) -> None:
+        self.progress = reporter(self.progress)
+        self._stacks = Writer(
+            self.service, self.journal, self.options, self.cancel, self.record.tag
+        )
+        self._stacks.undoing = self._is_undo
+        self._servers = Servers(self.service, self._stacks)
+
+    # --- forwards -------------------------------------------------------------------------------
+
+    def run(self, *, before: Action | None = None) -> tuple[StepResult, ...]:
+        """Carry out the steps that are left.
+
+        :param before: stop before the first step with this action.
+        :raises UpdateFailedError: a step failed; all was undone, or left if so asked.
+        :raises UndoIncompleteError: the same, and not all could be undone; or what failed is
+            the deletion of the old stack, after which there is no way back.
+        """
+        for number in range(self.record.done, len(self.record.plan.steps)):
+            step = self.record.plan.steps[number]
+            if step.action is before:
+                break
+            if isinstance(step, StackScript) and step.role not in self.roles:
+                # nothing to repeat or to undo: the journal learns it with the next step
+                self.record = replace(self.record, done=number + 1)
+                continue
+            started = time.monotonic()
+            try:
+                self._stacks.check_stop()
+                self.progress(step)
+                self._do(number, step)
+            except errors.LeaseLostError:
+                raise
+            except errors.ContainerUpdateError as error:
+                raise self._failed(number, error) from error
+            self._seconds[number] = time.monotonic() - started
+            self._report(self._done(number))
+            plan = self._with_ids(step)
+            self.record = self.journal.write(replace(self.record, plan=plan, done=number + 1))
+        return self.results
+
+    def _with_ids(self, step: AnyStep) -> StackPlan:
+        """Return the plan with the ids of what a step has added to the whole stack: the steps after
+        it, and their undo, refer to them."""
+        plan = self.record.plan
+        if not isinstance(step, StackStep) or not (step.before and step.after) or step.member:
+            return plan
+        old, new = (set(side.template["resources"]) for side in (step.before, step.after))
+        if step.stack != plan.stack or not new - old:
+            return plan
+        found = {
+            str(resource["resource_name"]): resource["physical_resource_id"]
+            for resource in self.service.resources(plan.stack)
+        }
+        return plan.with_ids({name: found.get(name) for name in new - old})
+
+    @property
+    def results(self) -> tuple[StepResult, ...]:
+        """The results of the steps that are done, by this run or an earlier one."""
+        return tuple(self._done(number) for number in range(self.record.done))
+
+    def _done(self, number: int) -> StepResult:
+        step = self.record.plan.steps[number]
+        return StepResult(step, StepState.DONE, seconds=self._seconds.get(number, 0.0))
+
+    def _do(self, number: int, step: AnyStep) -> None:
+        if isinstance(step, StackScript):
+            with self.journal.renewed():
+                self.coordinate(step)
+        elif step.after is None:
+            self.record = self.journal.write(replace(self.record, committed=True))
+            self._stacks.delete(step.stack)
+        elif step.before is None:
+            plan = self.record.plan
+            kept = operators_tags({"tags": plan.tags})
+            self._stacks.create(step.stack, step.after, kept, plan.timeout_mins)
+        else:
+            self._update(number, step)
+
+    def _update(self, number: int, step: StackStep) -> None:
+        """Update a stack, unless somebody else has changed one that is part of this."""
+        plan = self.record.plan
+        if message := unexpected(self.service, plan, number, self.record.tag):
+            raise StepError(message)
+        assert step.after is not None
+        self._stacks.update(step.stack, step.after, self._own_minutes(step))
+        if step.member is not None:
+            self._servers.ensure(step.member, step.after)
+        if step is plan.last_steps(back=False)[-1]:
+            self._servers.look([s for s in plan.steps if isinstance(s, StackStep)])
+
+    def _own_minutes(self, step: StackStep) -> int | None:
+        """Return the whole stack's own time limit for its last update; None for any other step."""
+        plan = self.record.plan
+        return (plan.timeout_mins or HEATS_MINUTES) if plan.changes_no_resource(step) else None
+
+    # --- undo -----------------------------------------------------------------------------------
+
+    def undo(self) -> tuple[StepResult, ...]:
+        """Undo what was done, the last step first; return the result of each step.
+
+        Each stack is judged by its state now: to undo twice, or what was never done, is safe.
+        """
+        self._refuse_no_way_back()
+        self.record = self.journal.write(replace(self.record, phase=Phase.UNDO))
+        self._stacks.undoing = True
+        plan, reached = self.record.plan, self._reached()
+        results = {
+            number: StepResult(step, StepState.NOT_STARTED)
+            for number, step in enumerate(plan.steps)
+            if number >= reached
+        }
+        begun = [number for number in plan.undo_order() if number < reached]
+        self._quiet([plan.steps[number] for number in sorted(begun, reverse=True)])
+        for number in begun:
+            step, began = plan.steps[number], time.monotonic()
+            undo = partial(self._undo, step, was_coordinated=number + 1 < reached)
+            message, state = _attempted(undo)
+            seconds = time.monotonic() - began
+            results[number] = self._report(StepResult(step, state, message, seconds=seconds))
+        if any(plan.steps[number].member is None for number in begun):
+            self._look_at_undone(results)
+        return tuple(results[number] for number in range(len(plan.steps)))
+
+    def _quiet(self, steps: list[AnyStep]) -> None:
+        """Wait until nothing is in progress on the stacks, those that contain others first: what
+        a stack is still doing to its members would undo their undo."""
+        for step in steps:
+            if isinstance(step, StackStep) and step.before and step.after:
+                self._stacks.stop(step.stack, step.after)
+                self._stacks.quiet(step.stack)
+
+    def _look_at_undone(self, results: dict[int, StepResult]) -> None:
+        """Look at every server once more, after all stacks that could change it are restored."""
+        for number, result in results.items():
+            step = result.step
+            if not isinstance(step, StackStep) or result.state is not StepState.UNDONE:
+                continue
+            if step.member is None or step.before is None:
+                continue
+            if is_gone(self.service, self.record.plan, step):
+                continue
+            look = partial(self._servers.ensure_as_before, step.member, step.before)
+            message, state = _attempted(look)
+            if state is StepState.UNDO_FAILED:
+                results[number] = self._report(StepResult(step, state, message))
+
+    def _reached(self) -> int:
+        """Return how many steps may have to be undone.
+
+        A step without a script is not in the journal until the next one is done. The old VNF's
+        script, which gives it its traffic back, is one of them once the new VNF's script may have
+        taken the traffic away.
+        """
+        steps, reached = self.record.plan.steps, self.record.done
+        while reached < len(steps):
+            step = steps[reached]
+            if step.action is Action.DELETE:
+                break  # once it may have been sent there is no way back
+            reached += 1
+            if not isinstance(step, StackScript):
+                break
+            takes_traffic = step.role == "new" and not step.member
+            if step.role in self.roles and not takes_traffic:
+                break
+        return reached
+
+    def _refuse_no_way_back(self) -> None:
+        if self.record.committed:
+            step = next(s for s in self.record.planned if s.action is Action.DELETE)
+            raise errors.NoWayBackError(
+                f"{step.key}, the old VNF's, is being deleted or gone: this change cannot be "
+                "undone any more. To get the old package back, finish this change, then change "
+                "the VNF to the old package"
+            )
+
+    def _undo(self, step: AnyStep, *, was_coordinated: bool) -> str:
+        """Undo one step; return what the operator should know of it."""
+        if isinstance(step, StackScript):
+            return "" if step.member else self._coordinate_back(step.role, step)
+        if step.before is None:
+            current = self.service.stack(step.stack)
+            if current is not None and self.record.tag(step.after) in (current.get("tags") or ()):
+                self._stacks.delete(reference(current))
+        elif step.after is not None:
+            if is_gone(self.service, self.record.plan, step):
+                return f"{step.key} is gone: somebody else removed it"
+            remark = self._restore(step)
+            if step.member is not None and was_coordinated:
+                return "; ".join(filter(None, (remark, self._coordinate_back("old", step))))
+            return remark
+        return ""
+
+    def _coordinate_back(self, role: str, step: AnyStep) -> str:
+        """Run a script of the undo; return its error: it does not end the undo."""
+        try:
+            with self.journal.renewed():
+                self.coordinate(StackScript.of(role, step.stack, step.member, back=True))
+        except errors.LeaseLostError:
+            raise
+        except errors.ContainerUpdateError as error:
+            return f"{error}: see that the traffic goes to the old VNF"
+        return ""
+
+    def _restore(self, step: StackStep) -> str:
+        """Restore a stack; return what the operator should know of it.
+
+        It is done whatever the stack's tags say, unless the stack is as it was.
+        """
+        plan, remark = self.record.plan, ""
+        before = restorable(self.service, plan, step)
+        if step.member is not None:
+            remark = self._servers.make_room(step.member)
+        current = self.service.stack(step.stack)
+        is_complete = str(current and current["stack_status"]).endswith("_COMPLETE")
+        is_as_before = is_complete and live.body_for(self.service, plan, step) == before
+        if remark or not is_as_before:
+            again = bool(remark)
+            self._stacks.update(step.stack, before, self._own_minutes(step), again=again)
+        if step.member is not None:
+            remark = self._servers.ensure_as_before(step.member, before) or remark
+        return remark
+
+    def _failed(self, number: int, cause: errors.ContainerUpdateError) -> errors.UpdateFailedError:
+        """Return the error of a step, after the undo where there is one."""
+        step = self.record.plan.steps[number]
+        if step.action is Action.DELETE:
+            return errors.UndoIncompleteError(
+                self._left(step, cause),
+                f"{step.key}: {cause}",
+                ending="The new VNF is in force, but a part of the old one is left: fix the cause",
+                next_step=errors.NextStep.RESUME,
+            )
+        what = str(step) if isinstance(step, StackScript) else f"{step.key}: {step.action.value}"
+        if self.leave_failed or self.cancel.keep_journal:
+            return self._error_type(
+                self._left(step, cause),
+                f"{what}: {str(cause).rstrip('.')}",
+                next_step=errors.NextStep.RESUME_OR_ROLLBACK,
+            )
+        return self.give_up(f"{what}: {cause}", step)
+
+    @property
+    def _error_type(self) -> type[errors.UpdateFailedError]:
+        return errors.UpdateInterruptedError if self.cancel else errors.UpdateFailedError
+
+    def _left(self, step: AnyStep, cause: errors.ContainerUpdateError) -> Outcome:
+        failed = self._report(StepResult(step, StepState.FAILED, str(cause)))
+        return Outcome(self.record.plan, (*self.results, failed))
+
+    def give_up(self, cause: str, failed: AnyStep | None = None) -> errors.UpdateFailedError:
+        """Undo everything because of *cause*; return the error that says so.
+
+        The steps are in its outcome; none is reported before that.
+        """
+        plan, cause = self.record.plan, cause.rstrip(".")
+        self.progress = reporter(lambda _: None)
+        try:
+            results = self.undo()
+        except (errors.ClusterError, StepError) as error:
+            return errors.UndoIncompleteError(
+                Outcome(plan, self.results), cause, ending=f"Nothing could be put back: {error}"
+            )
+        outcome = Outcome(
+            plan,
+            tuple(replace(r, message=cause) if r.step is failed else r for r in results),
+        )
+        could_not = Outcome(plan, results)
+        if could_not.of_state(StepState.UNDO_FAILED):
+            return errors.UndoIncompleteError(outcome, cause, ending=could_not.ending)
+        self.end()
+        remarks = [result.message for result in results if result.message]
+        but = f", but {'; '.join(remarks)}" if remarks else ""
+        return self._error_type(
+            outcome,
+            cause,
+            ending=f"Everything is as before{but}",
+            next_step=errors.NextStep.RETRY if self.cancel else None,
+        )
+
+    def end(self) -> None:
+        """Look once more at every stack, then delete the journal.
+
+        A request of a run that lost its hold, or whose answer was lost, may arrive late, and Heat
+        cannot be told to refuse it.
+
+        :raises UndoIncompleteError: what such a request did could not be undone, or the stack does
+            not take its own time limit back.
+        :raises LeaseLostError: another run has taken over.
+        """
+        steps = self.record.plan.last_steps(back=self._is_undo)
+        try:
+            while any(self._was_late(step) for step in steps):
+                LOG.warning("a request arrived late, and was undone")
+            self._restore_time_limit()
+        except StepError as error:
+            raise errors.UndoIncompleteError(
+                Outcome(self.record.plan, self.results),
+                f"The last look at the stacks found one that does not end: {error}",
+            ) from error
+        self.journal.remove()
+
+    def _was_late(self, step: StackStep) -> bool:
+        """Bring a stack to its end where its tags show another request of this operation."""
+        current = self.service.stack(step.stack) or {}
+        ours = {tag for tag in current.get("tags") or () if tag.startswith(self.record.mark)}
+        if not ours:
+            return False
+        body = step.after
+        if self._is_undo:
+            body = step.before and restorable(self.service, self.record.plan, step)
+        is_complete = str(current.get("stack_status")).endswith("_COMPLETE")
+        if body and is_complete and ours == {self.record.tag(body)}:
+            return False
+        if body is None:
+            self._stacks.delete(reference(current))
+            return True
+        self._stacks.update(step.stack, body, self._own_minutes(step))
+        if step.member is not None and self._is_undo:
+            self._servers.ensure_as_before(step.member, body)
+        elif step.member is not None:
+            self._servers.ensure(step.member, body)
+        return True
+
+    def _restore_time_limit(self) -> None:
+        """Give the stack its own time limit back where an update had another one: Heat keeps the
+        last one that was sent."""
+        plan = self.record.plan
+        current = self.service.stack(plan.stack)
+        if current is None or any(step.action is Action.CREATE for step in plan.steps):
+            return
+        own = plan.timeout_mins or HEATS_MINUTES
+        if current.get("timeout_mins") not in (None, own):
+            self._stacks.set_minutes(plan.stack, own)
+
+    def _report(self, result: StepResult) -> StepResult:
+        self.progress(result)
+        return result
+
+    @property
+    def _is_undo(self) -> bool:
+        return self.record.phase is Phase.UNDO
+
+
+def _attempted(undo: Callable[[], str]) -> tuple[str, StepState]:
+    """Return what the operator should know of an undo, and its state; a failure does not end the
+    undo of the others."""
+    try:
+        return undo(), StepState.UNDONE
+    except errors.LeaseLostError:
+        raise
+    except errors.ContainerUpdateError as error:
+        return str(error), StepState.UNDO_FAILED

@@ -1,0 +1,396 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The journal of a change: what is needed to undo it or to resume it, in a stack of its own.
+
+A stack without resources holds the journal as one of its files. It is where the VNF is, so that
+any host with access to the project can finish or undo what a lost host began; nothing of it is in
+``stack show``. It takes one stack of the project's quota while a change runs. Its tags name the
+holder and the time of the last heartbeat.
+
+Heat has no conditional requests; two of its rules fence a host that lost its hold all the same. A
+name is given to one stack at a time, and what is addressed by an id never reaches another stack.
+So a run that takes over creates a *successor*, named after the id of the stack that it succeeds:
+only one run can. It then reads what the earlier run wrote last, writes it into its own stack and
+deletes the earlier one. Each run writes to its own stack by its id, and looks for a successor
+after every write and before every request to the VNF's stacks. Of two runs that write and then look
+at least one sees the other: either the earlier run sees the successor and stops, or the later one
+reads all that the earlier one did.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from container_update.model import context_threads
+from container_update.model.cancellation import CancelToken
+from container_update.model.errors import (
+    ClusterError,
+    ContainerUpdateError,
+    LeaseLostError,
+    UpdateInProgressError,
+)
+from container_update.model.objects import Json
+from container_update.model.operation import name_of
+from container_update.model.packing import DAMAGED
+from container_update.openstack.client import Heat, heat_minutes, reference
+from container_update.openstack.hold import Clock, Holder, is_free, tags_of
+from container_update.openstack.record import Record, decode, encode
+
+LOG = logging.getLogger(__name__)
+
+_FILE = "container-update-journal"
+_ENDED = "ended"
+"""The record of a change that needs none any more."""
+_TEMPLATE: Json = {
+    "heat_template_version": "2015-04-30",
+    "description": "The journal of a change of the VNF's package that is under way",
+    "resources": {"nothing": {"type": "OS::Heat::None"}},
+}
+_SETTLES_WITHIN = 120.0
+"""Seconds in which Heat ends an action on the journal's stack."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The journal of a change that has not ended."""
+
+    stacks: tuple[Json, ...]
+    """Its stacks, each the successor of the one before; more than one while a run takes over."""
+    record: str
+    """The latest record in them."""
+
+
+@dataclass
+class Journal:
+    """The journal of one VNF instance."""
+
+    service: Heat
+    instance_id: str | None
+    operation: str
+    """The run that uses it."""
+    lease_seconds: float
+    clock: Clock = Clock()  # noqa: RUF009, it is frozen
+    cancel: CancelToken = field(default_factory=CancelToken)
+    """Ends the wait for a hold that seems to have been lost."""
+    _own: Json | None = field(default=None, init=False)
+    """The stack that this run holds."""
+    _renewed: float = field(default=0.0, init=False)
+    """When it last sent a heartbeat, on the monotonic clock."""
+
+    @property
+    def _name(self) -> str:
+        return name_of(self.instance_id)
+
+    # --- reading --------------------------------------------------------------------------------
+
+    def read(self) -> Record | None:
+        """Return the change that is under way; None where there is none, or it ends just now."""
+        found = self._find()
+        try:
+            return None if found is None else decode(found.record)
+        except DAMAGED as error:
+            raise ContainerUpdateError(
+                f"stack {self._name}: the journal is damaged: correct the VNF by hand, then delete "
+                "this stack"
+            ) from error
+
+    def holder(self) -> Holder | None:
+        """Return who holds the journal; None where there is none, or where its run left it."""
+        found = self._find()
+        stack = found and self.service.stack(reference(found.stacks[-1]))
+        holder = Holder.of(stack) if stack else None
+        return None if holder is None or holder.renewed is None else holder
+
+    def stacks(self) -> list[Json]:
+        """Return all stacks of this instance's journal, also what a lost run left of it."""
+        return [
+            stack
+            for stack in self.service.stacks()
+            if str(stack["stack_name"]).partition(".")[0] == self._name
+        ]
+
+    def _find(self) -> _Found | None:
+        """Return the journal of the change that is under way.
+
+        A run that lost its hold may have left a stack without a record. One that has the first
+        name while another is named after an id is that of a run which was refused.
+        """
+        stacks = [stack for stack in map(self._settle, map(reference, self.stacks())) if stack]
+        chains = [self._chain(stack, stacks) for stack in stacks]
+        for chain in sorted(chains, key=lambda chain: chain[0]["stack_name"] == self._name):
+            record = self._latest(chain)
+            if record is not None and not self._has_successor(chain[-1], stacks):
+                return _Found(chain, record)
+        return None
+
+    def _latest(self, chain: tuple[Json, ...]) -> str | None:
+        """Return the latest record; None where there is none, or the change has ended."""
+        texts = [text for stack in chain if (text := self._record_in(stack)) is not None]
+        return texts[-1] if texts and texts[-1] != _ENDED else None
+
+    def _chain(self, stack: Json, stacks: list[Json]) -> tuple[Json, ...]:
+        """Return a stack after those that it succeeds, the first one first."""
+        earlier = [other for other in stacks if stack["stack_name"] == self._successor_of(other)]
+        return (*(self._chain(earlier[0], stacks) if earlier else ()), stack)
+
+    def _has_successor(self, stack: Json, stacks: list[Json]) -> bool:
+        return self._successor_of(stack) in [other["stack_name"] for other in stacks]
+
+    def _successor_of(self, stack: Json) -> str:
+        """Return the name of the stack with which a run takes over; Heat's limit is 255 letters."""
+        return f"{self._name}.{stack['id'].replace('-', '')[:12]}"
+
+    def _record_in(self, stack: Json) -> str | None:
+        """Return what a stack holds; None where its run has begun to delete it."""
+        if not self._is_there(stack):
+            return None
+        try:
+            return self.service.files(reference(stack)).get(_FILE)
+        except ClusterError as error:
+            if error.status != 404:  # deleted since it was listed
+                raise
+            return None
+
+    # --- to hold it -----------------------------------------------------------------------------
+
+    def begin(self, record: Record) -> None:
+        """Create the journal before anything is done.
+
+        :raises UpdateInProgressError: another run has one already.
+        """
+        self.sweep()
+        self._own = self._create(self._name, {_FILE: encode(record)})
+        found = self._find()
+        if found is None or found.stacks[0]["id"] != self._own["id"]:
+            self._delete(self._own)  # another run had just taken over: no stack has the first name
+            raise self._taken(self._name)
+        self.confirm()
+
+    def take_over(self) -> None:
+        """Become the holder; nothing happens where the change has ended.
+
+        :raises UpdateInProgressError: its holder lives, or another run takes over too.
+        :raises LeaseLostError: another run has taken over from this one.
+        """
+        found = self._find()
+        if found is None:
+            return
+        latest = found.stacks[-1]
+        if not is_free(lambda: self.service.stack(reference(latest)), self.clock, self.cancel):
+            self.take_over()
+            return
+        self._own = self._create(self._successor_of(latest), {})
+        # from here on an earlier run stops when it looks next: read what it wrote last
+        record = self._latest(found.stacks)
+        self.confirm()
+        if record is None:  # the change ended in the meantime
+            self._delete(self._own)
+            self._own = None
+            return
+        self._write({"files": {_FILE: record}})
+        for stack in found.stacks:  # the first one first: who sees a later one sees its successor
+            self._delete(stack)
+        self.confirm()
+
+    def _create(self, name: str, files: Json) -> Json:
+        body: Json = {"stack_name": name, "template": _TEMPLATE, "files": files}
+        body |= {"tags": self._tags(), "timeout_mins": heat_minutes(_SETTLES_WITHIN)}
+        deadline = time.monotonic() + _SETTLES_WITHIN
+        while True:
+            self._renewed = self.clock.monotonic()
+            try:
+                self.service.create(body)
+                break
+            except ClusterError as error:
+                if error.status != 409:
+                    raise
+                present = self.service.stack(name)
+                if present and Holder.of(present).operation == self.operation:
+                    break  # the first answer was lost
+                if (present and self._is_there(present)) or time.monotonic() > deadline:
+                    raise self._taken(name) from error
+            time.sleep(0.02)  # Heat keeps the name of a deleted stack for a moment
+        stack = self._settle(name)
+        if stack is None:
+            raise self._gone(name)
+        return stack
+
+    # --- while it is held -----------------------------------------------------------------------
+
+    def confirm(self) -> None:
+        """Send a heartbeat if it is due, and look whether another run has taken over.
+
+        When it returns nobody takes over for at least a third of the lease.
+
+        :raises LeaseLostError: another has, or this run never held the journal.
+        """
+        deadline = time.monotonic() + _SETTLES_WITHIN
+        while True:
+            self.renew()
+            self._look()
+            if self.clock.monotonic() - self._renewed <= self.lease_seconds * 2 / 3:
+                return
+            if time.monotonic() > deadline:
+                raise ClusterError(
+                    f"Heat takes longer to answer than a heartbeat of stack {self._name} is good "
+                    f"for ({self.lease_seconds:.0f} s): give it a longer lease_seconds"
+                )
+
+    def _look(self) -> None:
+        """Raise LeaseLostError where another run has taken over."""
+        if self._own is None:
+            raise self._gone(self._name)
+        # in this order: a successor goes only after what it succeeds
+        successor = self._successor_of(self._own)
+        if self.service.stack(successor) is not None:
+            raise self._lost(f"another run has taken over: stack {successor} is its journal")
+        if not self._is_there(self._own):
+            raise self._gone(self._own["stack_name"])
+
+    def write(self, record: Record) -> Record:
+        """Replace the record; return it.
+
+        :raises LeaseLostError: another run has taken over.
+        """
+        self._write({"files": {_FILE: encode(record)}})
+        self.confirm()
+        return record
+
+    def renew(self) -> None:
+        """Send a heartbeat if the last one is more than a third of the lease ago."""
+        if self._own and self.clock.monotonic() - self._renewed > self.lease_seconds / 3:
+            self._write({})
+
+    @contextmanager
+    def renewed(self) -> Iterator[None]:
+        """Send heartbeats while the block runs something that sends none.
+
+        :raises LeaseLostError: at its end: another run has taken over.
+        """
+        ended = threading.Event()
+
+        def keep_renewing() -> None:
+            while not ended.wait(self.lease_seconds / 6):
+                try:
+                    self.confirm()
+                except LeaseLostError:
+                    return  # the end of the block raises it
+                except ContainerUpdateError as error:
+                    LOG.warning("no heartbeat could be sent: %s", error)
+
+        thread = context_threads.daemon(keep_renewing, name="journal")
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+        self.confirm()
+
+    def release(self) -> None:
+        """Let any other run take over at once: this one has ended and leaves its journal."""
+        try:
+            self.confirm()
+            self._write({"tags": tags_of(self.operation, None, self.lease_seconds)})
+        except LeaseLostError:
+            return
+        except ClusterError as error:
+            LOG.warning("the journal is free only after %.0f s: %s", self.lease_seconds, error)
+
+    def remove(self) -> None:
+        """Delete the journal: the change is finished or undone.
+
+        :raises LeaseLostError: another run has taken over, and says what becomes of the change.
+        """
+        self._write({"files": {_FILE: _ENDED}})
+        self.confirm()  # from here on whoever takes over reads that the change has ended
+        self._own = None
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Delete what runs left that ended, were refused or were lost, where no change is under
+        way."""
+        left = self.stacks()
+        if self._find() is None:
+            for stack in left:
+                self._delete(stack)
+
+    # --- one stack ------------------------------------------------------------------------------
+
+    def _write(self, content: Json) -> None:
+        """Change this run's own stack; every write is a heartbeat."""
+        deadline = time.monotonic() + _SETTLES_WITHIN
+        while True:
+            began = self.clock.monotonic()
+            stack = self._own and self._settle(reference(self._own))
+            if stack is None:
+                raise self._gone(self._name)
+            try:
+                update = {"tags": self._tags(), **content}
+                self.service.update(reference(stack), update, existing=True)
+                break
+            except ClusterError as error:
+                if error.status == 404:
+                    raise self._gone(self._name) from error
+                # 409: an answer was lost, the first request is being carried out
+                if error.status != 409 or time.monotonic() > deadline:
+                    raise
+        self._settle(reference(stack))
+        self._renewed = began
+
+    def _delete(self, stack: Json) -> None:
+        """Delete a stack by its id, and wait until it is gone."""
+        deadline = time.monotonic() + _SETTLES_WITHIN
+        while (current := self._settle(reference(stack))) is not None:
+            if time.monotonic() > deadline:
+                raise ClusterError(
+                    f"stack {stack['stack_name']}, the journal of this change, is "
+                    f"{current['stack_status']}: expected it to be deleted. The change itself has "
+                    "ended: delete this stack"
+                )
+            try:
+                self.service.delete(reference(stack))
+            except ClusterError as error:
+                if error.status != 409:  # another action is in progress
+                    raise
+            time.sleep(0.02)
+
+    def _is_there(self, stack: Json) -> bool:
+        current = self.service.stack(reference(stack))
+        return current is not None and not current["stack_status"].startswith("DELETE")
+
+    def _settle(self, stack: str) -> Json | None:
+        """Return a stack once no action is in progress on it; None where there is none."""
+        deadline, pause = time.monotonic() + _SETTLES_WITHIN, 0.02
+        while (current := self.service.stack(stack)) is not None:
+            if not current["stack_status"].endswith("_IN_PROGRESS"):
+                break
+            if time.monotonic() > deadline:
+                raise ClusterError(
+                    f"stack {stack} stays in {current['stack_status']}: expected it to end this "
+                    f"within {_SETTLES_WITHIN:.0f} s: check that Heat's engines run"
+                )
+            time.sleep(pause)
+            pause = min(2 * pause, 1.0)
+        return current
+
+    def _tags(self) -> str:
+        return tags_of(self.operation, self.clock.now(), self.lease_seconds)
+
+    def _lost(self, why: str) -> LeaseLostError:
+        return LeaseLostError(f"This run stopped where it was: {why}")
+
+    def _gone(self, name: str) -> LeaseLostError:
+        return self._lost(
+            f"stack {name}, the journal of this change, is gone: another run has taken over, or "
+            "somebody deleted it"
+        )
+
+    def _taken(self, name: str) -> UpdateInProgressError:
+        return UpdateInProgressError(
+            f"another change of this VNF instance has begun: stack {name} is its journal"
+        )

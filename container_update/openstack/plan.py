@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plan of a change of a VNF's stacks: its steps in order, with reasons. Pure.
+
+:mod:`container_update.openstack.execution` carries it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from container_update.model.errors import PackageError
+from container_update.model.objects import ObjectKey
+from container_update.model.plan import Action, Plan, Reason, Step
+from container_update.openstack.templates import groups
+from container_update.openstack.templates.desired import (
+    Replacement,
+    added_resources,
+    has_same_resources,
+    is_known,
+    is_same,
+    nested,
+    overlay,
+    server_changes,
+)
+from container_update.openstack.vnfcs import VnfcServer
+from container_update.package import hot
+from container_update.package.hot import Body, Place
+
+# --- steps --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StackStep(Step):
+    """Create, update or delete a stack, with what is needed to undo it."""
+
+    stack: str
+    """The stack's reference; for a creation the new stack's name."""
+    before: Body | None = field(default=None, repr=False)
+    after: Body | None = field(default=None, repr=False)
+    member: VnfcServer | None = None
+    """The VNFC that it is about; None: the stack as a whole."""
+    updated: str | None = None
+    """The stack's ``updated_time`` when this was planned."""
+
+    @classmethod
+    def of(  # noqa: PLR0913, PLR0917
+        cls,
+        action: Action,
+        stack: str,
+        before: Body | None = None,
+        after: Body | None = None,
+        member: VnfcServer | None = None,
+        reasons: Iterable[str] = (),
+        updated: str | None = None,
+    ) -> StackStep:
+        """Return the step; its key is the VNFC's, or else the stack's."""
+        why = tuple(Reason(text) for text in reasons)
+        key = _key(stack, member)
+        return cls(key, action, stack, before, after, member, updated, reasons=why)
+
+    def __str__(self) -> str:
+        because = f": {'; '.join(map(str, self.reasons))}" if self.reasons else ""
+        return f"{self.key}: {self.action.value}{because}"
+
+
+@dataclass(frozen=True)
+class StackScript(Step):
+    """Run a coordination script of the request, where it has one."""
+
+    stack: str
+    """The reference of the stack that the script is about."""
+    role: str
+    """``new`` or ``old``: which of the request's two scripts."""
+    member: VnfcServer | None = None
+    """The VNFC that it is about; None: the stack as a whole."""
+    back: bool = False
+    """The change is being undone, traffic goes back to the old VNF; False in every plan."""
+
+    @classmethod
+    def of(
+        cls, role: str, stack: str, member: VnfcServer | None = None, *, back: bool = False
+    ) -> StackScript:
+        """Return the step; its key is the VNFC's, or else the stack's."""
+        return cls(_key(stack, member), Action.RUN, stack, role, member, back)
+
+    def __str__(self) -> str:
+        return f"{self.key}: coordinate the {self.role} VNF"
+
+
+AnyStep = StackStep | StackScript
+
+Coordinator = Callable[[StackScript], object]
+"""Runs a coordination script of the request, where it has one; ContainerUpdateError: it failed."""
+
+
+def _server_key(member: VnfcServer) -> ObjectKey:
+    """Return the key of a VNFC's server in a plan."""
+    return ObjectKey("openstack", "Server", "", str(member))
+
+
+def _key(stack: str, member: VnfcServer | None) -> ObjectKey:
+    if member is not None:
+        return _server_key(member)
+    return ObjectKey("openstack", "Stack", "", stack.partition("/")[0])
+
+
+# --- the plan -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StackPlan(Plan):
+    """A plan for the stacks of a VNF."""
+
+    steps: tuple[AnyStep, ...]
+    """In the order in which they are done, one after the other."""
+    upgrade_type: str = field(kw_only=True)
+    """``Blue-Green`` or ``RollingUpdate``."""
+    stack: str = field(kw_only=True)
+    """The reference of the stack that the VNF is now."""
+    members: tuple[VnfcServer, ...] = field(default=(), kw_only=True)
+    """Every VNFC of the target VDUs before the change."""
+    places: Mapping[str, Place] = field(default_factory=dict, kw_only=True)
+    """Target VDU to where its server is defined in the new templates."""
+    timeout_mins: int | None = field(default=None, kw_only=True)
+    """The stack's own time limit for each action, in minutes; None: Heat's default."""
+    tags: tuple[str, ...] = field(default=(), kw_only=True)
+    """The stack's tags, the operator's among them."""
+
+    @property
+    def new_stack(self) -> str:
+        """The stack that the VNF is after the change: the same one, unless one is created."""
+        created = (step.stack for step in self.steps if step.action is Action.CREATE)
+        return next(created, self.stack)
+
+    def last_steps(self, *, back: bool) -> list[StackStep]:
+        """Return the step of each stack that decides about it in the end.
+
+        :param back: the change is undone, the last step first.
+        """
+        last: dict[str, StackStep] = {}
+        for step in self.steps[::-1] if back else self.steps:
+            if isinstance(step, StackStep):
+                last.pop(step.stack, None)  # in the order of the last steps, not of the first
+                last[step.stack] = step
+        return list(last.values())
+
+    def with_ids(self, ids: Mapping[str, str | None]) -> StackPlan:
+        """Return the plan with the ids of top resources where its other stacks refer to them: a
+        resource that the change itself has created had none when this was planned."""
+
+        def known(step: AnyStep, body: Body | None) -> Body | None:
+            if body is None or step.stack == self.stack:
+                return body
+            template = body.template
+            if isinstance(step, StackStep) and self.is_of_group(step):
+                template = hot.with_ids(template, ids)
+            parameters = hot.with_ids(body.parameters, ids)
+            return replace(body, template=template, parameters=parameters)
+
+        steps = (
+            replace(step, before=known(step, step.before), after=known(step, step.after))
+            if isinstance(step, StackStep)
+            else step
+            for step in self.steps
+        )
+        return replace(self, steps=tuple(steps))
+
+    def is_of_group(self, step: StackStep) -> bool:
+        """Return whether a step's stack is a scaling group's own, with a resource per member."""
+        if step.member is None:
+            return step.stack != self.stack
+        place = self.places.get(step.member.vdu_id)
+        return place is not None and place.grouped and place.file is None
+
+    def changes_no_resource(self, step: StackStep) -> bool:
+        """Return whether a step only updates what the whole stack says of its members, which are
+        what they shall be already."""
+        if step.member is not None or step.stack != self.stack or not (step.before and step.after):
+            return False
+        heads = {place.head for place in self.places.values()}
+        old, new = (
+            {name: body for name, body in side.template["resources"].items() if name not in heads}
+            for side in (step.before, step.after)
+        )
+        return old == new
+
+    def undo_order(self) -> list[int]:
+        """Return the numbers of the steps in the order in which they are undone.
+
+        The last one first, but each VNFC's own stack before its group's, and that before the
+        whole: as they were changed, since what contains another stack puts it back to what it has
+        stored of it.
+        """
+
+        def level(step: AnyStep) -> int:
+            return 0 if step.member else 2 if step.stack == self.stack else 1
+
+        numbers = reversed(range(len(self.steps)))
+        if any(step.before is None for step in self.steps if isinstance(step, StackStep)):
+            return list(numbers)  # Blue-Green: nothing contains anything
+        return sorted(numbers, key=lambda number: level(self.steps[number]))
+
+    def __str__(self) -> str:
+        lines = [f"{self.upgrade_type} of stack {self.stack.partition('/')[0]}:"]
+        lines += [f"  {number}. {step}" for number, step in enumerate(self.steps, 1)]
+        lines += [f"  unchanged: {key}" for key in self.unchanged]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Live:
+    """The VNF's stack as it is, as far as a plan needs it."""
+
+    reference: str
+    body: Body
+    members: tuple[VnfcServer, ...]
+    """Of the target VDUs, in the order in which they are to change."""
+    ids: Mapping[str, str | None] = field(default_factory=dict)
+    """The top resources to their physical ids."""
+    nested: Mapping[str, Body] = field(default_factory=dict)
+    """Each member's and each group's stack that is not the top one to its body."""
+    updated: Mapping[str, str | None] = field(default_factory=dict)
+    """Each of these stacks, and the top one, to its ``updated_time``."""
+    timeout_mins: int | None = None
+    tags: tuple[str, ...] = ()
+    instance_id: str | None = None
+
+    def plan(
+        self,
+        upgrade_type: str,
+        places: Mapping[str, Place],
+        steps: tuple[AnyStep, ...] = (),
+        unchanged: Iterable[VnfcServer] = (),
+    ) -> StackPlan:
+        """Return a plan for this stack; without steps it has nothing to do."""
+        return StackPlan(
+            namespace="",
+            instance_id=self.instance_id,
+            steps=steps,
+            unchanged=tuple(map(_server_key, unchanged)),
+            upgrade_type=upgrade_type,
+            stack=self.reference,
+            members=self.members,
+            places=places,
+            timeout_mins=self.timeout_mins,
+            tags=self.tags,
+        )
+
+
+def blue_green(live: Live, new: Body, places: Mapping[str, Place], new_name: str) -> StackPlan:
+    """Plan a new stack beside the old one, the scripts of both, and the deletion of the old one."""
+    old_name = live.reference.partition("/")[0]
+    reason = f"takes the place of {old_name}"
+    steps = (
+        StackStep.of(Action.CREATE, new_name, after=new, reasons=[reason]),
+        StackScript.of("new", new_name),
+        StackScript.of("old", live.reference),
+        StackStep.of(
+            Action.DELETE, live.reference, before=live.body, reasons=["from here on no way back"]
+        ),
+    )
+    return live.plan("Blue-Green", places, steps)
+
+
+def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> StackPlan:
+    """Plan the update of one VNFC after the other, each with its script, then of what contains
+    them, which changes no server any more: their groups, then the whole stack.
+
+    :param places: target VDU to where its server is defined in the new templates.
+    :param source: the new package, for messages.
+    :raises PackageError: the new templates cannot be taken over VNFC by VNFC.
+    """
+    steps: list[AnyStep] = []
+    unchanged: list[VnfcServer] = []
+    added = added_resources(live.body, new, places)
+    base = overlay(live.body, new, added, source) if added else live.body
+    bodies = {live.reference: base, **live.nested}
+    if added:
+        reason = f"{', '.join(sorted(added))}: new, and needed before the servers change"
+        steps.append(_containing(live, live.reference, live.body, base, reason))
+    settled: dict[str, Body] = {}
+    for member in live.members:
+        place, before = places[member.vdu_id], bodies[member.stack]
+        after = _after(live, new, member, places, before, source, added)
+        if member.group is not None:
+            group = settled.get(member.group, live.nested[member.group])
+            settled[member.group] = _settled(group, new, member, place, after)
+        if _is_as_it_shall_be(live, member, before, after):
+            unchanged.append(member)
+            continue
+        bodies[member.stack] = after
+        updated = live.updated.get(member.stack)
+        steps.append(_member_step(member, before, after, place, updated))
+        steps.append(StackScript.of("new", member.stack, member))
+    for stack, after in settled.items():
+        if not groups.is_settled(bodies[stack], after):
+            steps.append(_containing(live, stack, bodies[stack], after, SETTLES_GROUP))
+    before, whole = bodies[live.reference], _whole(base, new, places, source)
+    if not is_same(before, whole):
+        steps.append(_containing(live, live.reference, before, whole, SETTLES_STACK))
+    return live.plan("RollingUpdate", places, tuple(steps), tuple(unchanged))
+
+
+def _is_as_it_shall_be(live: Live, member: VnfcServer, before: Body, after: Body) -> bool:
+    if member.deviation:
+        return False
+    if member.stack == live.reference:  # the rest of the template is a step of its own
+        return has_same_resources(before, after)
+    return is_same(before, after)
+
+
+SETTLES_GROUP = "the group stores what its members are, and would put them back otherwise"
+SETTLES_STACK = "the stack says what its members are; nothing of them changes"
+
+
+def _containing(live: Live, stack: str, before: Body, after: Body, reason: str) -> StackStep:
+    """Return the step of a stack whose servers have been changed already."""
+    updated = live.updated.get(stack)
+    return StackStep.of(Action.UPDATE, stack, before, after, None, [reason], updated)
+
+
+def _member_step(
+    member: VnfcServer, before: Body, after: Body, place: Place, updated: str | None
+) -> StackStep:
+    name = place.server or member.resource
+    if has_same_resources(before, after):
+        deviation = f"the server has {member.deviation}, though its stack says otherwise"
+        return StackStep.of(
+            Action.UPDATE, member.stack, before, after, member, [deviation], updated
+        )
+    changes, replacement = server_changes(before, after, name)
+    action = Action.RECREATE if replacement is Replacement.REPLACED else Action.UPDATE
+    reasons = [*changes, replacement.value]
+    return StackStep.of(action, member.stack, before, after, member, reasons, updated)
+
+
+def _settled(group: Body, new: Body, member: VnfcServer, place: Place, after: Body) -> Body:
+    """Return a group's own stack that says of a VNFC what its own stack is after the change."""
+    outer = hot.outer_definition(new, place)
+    stored = group.template["resources"][member.name].get("properties") or {}
+    names = outer.get("properties") or {}
+    values = {name: after.parameters.get(name, stored.get(name, groups.MASKED)) for name in names}
+    definition = {**outer, "properties": values}
+    return groups.settled(group, [member.name], definition, new.files)
+
+
+def _after(  # noqa: PLR0913, PLR0917
+    live: Live,
+    new: Body,
+    member: VnfcServer,
+    places: Mapping[str, Place],
+    now: Body,
+    source: str,
+    added: Collection[str],
+) -> Body:
+    """Return a VNFC's stack with this VNFC as the new package says it.
+
+    :param now: the stack after the steps before this one.
+    :param added: the top resources that a step before this one creates.
+    """
+    place = places[member.vdu_id]
+    if member.stack == live.reference:
+        return overlay(now, new, {place.head}, source)
+    if place.file is None:
+        return _grouped_server(live, new, member, place, now, added)
+    whole = nested(place, new, live.body, now, live.ids, added)
+    beside = {str(other.server) for other, _ in hot.servers(new) if other.file == place.file}
+    if beside == {place.server}:
+        return whole
+    left = beside - {str(target.server) for target in places.values() if target.file == place.file}
+    if not has_same_resources(overlay(now, whole, left, source), now):
+        raise PackageError(
+            f"{place.file} of {source} also changes {', '.join(sorted(left))}, which are not to "
+            "change: list their VDUs in vdu_params, or give each server a file of its own"
+        )
+    return overlay(now, whole, {str(place.server)}, source)
+
+
+def _grouped_server(  # noqa: PLR0913, PLR0917
+    live: Live, new: Body, member: VnfcServer, place: Place, now: Body, added: Collection[str]
+) -> Body:
+    """Return the stack of a group whose members are plain servers: it has a resource for each."""
+    values = hot.effective_parameters(new)
+    definition = hot.with_ids(hot.bind(hot.outer_definition(new, place), values), live.ids)
+    if not is_known(definition, added):
+        raise PackageError(
+            f"resource {place.head}: its members come from other resources of the template and "
+            "cannot be updated one by one: put the server into a nested template"
+        )
+    resources = {**now.template["resources"], member.resource: definition}
+    return replace(now, template={**now.template, "resources": resources})
+
+
+def _whole(old: Body, new: Body, places: Mapping[str, Place], source: str) -> Body:
+    """Return the new stack; where other VDUs do not change, the old one with the targets' part of
+    the new one."""
+    heads = {place.head for place in places.values()}
+    if {place.head for place, _ in hot.servers(new)} <= heads:
+        return new
+    return overlay(old, new, heads, source)

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a change of stacks needs to be undone or resumed, and how its journal writes it down."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from container_update.model.objects import Json
+from container_update.model.operation import OperationRecord, Phase, from_bytes, to_bytes
+from container_update.model.plan import Action
+from container_update.openstack.plan import AnyStep, StackPlan, StackScript, StackStep
+from container_update.openstack.servers import Software
+from container_update.openstack.vnfcs import VnfcServer
+from container_update.package.hot import Body, Place
+
+_FORMAT = 4
+MARK = "container-update-"
+"""What every tag begins with that this program sets."""
+
+
+@dataclass(frozen=True)
+class Record(OperationRecord):
+    """One change that is under way."""
+
+    plan: StackPlan
+    done: int = 0
+    """How many steps are done, from the first."""
+    committed: bool = False
+    """The old stack's deletion may have been sent, and may arrive late: there is no way back."""
+    context: Mapping[str, Any] = field(default_factory=dict)
+    """What a resume needs beside the plan, as plain values; no passwords."""
+
+    def concerns(self, stack: str) -> bool:
+        """Return whether this is a change of a stack: the one that it began with or a new one.
+
+        :param stack: by name, id or ``name/id``.
+        """
+        old, new = self.plan.stack, self.plan.new_stack
+        return stack in (old, *old.split("/"), new) or stack.partition("/")[0] == new
+
+    @property
+    def mark(self) -> str:
+        """What the tags begin with that this operation sets on the stacks that it changes."""
+        return f"{MARK}{self.operation[:8]}"
+
+    def tag(self, body: Body | None) -> str:
+        """Return the tag that shows that a stack was sent this body."""
+        text = json.dumps(body and body.as_request(), sort_keys=True)
+        return f"{self.mark}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+    @property
+    def planned(self) -> tuple[AnyStep, ...]:
+        """See :class:`OperationRecord`."""
+        return self.plan.steps
+
+    @property
+    def progress(self) -> str:
+        """See :class:`OperationRecord`."""
+        return super().progress if self.phase is Phase.UNDO else f"{self.done} steps done"
+
+    def overview(self) -> Iterator[str]:
+        """Yield the lines of the plan."""
+        yield str(self.plan)
+
+
+# --- bytes ----------------------------------------------------------------------------------------
+
+
+def encode(record: Record) -> str:
+    """Return a record as text, with one copy of a body that several steps share."""
+    bodies: dict[str, Json] = {}
+
+    def store(body: Body | None) -> str | None:
+        if body is None:
+            return None
+        content = body.as_request()
+        text = json.dumps(content, sort_keys=True)
+        name = hashlib.sha256(text.encode()).hexdigest()[:16]
+        bodies[name] = content
+        return name
+
+    plan = record.plan
+    content = {
+        "done": record.done,
+        "committed": record.committed,
+        "context": dict(record.context),
+        "phase": record.phase.value,
+        "upgradeType": plan.upgrade_type,
+        "stack": plan.stack,
+        "steps": [_step_to_dict(step, store) for step in plan.steps],
+        "members": [asdict(member) for member in plan.members],
+        "places": {vdu_id: asdict(place) for vdu_id, place in plan.places.items()},
+        "timeoutMins": plan.timeout_mins,
+        "tags": plan.tags,
+        "bodies": bodies,
+    }
+    return base64.b64encode(to_bytes(record, _FORMAT, content)).decode()
+
+
+def decode(text: str) -> Record:
+    """Return the record of a text that :func:`encode` returned.
+
+    :raises UpdateInProgressError: another version of this program wrote it.
+    """
+    common, content = from_bytes(base64.b64decode(text), _FORMAT)
+    bodies = {name: Body(**body) for name, body in content["bodies"].items()}
+    plan = StackPlan(
+        namespace="",
+        instance_id=common["instance_id"],
+        steps=tuple(_step_from_dict(step, bodies) for step in content["steps"]),
+        upgrade_type=content["upgradeType"],
+        stack=content["stack"],
+        members=tuple(_member_from_dict(member) for member in content["members"]),
+        places={vdu_id: Place(**place) for vdu_id, place in content["places"].items()},
+        timeout_mins=content["timeoutMins"],
+        tags=tuple(content["tags"]),
+    )
+    return Record(
+        **common,
+        plan=plan,
+        done=content["done"],
+        committed=content["committed"],
+        context=content["context"],
+        phase=Phase(content["phase"]),
+    )
+
+
+def _step_to_dict(step: AnyStep, store: Callable[[Body | None], str | None]) -> Json:
+    values: Json = {"stack": step.stack, "member": step.member and asdict(step.member)}
+    if isinstance(step, StackScript):
+        return {**values, "role": step.role}
+    return {
+        **values,
+        "action": step.action.name,
+        "before": store(step.before),
+        "after": store(step.after),
+        "reasons": [reason.text for reason in step.reasons],
+        "updated": step.updated,
+    }
+
+
+def _step_from_dict(values: Mapping[str, Any], bodies: Mapping[str, Body]) -> AnyStep:
+    member = _member_from_dict(values["member"]) if values["member"] else None
+    if "role" in values:
+        return StackScript.of(values["role"], values["stack"], member)
+    before, after = (bodies.get(values[side]) for side in ("before", "after"))
+    return StackStep.of(
+        Action[values["action"]],
+        values["stack"],
+        before,
+        after,
+        member,
+        values["reasons"],
+        values["updated"],
+    )
+
+
+def _member_from_dict(values: Mapping[str, Any]) -> VnfcServer:
+    software = values["software"]
+    return VnfcServer(**{**values, "software": software and Software(**software)})

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client of Heat, without a Heat."""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+import requests
+
+from container_update.model.errors import ClusterError
+from container_update.model.options import Options
+from container_update.openstack.answers import MOST_BYTES
+from container_update.openstack.client import Heat, connect
+
+
+class Adapter:
+    """Stands for keystoneauth's adapter."""
+
+    def __init__(self, endpoint: str | None, endpoint_override: str | None = None) -> None:
+        self.endpoint, self.endpoint_override = endpoint, endpoint_override
+        self.questions = 0
+        self.addresses: list[str | None] = []
+
+    def get_endpoint(self) -> str | None:
+        """Look the address up."""
+        self.questions += 1
+        return self.endpoint
+
+    def request(self, *_: Any, **__: Any) -> requests.Response:
+        """Answer that there are no stacks."""
+        self.addresses.append(self.endpoint_override)
+        answer = requests.Response()
+        answer.status_code, answer._content = 200, b'{"stacks": []}'
+        return answer
+
+
+@pytest.mark.parametrize(
+    ("adapter", "questions", "address"),
+    [
+        pytest.param(Adapter("http://h/v1/p"), 1, "http://h/v1/p", id="of the catalogue"),
+        pytest.param(Adapter("http://h/v1/a%20b"), 1, "http://h/v1/a%%20b", id="with an escape"),
+        pytest.param(Adapter("http://h", "http://own"), 0, "http://own", id="of clouds.yaml"),
+        pytest.param(Adapter(None), 2, None, id="none: the adapter says so"),
+    ],
+)
+def test_the_address_of_heat_is_looked_up_once(
+    adapter: Any, questions: int, address: str | None
+) -> None:
+    heat = Heat(adapter, adapter, adapter, retry_seconds=0)
+    assert [heat.stacks(), heat.stacks()] == [[], []]
+    assert (adapter.questions, adapter.addresses) == (questions, [address] * 2)
+
+
+@contextmanager
+def cloud(behaviour: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[Heat]:
+    """Yield the client of a cloud whose Keystone behaves so."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):  # the client has gone
+                behaviour(self)
+
+        do_POST = do_GET  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    listening.daemon_threads = True
+    threading.Thread(target=listening.serve_forever, args=[0.01], daemon=True).start()
+    names = {"username": "u", "password": "p", "project_name": "p", "user_domain_name": "d"}
+    auth = {"auth_url": f"http://127.0.0.1:{listening.server_port}/v3", **names}
+    auth |= {"project_domain_name": "d"}
+    try:
+        with connect(auth=auth, options=Options(request_timeout=1, retry_seconds=0)) as heat:
+            yield heat
+    finally:
+        listening.shutdown()
+        listening.server_close()
+
+
+def test_an_answer_of_keystone_without_an_end_is_not_kept() -> None:
+    def flood(handler: BaseHTTPRequestHandler) -> None:
+        while True:
+            handler.wfile.write(b" " * 65536)
+
+    with cloud(flood) as heat:
+        tracemalloc.start()
+        try:
+            with pytest.raises(ClusterError, match=r"expected an answer of|no complete answer"):
+                heat.stacks()
+            assert tracemalloc.get_traced_memory()[1] < 3 * MOST_BYTES
+        finally:
+            tracemalloc.stop()
+
+
+def test_an_answer_of_keystone_that_never_comes_to_its_end_is_not_waited_for() -> None:
+    done = threading.Event()
+
+    def drip(handler: BaseHTTPRequestHandler) -> None:
+        while not done.wait(0.05):
+            handler.wfile.write(b" ")
+
+    with cloud(drip) as heat:
+        with pytest.raises(ClusterError, match="no complete answer within 1 seconds"):
+            heat.stacks()
+        done.set()
