@@ -11,11 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from container_update.cli.goals import apply_plan, save_plan
     from container_update.cluster.client import connect
     from container_update.cluster.history.revision import Revision
     from container_update.engine.goal import Goal
     from container_update.engine.goals.change_package import change_package, plan_change
     from container_update.engine.goals.change_request import ChangeRequest
+    from container_update.engine.goals.events import events
     from container_update.engine.goals.go_back import history, plan_undo, undo
     from container_update.engine.goals.install import install
     from container_update.engine.goals.uninstall import terminate
@@ -83,8 +85,10 @@ __all__ = [
     "WorkloadKind",
     "__version__",
     "abort",
+    "apply_plan",
     "change_package",
     "connect",
+    "events",
     "history",
     "install",
     "plan_change",
@@ -93,6 +97,7 @@ __all__ = [
     "promote",
     "resume",
     "rollback",
+    "save_plan",
     "status",
     "terminate",
     "undo",
@@ -118,8 +123,10 @@ _MODULES = {
     "UndoStarted": "model.outcome",
     "UpdateRequest": "model.requests",
     "WorkloadKind": "workloads.kind",
+    "apply_plan": "cli.goals",
     "change_package": "engine.goals.change_package",
     "connect": "cluster.client",
+    "events": "engine.goals.events",
     "history": "engine.goals.go_back",
     "install": "engine.goals.install",
     "plan_change": "engine.goals.change_package",
@@ -129,6 +136,7 @@ _MODULES = {
     "promote": "engine.recover",
     "resume": "engine.recover",
     "rollback": "engine.recover",
+    "save_plan": "cli.goals",
     "status": "engine.recover",
     "terminate": "engine.goals.uninstall",
     "undo": "engine.goals.go_back",
@@ -157,4 +165,4 @@ if not TYPE_CHECKING:  # a type checker is to know the names above, and no other
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return __all__

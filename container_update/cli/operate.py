@@ -14,15 +14,14 @@ from container_update.cli.arguments import option_arguments
 from container_update.cli.reports.header import Header
 from container_update.cli.terminal import approval, output, signals
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
-from container_update.model.outcome import Event, Progress
 from container_update.model.plan import Plan
 
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
     from container_update.engine.goal import Goal
 
-    GoalOf = Callable[[KubernetesCluster, str | None], Goal]
-    """Makes the goal for the instance with an id, if one is given or found."""
+Request = Callable[[], Mapping[str, Any]]
+"""Returns what a command was asked for, as a saved plan keeps it, once it has connected."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -49,20 +48,18 @@ def add_saving_arguments(command: argparse.ArgumentParser, when: str = "") -> No
 def show(
     parsed: argparse.Namespace,
     out: TextIO,
-    goal_of: GoalOf,
-    request: Callable[[], Mapping[str, Any]],
+    request: Request,
     *,
     finds: bool = True,
 ) -> int:
     """Show the plan of a goal, save it where that is asked for; return the exit status.
 
-    :param request: returns what a saved plan needs to be made again; see :mod:`.saved_plan`.
     :param finds: the instance is found by its record where none is named.
     """
     from container_update.engine.run import preview  # noqa: PLC0415, slow to load
 
     with connection.connected_cluster(parsed) as cluster:
-        goal, _ = _goal(parsed, cluster, goal_of, finds=finds)
+        goal, _ = _goal(parsed, cluster, request, finds=finds)
         with planned(parsed, out):
             plan = preview(goal, cluster, option_arguments.read(parsed))
         return present(plan, parsed, out, request, cluster.context.server)
@@ -85,12 +82,11 @@ def present(
     plan: Plan,
     parsed: argparse.Namespace,
     out: TextIO,
-    request: Callable[[], Mapping[str, Any]],
+    request: Request,
     server: str,
 ) -> int:
     """Show a plan, save it where that is asked for; return the exit status.
 
-    :param request: as in :func:`show`.
     :param server: the URL of the API server.
     """
     header = output.header_of(parsed)
@@ -114,10 +110,20 @@ def _acceptance(plan: Plan) -> str:
 
 
 def _goal(
-    parsed: argparse.Namespace, cluster: KubernetesCluster, goal_of: GoalOf, *, finds: bool
+    parsed: argparse.Namespace, cluster: KubernetesCluster, request: Request, *, finds: bool
 ) -> tuple[Goal, Header]:
+    from container_update.cli import goals  # noqa: PLC0415, slow to load
+    from container_update.engine.instances import NotInstalledError  # noqa: PLC0415, as above
+
     found = connection.find_instance(parsed, cluster) if finds else parsed.instance_id
-    goal = goal_of(cluster, found)
+    wanted, options = {**request(), "instanceId": found}, option_arguments.read(parsed)
+    try:
+        goal = goals.goal_of(wanted, cluster, options)
+    except NotInstalledError:
+        if not getattr(parsed, "install", False):
+            raise
+        wanted = {**wanted, "verb": "install", "package": wanted["new"]}
+        goal = goals.goal_of(wanted, cluster, options)
     goal.asks_server = goal.asks_server or getattr(parsed, "server", False)
     return goal, connection.instance_header(parsed, cluster, goal.instance_id)
 
@@ -148,7 +154,7 @@ def ask_about_others(
 def carry_out(
     parsed: argparse.Namespace,
     out: TextIO,
-    goal_of: GoalOf,
+    request: Request,
     saved: Mapping[str, Any] | None = None,
     *,
     finds: bool = True,
@@ -163,7 +169,7 @@ def carry_out(
         connection.connected_cluster(parsed) as cluster,
         signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
     ):
-        goal, header = _goal(parsed, cluster, goal_of, finds=finds)
+        goal, header = _goal(parsed, cluster, request, finds=finds)
         ask_about_others(parsed, out, cluster, goal.instance_id)
         with output.progress(header, parsed, out) as progress:
             outcome = run(
@@ -171,22 +177,8 @@ def carry_out(
                 cluster,
                 option_arguments.read(parsed),
                 cancel,
-                checked(progress, saved, cluster.context.server),
+                saved_plan.checked(progress, saved, cluster.context.server),
                 leave_failed=getattr(parsed, "leave_failed", False),
             )
     output.show_outcome(outcome, parsed, out)
     return DONE if outcome.results else NOTHING_TO_DO
-
-
-def checked(progress: Progress, saved: Mapping[str, Any] | None, server: str) -> Progress:
-    """Return a progress callback that refuses another plan than the one that was saved.
-
-    :param saved: None: any plan is carried out.
-    """
-
-    def report(event: Event) -> None:
-        if saved is not None and isinstance(event, Plan):
-            saved_plan.refuse_another(saved, event, server)
-        progress(event)
-
-    return report

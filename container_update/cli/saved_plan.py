@@ -19,8 +19,9 @@ from container_update.cli.arguments.parser import UsageError
 from container_update.cli.reports import json_report
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, ObjectKey
+from container_update.model.outcome import Event, Progress
 from container_update.model.plan import Plan
-from container_update.model.requests import STANDARD_INPUT
+from container_update.model.requests import STANDARD_INPUT, UpdateRequest
 from container_update.model.schema import (
     MAPPING,
     TEXT,
@@ -76,6 +77,7 @@ _PLAN = _all(
     **dict.fromkeys(_LISTS, Schema(list, "a list")),
 )
 _DOCUMENT = _all(server=TEXT, request=MAPPING, versions=MAPPING, plan=_PLAN)
+_PATHS = ("old", "new", "package")
 _LARGEST = 256 * 1024**2
 """In bytes."""
 _NOT_CONTENT = ("managedFields", "resourceVersion", "generation")
@@ -99,10 +101,24 @@ def absolute(package: str) -> str:
     return package if not package or is_url(package) else str(Path(package).absolute())
 
 
+def update_request(request: UpdateRequest) -> dict[str, Any]:
+    """Return the request for an update as values that a saved plan keeps."""
+    return {
+        "verb": UPDATE,
+        "old": request.old,
+        "new": request.new,
+        "defFiles": list(request.def_files),
+        "configPaths": list(request.config_paths),
+        "namespace": request.namespace,
+        "instanceId": request.instance_id,
+    }
+
+
 def save(path: Path, plan: Plan, request: Mapping[str, Any], server: str) -> None:
     """Write a plan to a file; an older saved plan is replaced.
 
-    :param request: what the command was asked for, with its ``verb``.
+    :param request: what the command was asked for, with its ``verb``; its packages are named as
+        from everywhere.
 
     :raises UsageError: the file exists and is something else, or cannot be written.
     """
@@ -110,7 +126,7 @@ def save(path: Path, plan: Plan, request: Mapping[str, Any], server: str) -> Non
         KIND,
         {
             "server": server,
-            "request": dict(request),
+            "request": {**request, **{n: absolute(request[n]) for n in _PATHS if request.get(n)}},
             "plan": json_report.plan_dict(plan),
             "versions": _versions(plan),
         },
@@ -152,6 +168,20 @@ def refuse_another(saved: Mapping[str, Any], plan: Plan, server: str) -> None:
         raise StalePlanError(
             f"the saved plan cannot be carried out any more: {'; '.join(differences)}"
         )
+
+
+def checked(progress: Progress, saved: Mapping[str, Any] | None, server: str) -> Progress:
+    """Return a progress callback that refuses another plan than the one that was saved.
+
+    :param saved: None: any plan is carried out.
+    """
+
+    def report(event: Event) -> None:
+        if saved is not None and isinstance(event, Plan):
+            refuse_another(saved, event, server)
+        progress(event)
+
+    return report
 
 
 def _differences(saved: Mapping[str, Any], plan: Plan, server: str) -> Iterator[str]:

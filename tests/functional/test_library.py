@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import container_update as library
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.package.tools import samples
 
@@ -89,3 +90,36 @@ def test_a_program_of_five_lines_passes_mypy_and_runs(kubeconfig: str, tmp_path:
     install = "from container_update import connect, install; install({!r}, connect())"
     output("-c", install.format(str(GUIDE / "before")))
     assert output("program.py").split() == ["done"] * 7
+
+
+def test_who_leaves_the_loop_of_an_operation_has_everything_as_before(
+    kubeconfig: str, tmp_path: Path
+) -> None:
+    write_broken(tmp_path / "broken")
+    request = library.UpdateRequest(old=str(GUIDE / "after"), new=str(tmp_path / "broken"))
+    with library.connect(kubeconfig) as cluster:
+        library.install(request.old, cluster)
+        for event in library.events(library.update, request, cluster):
+            if isinstance(event, library.StepWait):
+                break
+        assert library.status(cluster).record is None
+        assert library.plan_update(request, cluster).steps
+        missing = library.UpdateRequest(old=request.old, new="missing")
+        with pytest.raises(library.PackageError):
+            list(library.events(library.update, missing, cluster))
+
+
+def test_a_plan_that_is_not_the_saved_one_is_refused(kubeconfig: str, tmp_path: Path) -> None:
+    request = library.UpdateRequest(old=str(GUIDE / "before"), new=str(GUIDE / "after"))
+    with library.connect(kubeconfig) as cluster:
+        library.install(request.old, cluster)
+        plan, saved = library.plan_update(request, cluster), tmp_path / "plan"
+        assert "because" in str(plan)
+        assert "diff" in plan._repr_markdown_()
+        library.save_plan(plan, request, cluster, saved)
+        library.update(request, cluster)
+        library.update(library.UpdateRequest(old=request.new, new=request.old), cluster)
+        with pytest.raises(library.PlanError, match="cannot be carried out any more"):
+            library.apply_plan(saved, cluster)
+        with pytest.raises(library.PlanError, match="expected a saved plan"):
+            library.apply_plan(GUIDE / "before" / "TOSCA-Metadata/TOSCA.meta", cluster)

@@ -16,6 +16,7 @@ import container_update
 
 NAMES = {
     *("connect", "install", "plan_update", "update", "plan_change", "change_package", "terminate"),
+    *("events", "save_plan", "apply_plan"),
     *("resume", "rollback", "promote", "abort", "status", "history", "undo", "plan_undo"),
     *("Options", "UpdateRequest", "ChangeRequest", "Plan", "Step", "Outcome", "Cluster"),
     *("CancelToken", "StepResult", "StepWait", "UndoStarted", "ResumeStarted", "Status"),

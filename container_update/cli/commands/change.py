@@ -113,7 +113,7 @@ def _on_cluster(
         with job_of(parsed, body, target.vim_type) as job:
             if not parsed.plan:
                 operate.ask_about_others(parsed, out, cluster, found)
-                check = partial(operate.checked, saved=saved, server=server)
+                check = partial(saved_plan.checked, saved=saved, server=server)
                 return carry_out(parsed, job, target, cancel, out, check=check)
             with operate.planned(parsed, out):
                 plan = preview_change(job, target)
@@ -188,8 +188,8 @@ def _saved(parsed: argparse.Namespace, body: Mapping[str, Any]) -> dict[str, Any
     paths = {"instance": parsed.instance, "records": parsed.records}
     return {
         "verb": saved_plan.CHANGE,
-        "old": saved_plan.absolute(parsed.old),
-        "new": saved_plan.absolute(parsed.new),
+        "old": parsed.old,
+        "new": parsed.new,
         "defFiles": list(parsed.def_file),
         "namespace": parsed.namespace,
         "instanceId": parsed.instance_id,

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update.cli import connection, operate
@@ -17,9 +18,7 @@ from container_update.cli.terminal.screen import Screen
 from container_update.model.errors import PlanError
 
 if TYPE_CHECKING:
-    from container_update.cluster.client import KubernetesCluster
     from container_update.cluster.history.revision import Revision
-    from container_update.engine.goal import Goal
 
 
 def add_history_arguments(command: argparse.ArgumentParser) -> None:
@@ -74,14 +73,8 @@ def history(parsed: argparse.Namespace, out: TextIO) -> int:
 
 def undo(parsed: argparse.Namespace, out: TextIO) -> int:
     """Undo finished updates; return the exit status."""
-
-    def goal_of(cluster: KubernetesCluster, instance_id: str | None) -> Goal:
-        request = {**_request_of(parsed), "instanceId": instance_id}
-        return undo_goal(request, parsed, cluster)
-
-    if parsed.plan:
-        return operate.show(parsed, out, goal_of, lambda: _request_of(parsed))
-    return operate.carry_out(parsed, out, goal_of)
+    how = operate.show if parsed.plan else operate.carry_out
+    return how(parsed, out, partial(_request_of, parsed))
 
 
 def _request_of(parsed: argparse.Namespace) -> dict[str, Any]:
@@ -93,16 +86,6 @@ def _request_of(parsed: argparse.Namespace) -> dict[str, Any]:
         "namespace": parsed.namespace,
         "instanceId": parsed.instance_id,
     }
-
-
-def undo_goal(
-    request: Mapping[str, Any], parsed: argparse.Namespace, cluster: KubernetesCluster
-) -> Goal:
-    """Return the goal of a way back."""
-    from container_update.engine.goals.go_back import GoBack  # noqa: PLC0415, slow to load
-
-    where = (request["namespace"], request["instanceId"])
-    return GoBack(cluster, option_arguments.read(parsed), request["revision"], *where)
 
 
 def _chosen(parsed: argparse.Namespace, revisions: Sequence[Revision]) -> Revision:

@@ -5,22 +5,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from container_update.cli import connection, operate, saved_plan
 from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import UsageError, hide
-from container_update.cli.commands import change, history, install
+from container_update.cli.commands import change
 from container_update.cli.terminal import output
 from container_update.model.errors import ChangeNeededError
 from container_update.model.requests import UpdateRequest
-
-if TYPE_CHECKING:
-    from container_update.cluster.client import KubernetesCluster
-    from container_update.engine.goal import Goal
 
 
 def add_plan_arguments(command: argparse.ArgumentParser) -> None:
@@ -57,23 +52,10 @@ def plan(parsed: argparse.Namespace, out: TextIO) -> int:
         saved_plan.refuse_standard_input(parsed.old, parsed.new)
     connection.expect_packages(parsed)
     try:
-        return operate.show(parsed, out, partial(_update_goal, parsed), partial(_saved, parsed))
+        return operate.show(parsed, out, partial(_request, parsed))
     except ChangeNeededError as error:
         error.exit_status = output.CHANGES_PENDING  # the message names what makes them
         raise
-
-
-def _saved(parsed: argparse.Namespace) -> dict[str, Any]:
-    request = request_of(parsed)
-    return {
-        "verb": "update",
-        "old": saved_plan.absolute(request.old),
-        "new": saved_plan.absolute(request.new),
-        "defFiles": list(request.def_files),
-        "configPaths": list(request.config_paths),
-        "namespace": request.namespace,
-        "instanceId": request.instance_id,
-    }
 
 
 def apply(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -82,50 +64,12 @@ def apply(parsed: argparse.Namespace, out: TextIO) -> int:
     if saved is None:
         connection.order_packages(parsed)
         connection.expect_packages(parsed)
-        return operate.carry_out(parsed, out, partial(_goal, parsed))
+        return operate.carry_out(parsed, out, partial(_request, parsed))
     request = saved["request"]
     _take_over(parsed, request)
     if request["verb"] == saved_plan.CHANGE:
         return change.apply_saved(saved, parsed, out)
-    return operate.carry_out(parsed, out, partial(_again, request, parsed), saved, finds=False)
-
-
-def _goal(parsed: argparse.Namespace, cluster: KubernetesCluster, instance_id: str | None) -> Goal:
-    """Return the goal of ``apply``: an update, or the installation of what is not there."""
-    from container_update.engine.instances import NotInstalledError  # noqa: PLC0415, slow to load
-
-    try:
-        return _update_goal(parsed, cluster, instance_id)
-    except NotInstalledError:
-        if not parsed.install:
-            raise
-    parsed.package = parsed.new
-    return install.install_goal(install.request_of("install", parsed), parsed)
-
-
-def _update_goal(
-    parsed: argparse.Namespace, cluster: KubernetesCluster, instance_id: str | None
-) -> Goal:
-    from container_update.engine.goals.update import goal_of  # noqa: PLC0415, slow to load
-
-    request = replace(request_of(parsed), instance_id=instance_id)
-    return goal_of(request, cluster, option_arguments.read(parsed))
-
-
-def _again(
-    request: Mapping[str, Any],
-    parsed: argparse.Namespace,
-    cluster: KubernetesCluster,
-    instance_id: str | None,
-) -> Goal:
-    """Return the goal that a saved plan was made for."""
-    if request["verb"] == "install":
-        return install.install_goal(request, parsed)
-    if request["verb"] == "uninstall":
-        return install.uninstall_goal(request, parsed)
-    if request["verb"] == "undo":
-        return history.undo_goal(request, parsed, cluster)
-    return _update_goal(parsed, cluster, instance_id)
+    return operate.carry_out(parsed, out, lambda: request, saved, finds=False)
 
 
 def _take_over(parsed: argparse.Namespace, request: Mapping[str, Any]) -> None:
@@ -146,6 +90,10 @@ def _take_over(parsed: argparse.Namespace, request: Mapping[str, Any]) -> None:
         setattr(parsed, name, value)
     parsed.old, parsed.new = request.get("old", ""), request.get("new", "")
     parsed.yes, parsed.server = True, request["server"]
+
+
+def _request(parsed: argparse.Namespace) -> Mapping[str, Any]:
+    return saved_plan.update_request(request_of(parsed))
 
 
 def request_of(parsed: argparse.Namespace) -> UpdateRequest:

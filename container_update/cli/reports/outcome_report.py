@@ -22,6 +22,11 @@ _STYLES = {
 }
 
 
+def outcome_text(outcome: Outcome) -> str:
+    """Return an outcome with all that it has."""
+    return lines.text_of(outcome_lines(outcome))
+
+
 def outcome_lines(outcome: Outcome) -> Iterator[Line]:
     """Yield what failing pods reported, a line for each step, then the sum."""
     for result in outcome.results:

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 
 from container_update.cli.reports import lines
+from container_update.cli.reports.header import NONE
 from container_update.cli.reports.lines import Line
 from container_update.model.objects import ObjectKey
 from container_update.model.plan import (
@@ -84,6 +85,11 @@ def plan_lines(plan: Plan, *, every: bool = False) -> Iterator[Line]:
     yield from _unchanged(plan, every=every)
     if not plan.is_empty:
         yield Line.of(("Plan: ", lines.HEADING), plan_sum(plan))
+
+
+def plan_text(plan: Plan) -> str:
+    """Return a plan with all that it has, below its packages."""
+    return lines.text_of([*NONE.lines(plan.packages), *plan_lines(plan, every=True)])
 
 
 def step_lines(plan: Plan, *, every: bool = False) -> Iterator[Line]:
