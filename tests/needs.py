@@ -10,3 +10,6 @@ import pytest
 KUBECTL = pytest.mark.skipif(
     shutil.which("kubectl") is None, reason="no kubectl: apt-get install kubernetes-client"
 )
+OPENSSL = pytest.mark.skipif(
+    shutil.which("openssl") is None, reason="no openssl: apt-get install openssl"
+)

@@ -15,8 +15,8 @@ from container_update.cli.reports.header import Header
 from container_update.cli.terminal import output
 
 PACKAGE = (
-    "a CSAR zip, a YAML file, a folder with manifests, a kustomization or a Helm chart, a URL; \
-- is standard input"
+    "a CSAR zip, a YAML file, a folder with manifests, a kustomization or a Helm chart, a URL, \
+oci://HOST/NAME:TAG; - is standard input"
 )
 """What an argument for a package may be."""
 _COLLECTED_AFTER = (50_000, 20, 20)

@@ -29,6 +29,8 @@ PACKAGE_OPTIONS = (
     "yaml_depth",
     "vnfd_seconds",
     "vnfd_bytes",
+    "signature_ca",
+    "require_signature",
 )
 """The options that limit how a package is read."""
 
@@ -198,6 +200,14 @@ class Options:
     vnfd_bytes: int = option(
         160 * _MIB, "Maximum memory in bytes to parse the topologies of a VNFD.", 32 * _MIB
     )
+    signature_ca: str = option(
+        "",
+        "A file with certificates, PEM, of those whose signatures of packages are trusted, or of "
+        "who vouches for them; if empty, a signature only shows that a package was not changed.",
+    )
+    require_signature: bool = option(
+        False, "Refuse packages without a signature; needs signature_ca."
+    )
     render: bool = option(
         False,
         "Have kubectl make manifests of a kustomization, and helm of a chart, where a folder of "
@@ -215,6 +225,10 @@ class Options:
 
     def __post_init__(self) -> None:
         refuse_invalid(self, GROUP)
+        if self.require_signature and not self.signature_ca:
+            raise ValueError(
+                f"[{GROUP}] require_signature: expected signature_ca too, or anybody could sign"
+            )
 
     def for_vnfm(self) -> Options:
         """Return the options for a VNF that a VNFM has on record.

@@ -14,6 +14,7 @@ import hashlib
 import io
 import os
 import posixpath
+import shutil
 import stat
 import tempfile
 import zipfile
@@ -32,12 +33,14 @@ from urllib.parse import urlsplit
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
 from container_update.model.requests import STANDARD_INPUT
-from container_update.package import fetch, rendering
+from container_update.package import fetch, oci, rendering, signature
 from container_update.package.values.streams import ZipFile, standard_input
 
 MANIFEST_ENDINGS = (".yaml", ".yml", ".json")
 """Of files that may hold Kubernetes manifests."""
 
+_PREFIX = "container-update-"
+"""Of temporary folders."""
 _MIB = 1024**2
 _LONGEST_PATH = 1024
 _LONGEST_NAME = 255
@@ -50,6 +53,9 @@ _LARGEST_RATIO = 1000
 
 class Archive(ABC):
     """The files of a package."""
+
+    is_signed = False
+    """A signature beside it was checked (SOL004, option 2)."""
 
     @abstractmethod
     def names(self) -> Sequence[str]:
@@ -126,8 +132,29 @@ def open_archive(source: str, options: Options) -> Archive:
             f"the package {source} is neither a folder nor a file: - stands for standard input"
         )
     if path.name.endswith(MANIFEST_ENDINGS):
-        return _OneFile(source, path.name, status.st_size, partial(open, path, "rb"))
-    return _Zip(source, path, options)
+        file = _OneFile(source, path.name, status.st_size, partial(open, path, "rb"))
+        file.is_signed = signature.check_beside(source, path, options)
+        return file
+    return _zip(source, path, options)
+
+
+def _zip(source: str, path: Path, options: Options) -> Archive:
+    """Open a package, or the one in a zip with its signature."""
+    files = _Zip(source, path, options)
+    inner = signature.wrapped(files.names())
+    with ExitStack() as stack:
+        stack.callback(files.close)
+        if inner is not None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=_PREFIX)))
+            for name in files.names():
+                with files.open(name) as packed, (folder / name).open("wb") as file:
+                    shutil.copyfileobj(packed, file, _MIB)
+            path = folder / inner
+            files = _Zip(source, path, options)
+            stack.callback(files.close)
+        files.is_signed = signature.check_beside(source, path, options)
+        files.closing = stack.pop_all()
+    return files
 
 
 def inside(path: str) -> str:
@@ -275,13 +302,19 @@ def _downloaded(url: str, options: Options) -> Path:
     """Return the file of a URL, which is fetched once; it goes when the process ends."""
     with _DOWNLOADING:
         if url not in _DOWNLOADS:
-            folder = tempfile.TemporaryDirectory(prefix="container-update-")
+            folder = tempfile.TemporaryDirectory(prefix=_PREFIX)
             atexit.register(folder.cleanup)
-            path = Path(folder.name) / (posixpath.basename(urlsplit(url).path) or "package")
-            with path.open("wb") as file:
-                fetch.fetch_into(file, url, replace(options, url_bytes=options.package_bytes))
-            _DOWNLOADS[url] = path
+            _DOWNLOADS[url] = _fetched(url, Path(folder.name), options)
     return _DOWNLOADS[url]
+
+
+def _fetched(url: str, folder: Path, options: Options) -> Path:
+    if url.startswith(oci.SCHEME):
+        return oci.pull(url, folder, options)
+    path = folder / (posixpath.basename(urlsplit(url).path) or "package")
+    with path.open("wb") as file:
+        fetch.fetch_into(file, url, replace(options, url_bytes=options.package_bytes))
+    return path
 
 
 class _Zip(Archive):
@@ -298,7 +331,7 @@ class _Zip(Archive):
                 ) from error
             self.file.limit = None
             self.entries = self._checked(options)
-            self._opened = stack.pop_all()
+            self.closing = stack.pop_all()
 
     def names(self) -> Sequence[str]:
         return sorted(self.entries)
@@ -320,7 +353,7 @@ class _Zip(Archive):
             return _digest(file, "sha256")
 
     def close(self) -> None:
-        self._opened.close()
+        self.closing.close()
 
     def _entry(self, path: str) -> zipfile.ZipInfo:
         entry = self.entries.get(inside(path))

@@ -24,7 +24,7 @@ from typing import IO
 from container_update.model.errors import PackageError
 from container_update.model.objects import Manifest
 from container_update.model.options import DEFAULTS, Options
-from container_update.package import archive, csar_metadata, fetch, manifests, vnfd
+from container_update.package import archive, csar_metadata, fetch, manifests, signature, vnfd
 from container_update.package.csar_metadata import Artifact
 from container_update.package.manifests import Known
 from container_update.package.tools.lint.finding import Finding
@@ -90,12 +90,37 @@ class Csar:
         self.options = options
         self.reading = Reading()
         self._files = files
+        self._manifest = self._certificate = ""
         metadata = self._metadata()
         self.entry_definitions = metadata.entry_definitions
         self.artifacts = metadata.artifacts
         self._findings = metadata.findings
         self._check_urls()
         self._listed = {artifact.file: artifact for artifact in self.artifacts}
+        is_signed = files.is_signed or self._manifest
+        if is_signed and not options.signature_ca:
+            message = "the package has a signature, and nobody says whose it may be"
+            advice = "name those whose signatures are trusted, by the option signature_ca"
+            self._findings += (Finding.note(self._manifest or source, message, advice),)
+        if options.require_signature and not files.is_signed:
+            self._expect_signed_files()
+
+    def _expect_signed_files(self) -> None:
+        """Refuse a package of which not every file has a hash in a signed manifest."""
+        if not self._manifest:
+            raise PackageError(
+                f"{self.source}: expected a signed package (option require_signature), found no "
+                "signature in its manifest, none beside it, and none with it in a zip"
+            )
+        of_metadata = (self._manifest, csar_metadata.TOSCA_META, self._certificate)
+        for name in self.names():
+            listed = self._listed.get(name)
+            if name not in of_metadata and not (listed and listed.hash):
+                raise PackageError(
+                    f"{name} in {self.source}: expected its hash in the signed {self._manifest} "
+                    "(option require_signature), found none: list it there and sign that again"
+                )
+        self.verify()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -376,10 +401,11 @@ class Csar:
             raise PackageError(
                 f"{csar_metadata.TOSCA_META} in {self.source} names {path}: no such file"
             )
-        manifest = self._parsed(path)
+        manifest = self._signed(path, metadata.entry_certificate)
+        unsigned = () if self.options.require_signature else metadata.artifacts
         return replace(
             metadata,
-            artifacts=csar_metadata.merged(manifest.artifacts + metadata.artifacts),
+            artifacts=csar_metadata.merged(manifest.artifacts + unsigned),
             findings=metadata.findings + manifest.findings,
         )
 
@@ -398,7 +424,23 @@ class Csar:
         entry = next((name for name in names if name in at_root), None)
         if entry is None:
             raise PackageError(f"{self.source}: expected the VNFD {names[0]} beside {path}")
-        return replace(self._parsed(path), entry_definitions=entry)
+        return replace(self._signed(path), entry_definitions=entry)
+
+    def _signed(self, path: str, certificate: str = "") -> csar_metadata.Metadata:
+        """Read a manifest; check its signature where it has one (SOL004, option 1).
+
+        :param certificate: the file of who signed it; '': the one of the manifest's name, if there
+            is any.
+        """
+        text = self._read_file(path)
+        said, signed = csar_metadata.signature_in(text)
+        if signed:
+            certificate = certificate or posixpath.splitext(path)[0] + ".cert"
+            beside = self._read_file(certificate) if self._files.has(certificate) else b""
+            what = f"the signature in {path} of {self.source}"
+            signature.check(what, said, signed, beside, self.options)
+            self._manifest, self._certificate = path, certificate
+        return csar_metadata.parse(said, path)
 
     def _parsed(self, path: str) -> csar_metadata.Metadata:
         return csar_metadata.parse(self._read_file(path), path)

@@ -26,7 +26,10 @@ _MOST_ENTRIES = 20_000
 TOSCA_META = "TOSCA-Metadata/TOSCA.meta"
 
 _KEYS = ("Name", "Source", "Content-Type", "Algorithm", "Hash")
-_HEADERS = ("Entry-Definitions", "ETSI-Entry-Manifest", "Entry-Manifest")
+_HEADERS = (
+    *("Entry-Definitions", "ETSI-Entry-Manifest", "Entry-Manifest"),
+    *("ETSI-Entry-Certificate", "Entry-Certificate"),
+)
 _SPELLINGS = {key.lower(): key for key in _KEYS + _HEADERS}
 _LONGEST_LINE = 4096
 _LINE = re.compile(r"\s*([A-Za-z][A-Za-z0-9_-]*)\s*:(?:\s+(.*))?$")
@@ -59,6 +62,8 @@ class Metadata:
 
     entry_definitions: str = ""
     entry_manifest: str = ""
+    entry_certificate: str = ""
+    """Of who signed the manifest."""
     artifacts: tuple[Artifact, ...] = ()
     findings: tuple[Finding, ...] = ()
     """What is unusual in it."""
@@ -96,9 +101,16 @@ def parse(text: bytes, path: str) -> Metadata:
     return Metadata(
         headers.get("Entry-Definitions", ""),
         headers.get("ETSI-Entry-Manifest") or headers.get("Entry-Manifest", ""),
+        headers.get("ETSI-Entry-Certificate") or headers.get("Entry-Certificate", ""),
         merged(tuple(_artifact(location, block) for location, block in blocks)),
         tuple(respelt.values()),
     )
+
+
+def signature_in(manifest: bytes) -> tuple[bytes, bytes]:
+    """Return what a manifest says, and the signature of that at its end; b'' where it has none."""
+    begin = re.search(rb"^-----BEGIN (CMS|PKCS7)-----", manifest, re.MULTILINE)
+    return (manifest[: begin.start()], manifest[begin.start() :]) if begin else (manifest, b"")
 
 
 def _respelt(source: Source, found: str, expected: str) -> Finding:

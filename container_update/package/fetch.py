@@ -35,6 +35,17 @@ _PORTS = {"http": 80, "https": 443}
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
+class UnauthorizedError(PackageError):
+    """The server wants to know who asks.
+
+    :param challenge: the header that says how (RFC 9110, 11.6.1).
+    """
+
+    def __init__(self, message: str, challenge: str) -> None:
+        super().__init__(message)
+        self.challenge = challenge
+
+
 def is_url(path: str) -> bool:
     """Return whether a def-file is a URL, not a path in the package."""
     try:
@@ -51,7 +62,12 @@ def fetch(url: str, options: Options) -> bytes:
 
 
 def fetch_into(
-    target: BinaryIO, url: str, options: Options, headers: Mapping[str, str] = NO_HEADERS
+    target: BinaryIO,
+    url: str,
+    options: Options,
+    headers: Mapping[str, str] = NO_HEADERS,
+    *,
+    elsewhere: bool = False,
 ) -> None:
     """Write the content of a URL to a file.
 
@@ -59,11 +75,14 @@ def fetch_into(
     everything together: name servers, connections, handshakes, redirects and content.
 
     :param headers: of the request; go to that host only.
+    :param elsewhere: a redirect may lead to another host, by the same rules: for content that is
+        compared with a digest.
+    :raises UnauthorizedError: the server wants other headers.
     :raises PackageError: the options forbid it, or it cannot be fetched.
     """
     with Deadline(options.url_seconds) as deadline:
         try:
-            _follow(target, url, options, deadline, headers)
+            _follow(target, url, options, deadline, headers, elsewhere=elsewhere)
         except (OSError, http.client.HTTPException, ValueError) as error:
             if deadline.passed or isinstance(error, TimeoutError):
                 raise PackageError(
@@ -74,8 +93,14 @@ def fetch_into(
             raise PackageError(f"{url} cannot be fetched: {problem}") from error
 
 
-def _follow(
-    target: BinaryIO, url: str, options: Options, deadline: Deadline, headers: Mapping[str, str]
+def _follow(  # noqa: PLR0913
+    target: BinaryIO,
+    url: str,
+    options: Options,
+    deadline: Deadline,
+    headers: Mapping[str, str],
+    *,
+    elsewhere: bool,
 ) -> None:
     current = url
     for _ in range(_REDIRECTS):
@@ -94,11 +119,14 @@ def _follow(
                     if deadline.passed:  # a closed connection looks like the end of the file
                         raise TimeoutError
                     return
+                problem = f"{url} cannot be fetched: {response.status} {response.reason!a}"
+                if response.status == 401:
+                    raise UnauthorizedError(problem, response.headers.get("WWW-Authenticate", ""))
                 if not 300 <= response.status < 400 or not response.headers.get("Location"):
-                    raise PackageError(
-                        f"{url} cannot be fetched: {response.status} {response.reason!a}"
-                    )
-                current = _redirected(current, response.headers["Location"])
+                    raise PackageError(problem)
+                current = _redirected(current, response.headers["Location"], elsewhere=elsewhere)
+                if urllib.parse.urlsplit(current).hostname != parts.hostname:
+                    headers = NO_HEADERS
     raise PackageError(f"{url} cannot be fetched: it redirects more than {_REDIRECTS} times")
 
 
@@ -134,11 +162,11 @@ def _checked(url: str, options: Options) -> urllib.parse.SplitResult:
     return parts
 
 
-def _redirected(url: str, location: str) -> str:
+def _redirected(url: str, location: str, *, elsewhere: bool) -> str:
     target = urllib.parse.urljoin(url, location)
     old, new = urllib.parse.urlsplit(url), urllib.parse.urlsplit(target)
     safe = new.scheme == old.scheme or (old.scheme, new.scheme) == ("http", "https")
-    if new.hostname != old.hostname or not safe:
+    if (new.hostname != old.hostname and not elsewhere) or not safe:
         raise PackageError(
             f"{url} cannot be fetched: it redirects to {new.scheme!a} on {new.hostname!a}, and "
             "only redirects to the same host are followed: use that URL instead"

@@ -83,7 +83,7 @@ def _kind(option: Field[Any]) -> tuple[Callable[[str], Any], str, str]:
     if option.metadata.get("secret"):
         return _text_of, "FILE", "none"
     if isinstance(default, str):
-        return str, "URL", default or "none"
+        return str, "URL" if option.name == "prometheus" else "FILE", default or "none"
     if isinstance(default, float):
         return values.seconds_of, "TIME", values.duration_text(default)
     if option.name.endswith("_bytes"):

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The signature of a package (SOL004, 5.1): of its manifest (option 1), or of all of it (option 2).
+
+It is CMS, which the program ``openssl`` verifies: what there is on PyPI for CMS signs, or reads the
+structure and leaves it to us what to compare with what.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from shutil import which
+from tempfile import TemporaryDirectory
+
+from container_update.model.errors import PackageError
+from container_update.model.options import Options
+
+_SIGNATURES = (".cms", ".p7s")
+_CERTIFICATES = (".cert", ".cer", ".crt", ".pem")
+ENDINGS = (*_SIGNATURES, *_CERTIFICATES)
+"""Of files that are about a package."""
+_PACKAGES = (".csar", ".zip")
+_LARGEST = 1024**2
+"""In bytes: of a signature, and of a certificate."""
+_SECONDS = 300.0
+_REASON = re.compile(r":error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):")
+
+
+def wrapped(names: Sequence[str]) -> str | None:
+    """Return the package in a zip that has nothing else but its signature and certificate; None
+    where the zip is another one, such as a package.
+
+    :param names: of all files in the zip.
+    """
+    packages = [name for name in names if name.endswith(_PACKAGES)]
+    others = [name for name in names if name.endswith(ENDINGS)]
+    is_flat = len(packages) + len(others) == len(names) and not any("/" in name for name in names)
+    is_signed = any(name.endswith(_SIGNATURES) for name in others)
+    return packages[0] if is_flat and is_signed and len(packages) == 1 else None
+
+
+def check_beside(source: str, path: Path, options: Options) -> bool:
+    """Return whether a package has a signature beside it, which then is right.
+
+    :param path: where the package is, for ``upf.zip.p7s`` or ``upf.p7s`` beside it.
+    :raises PackageError: the signature is wrong.
+    """
+    signature = next(_beside(path, _SIGNATURES), None)
+    if signature is None:
+        return False
+    certificate = next(_beside(path, _CERTIFICATES), None)
+    try:
+        parts = [each.read_bytes() for each in (signature, certificate) if each]
+    except OSError as error:
+        raise PackageError(f"{signature.name} beside {source}: {error.strerror}") from error
+    check(f"{signature.name} beside {source}", path, parts[0], b"".join(parts[1:]), options)
+    return True
+
+
+def _beside(path: Path, endings: Sequence[str]) -> Iterator[Path]:
+    found = (path.with_name(f"{name}{end}") for name in (path.name, path.stem) for end in endings)
+    return (each for each in found if each.is_file() and each.stat().st_size <= _LARGEST)
+
+
+def check(
+    what: str, content: Path | bytes, signature: bytes, certificate: bytes, options: Options
+) -> None:
+    """Compare a detached signature with what it is of.
+
+    :param what: the signature, for messages.
+    :param content: all that is signed, or the file with it.
+    :param certificate: of who signed, where the signature does not have it itself; else empty.
+    :raises PackageError: it was made of something else, or by somebody whom the authorities of
+        ``signature_ca`` do not know.
+    """
+    with TemporaryDirectory(prefix="container-update-") as folder:
+        if isinstance(content, bytes):
+            signed = Path(folder, "content")
+            signed.write_bytes(content)
+        else:
+            signed = content.resolve()
+        words = ["-content", str(signed), "-out", str(Path(folder, "out"))]
+        if certificate:
+            Path(folder, "certificate").write_bytes(certificate)
+            words += ["-certfile", str(Path(folder, "certificate"))]
+        if options.signature_ca:
+            authorities = str(Path(options.signature_ca).resolve())
+            words += ["-CAfile", authorities, "-no-CApath", "-partial_chain", "-purpose", "any"]
+        else:
+            words += ["-noverify"]
+        form = "PEM" if signature.lstrip().startswith(b"-----BEGIN") else "DER"
+        _openssl(what, ["-inform", form, *words], signature)
+
+
+def _openssl(what: str, words: Sequence[str], signature: bytes) -> None:
+    program = which("openssl")
+    if program is None:
+        raise PackageError(f"{what} cannot be checked: install the program openssl")
+    try:
+        ran = subprocess.run(  # noqa: S603, no shell; the words are paths of ours
+            [program, "cms", "-verify", "-binary", *words],
+            input=signature,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise PackageError(f"{what} cannot be checked: openssl does not work: {error}") from error
+    if ran.returncode:
+        reasons = dict.fromkeys(_REASON.findall(ran.stderr.decode(errors="replace")))
+        raise PackageError(
+            f"{what}: expected the signature of these files by somebody who is trusted (option "
+            f"signature_ca), found another ({', '.join(reasons) or 'openssl refuses it'}): the "
+            "package was changed after it was signed, or somebody else signed it: get it anew"
+        )
