@@ -29,7 +29,7 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
             "Drivers, each in a process of its own, without a shell",
             "container_update/engine/scripts/supervisor.py": "the program that its parent names",
             "container_update/package/oci.py": "the credential helper of docker, without a shell",
-            "container_update/package/signature.py": "openssl, without a shell, on paths of its own",
+            "container_update/package/signature.py": "openssl, on paths of its own",
             "container_update/package/rendering.py": "kubectl and helm, on a folder that the user "
             "of the command line names, without a shell",
             "container_update/package/tosca/process.py": "toscaparser, within limits",
@@ -44,7 +44,7 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
         r"import_module\(|spec_from_file_location|run_path|run_module",
         {
             "container_update/__init__.py": "one of the names of its own table",
-            "container_update/model/plan.py": "the reports of plans and outcomes, by two fixed names",
+            "container_update/model/plan.py": "a report of the command",
             "container_update/drivers/v2_process.py": "one of the names of its own table",
             "container_update/engine/scripts/runner.py": "the script that its parent "
             "was asked to run",
