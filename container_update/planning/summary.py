@@ -24,7 +24,8 @@ from container_update.planning.comparison.content_diff import KeyDiff, content_d
 from container_update.planning.steps import ConfigStep, WorkloadStep
 from container_update.workloads.registry import kind_of
 
-NOTHING_TO_DO = "Nothing to do: the running objects already match the new package."
+_MATCH = "Nothing to do: the running objects already match the new package."
+_MATCH_IN_PART = "Nothing to do: images and configuration already match the new package."
 _NOTHING_TO_DO = {
     INSTALL: "Nothing to do: everything that the package describes is there already.",
     UNDO: "Nothing to undo: no finished update of this VNF instance is kept.",
@@ -82,7 +83,7 @@ def counted(number: int, noun: str) -> str:
 
 def nothing_to_do(plan: Plan) -> str:
     """Say that a plan has no steps."""
-    return _NOTHING_TO_DO.get(plan.kind, NOTHING_TO_DO)
+    return _NOTHING_TO_DO.get(plan.kind, _MATCH_IN_PART if plan.ignored else _MATCH)
 
 
 # --- what changes -------------------------------------------------------------------------------

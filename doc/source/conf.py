@@ -22,15 +22,6 @@ html_static_path = ["_static"]
 html_css_files = ["narrow.css"]
 html_title = project
 html_show_sphinx = False
-man_pages = [
-    (
-        "reference/commands",
-        "container-update",
-        "move a running cloud-native network function to a new package",
-        [author],
-        1,
-    )
-]
 nitpicky = True
 # The library's page has the names that are public; their types name others too.
 nitpick_ignore_regex = [("py:.*", r"(container_update|collections\.abc)\..*")]

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from container_update.cli import man
 from tests.deploy.test_containerfile import sources
 from tests.project.test_repository import ROOT, tracked
 
@@ -113,6 +114,9 @@ def test_what_pip_installs_is_a_command_that_runs(
     assert "04-blue-green" in command("samples")
     command("samples", "01-user-guide", "guide")
     assert "errors" in command("csar", "check", "guide/v2/after")
+    pages = tmp_path / "installed/share/man/man1"
+    assert (pages / "container-update.1").read_text() == man.page()
+    assert "container-update.1" in (pages / "kubectl-cnf.1").read_text()
 
 
 def test_the_sdist_has_the_whole_repository_and_nothing_else(
@@ -145,7 +149,7 @@ def test_the_wheel_has_every_sample_and_every_module(
     found = {
         name: content
         for name, content in files(wheel).items()
-        if not name.partition("/")[0].endswith(".dist-info")
+        if not name.partition("/")[0].endswith((".dist-info", ".data"))
     }
     assert found.keys() == expected.keys()
     assert found == expected

@@ -128,7 +128,7 @@ def remarks(plan: Plan) -> Iterator[tuple[str, list[str]]]:
     """Yield each heading below the steps with its lines, each line once."""
     for title, entries in (
         (
-            "Not applied (a change of the package or a heal would apply it)",
+            "Not applied (a change of the package would apply it)",
             plan.ignored,
         ),
         ("Notes", plan.notes),

@@ -12,7 +12,7 @@ from container_update.engine.progress import remarks, step_events
 from container_update.model.cancellation import CancelToken
 from container_update.model.objects import Json
 from container_update.model.plan import Plan
-from container_update.planning.summary import NOTHING_TO_DO, plan_sum
+from container_update.planning.summary import nothing_to_do, plan_sum
 from container_update.vnfm import vim_clients, vims
 from container_update.vnfm.lcm.change import job_of
 from container_update.vnfm.lcm.infrastructure.vim import connected
@@ -101,7 +101,7 @@ def _shown(plan: Plan) -> Json:
     names = ("object", "action", "reasons", "diff")
     return {
         "isEmpty": plan.is_empty,
-        "summary": NOTHING_TO_DO if plan.is_empty else plan_sum(plan),
+        "summary": nothing_to_do(plan) if plan.is_empty else plan_sum(plan),
         "steps": [{name: step[name] for name in names} for step in step_events(plan)],
         "remarks": list(_remarks(plan)),
     }

@@ -17,51 +17,29 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from container_update import cli
-from container_update.cli import main
+from container_update.cli import man
 from container_update.cli.arguments import option_arguments
+from container_update.cli.main import root_parser
+from container_update.cli.man import help_of
 
-NOT_LISTED = {"help", "help_all", "verbose", "version"}
-"""Options of every command, or of none: the page explains them."""
 COMMON = 6
 """An option that so many commands have, with the same words, is explained once."""
-
-
-def commands() -> Iterator[tuple[argparse.ArgumentParser, str]]:
-    """Yield the parser of each command and its help in the list of the commands."""
-    yield from _below(main.root_parser())
-
-
-def _below(parser: argparse.ArgumentParser) -> Iterator[tuple[argparse.ArgumentParser, str]]:
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for choice in action._choices_actions:  # without an old name, which has no help
-                command = action.choices[choice.dest]
-                if command.get_default("run") is None:
-                    yield from _below(command)
-                elif choice.help != argparse.SUPPRESS:
-                    yield command, choice.help or ""
-
-
-def listed(command: argparse.ArgumentParser) -> list[argparse.Action]:
-    """Return the arguments of a command, what is no option first."""
-    actions = [action for action in command._actions if action.dest not in NOT_LISTED]
-    return sorted(actions, key=lambda action: bool(action.option_strings))
 
 
 def common_options() -> dict[str, argparse.Action]:
     """Return the options that many commands share, by their longest name."""
     found: dict[tuple[str, str], list[argparse.Action]] = {}
-    for command, _ in commands():
-        for action in listed(command):
+    for command, _ in man.commands(root_parser()):
+        for action in man.listed(command):
             if action.option_strings and action.dest not in option_arguments.ALL:
-                found.setdefault((action.option_strings[-1], _text(action)), []).append(action)
+                found.setdefault((action.option_strings[-1], help_of(action)), []).append(action)
     often = sorted(found.items(), key=lambda item: -len(item[1]))
     return {name: same[0] for (name, _), same in often if len(same) >= COMMON}
 
 
 def overview() -> Iterator[str]:
     """Yield a list of all commands."""
-    for command, text in commands():
+    for command, text in man.commands(root_parser()):
         yield f":ref:`{command.prog} <{_label(command)}>`"
         yield from (f"    {escaped(text)}", "")
 
@@ -69,15 +47,15 @@ def overview() -> Iterator[str]:
 def reference() -> Iterator[str]:
     """Yield a section for each command."""
     common = common_options()
-    for command, _ in commands():
-        actions = listed(command)
+    for command, _ in man.commands(root_parser()):
+        actions = man.listed(command)
         yield from (f".. _{_label(command)}:", "", command.prog, "-" * len(command.prog), "")
         yield from (f".. program:: {command.prog}", "", *_synopsis(command, actions), "")
         yield from (escaped(command.description or ""), "")
         shared = []
         for action in actions:
             name = action.option_strings[-1] if action.option_strings else ""
-            if name in common and _text(action) == _text(common[name]):
+            if name in common and help_of(action) == help_of(common[name]):
                 shared.append(f":option:`{name} <container-update {name}>`")
             elif action.dest not in option_arguments.ALL:
                 yield from _option(action)
@@ -102,31 +80,15 @@ def common() -> Iterator[str]:
         yield from _option(action)
 
 
-def settings() -> Iterator[str]:
-    """Yield the settings that many commands have."""
-    every = {a.dest: a for command, _ in commands() for a in command._actions}
-    yield from (".. program:: container-update", "")
-    for name in option_arguments.ALL:
-        yield from _option(every[name])
-
-
 PARTS: Mapping[str, Callable[[], Iterator[str]]] = {
     "overview": overview,
     "reference": reference,
     "common": common,
-    "settings": settings,
 }
 
 
 def _label(command: argparse.ArgumentParser) -> str:
     return command.prog.replace(" ", "-")
-
-
-def _value(action: argparse.Action) -> str:
-    """Return what stands for the value of an argument, '' for an option that has none."""
-    if action.nargs == 0:
-        return ""
-    return str(action.metavar or f"{{{','.join(map(str, action.choices or ()))}}}")
 
 
 def _synopsis(
@@ -135,21 +97,15 @@ def _synopsis(
     words = [command.prog, "[OPTIONS]"]
     for action in actions:
         if not action.option_strings:
-            words.append(f"[{_value(action)}]" if action.nargs == "?" else _value(action))
+            words.append(
+                f"[{man.value_of(action)}]" if action.nargs == "?" else man.value_of(action)
+            )
     yield from ("::", "", f"   {' '.join(words)}")
 
 
 def _option(action: argparse.Action) -> Iterator[str]:
-    value = _value(action)
-    names = [f"{name} {value}".rstrip() for name in action.option_strings] or [value]
-    yield from (f".. option:: {', '.join(names)}", "")
-    yield from (f"   {_sentence(_text(action))}", "")
-
-
-def _text(action: argparse.Action) -> str:
-    """Return the whole help of an argument."""
-    text: str = getattr(action, "full_help", action.help) or ""
-    return text % vars(action)
+    yield from (f".. option:: {man.names_of(action)}", "")
+    yield from (f"   {_sentence(help_of(action))}", "")
 
 
 def _sentence(text: str) -> str:

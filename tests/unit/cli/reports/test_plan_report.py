@@ -80,7 +80,7 @@ def test_a_plan_reads_from_configuration_to_restarts_to_what_is_left_alone() -> 
         '      because spec.x[E].value: "<hello>" -> "hi" (f:23)',
         "  ↻ Pod ns/p: restart in place",
         "      because container c",
-        "Not applied (a change of the package or a heal would apply it):",
+        "Not applied (a change of the package would apply it):",
         "    Deployment ns/d: spec.replicas: 1 -> none (f:6 of the old package)",
         "Notes:",
         "    Pod ns/p: drift: x",
@@ -98,6 +98,12 @@ def test_a_plan_with_nothing_to_do_says_so_with_its_notes() -> None:
         "Notes:",
         "    ConfigMap ns/cm: left alone",
     ]
+
+
+def test_a_plan_with_nothing_to_do_names_what_is_not_applied_as_no_match() -> None:
+    plan = Plan("ns", None, (), ignored=(Note(DEPLOYMENT, "spec.replicas: 1 -> 2"),))
+    first = text_of(plan_report.plan_lines(plan)).splitlines()[0]
+    assert first == "Nothing to do: images and configuration already match the new package."
 
 
 def outcome(*results: StepResult) -> Outcome:
@@ -173,7 +179,8 @@ def test_a_sum_has_only_what_is_known(steps: tuple[Step, ...], text: str) -> Non
 
 
 def test_an_outcome_of_nothing_says_so() -> None:
-    assert text_of(outcome_report.outcome_lines(outcome())) == (
+    nothing = replace(outcome(), plan=replace(PLAN, ignored=()))
+    assert text_of(outcome_report.outcome_lines(nothing)) == (
         "Nothing to do: the running objects already match the new package."
     )
 
