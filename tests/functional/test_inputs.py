@@ -129,7 +129,7 @@ def test_what_is_wrong_on_standard_input_has_its_line(
     assert "stdin.yaml:27: has neither apiVersion nor kind" in text
 
 
-@pytest.mark.parametrize("form", ["one file", "a flat folder"])
+@pytest.mark.parametrize("form", ["one file", "a flat folder", "below Files"])
 def test_mere_manifests_are_checked_without_what_only_a_csar_has(
     form: str, shell: Shell, tmp_path: Path
 ) -> None:

@@ -12,13 +12,14 @@ from container_update.package.tools.lint import no_manifests
 from container_update.package.tools.lint.finding import Finding
 from container_update.package.tools.lint.subject import Subject, located
 
+_OF_A_CSAR = ("TOSCA-Metadata/", "Definitions/", "BaseHOT/", "Scripts/", "UserData/")
 _ROOT = "."
 """The package as a whole."""
 
 
 def metadata(subject: Subject) -> Iterator[Finding]:
     """Check that TOSCA.meta names a VNFD in Definitions/, which Tacker's v2 API requires."""
-    if subject.package.is_flat:
+    if not any(name.startswith(_OF_A_CSAR) or name.endswith(".mf") for name in subject.names):
         yield Finding.note(
             csar_metadata.TOSCA_META,
             "missing: these are manifests without a package, which Tacker does not take",
