@@ -24,8 +24,9 @@ class RollingPlanner(Planner):
 
     def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
         """Yield the step that switches a Service once the new pods are there; note a gap."""
-        self._warn_of_gap(key, new)
-        yield from super().other_step(key, new)
+        for step in super().other_step(key, new):
+            self._warn_of_gap(key, new)
+            yield step
 
     def _warn_of_gap(self, key: ObjectKey, new: Manifest) -> None:
         live = self.live.get(key)
