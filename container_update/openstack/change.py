@@ -43,7 +43,7 @@ from container_update.openstack import vnfm_records as stack_records
 from container_update.openstack.client import Heat, reference
 from container_update.openstack.execution.execution import Execution
 from container_update.openstack.instance_id import instance_id_of
-from container_update.openstack.operation import StackInstance
+from container_update.openstack.operation import Goal, StackInstance
 from container_update.openstack.plan import Live, StackPlan, StackScript
 from container_update.openstack.planner import Packages, Planner, StackRequest, read_packages
 from container_update.openstack.templates.links import EXTERNAL, MANAGED, Links
@@ -73,7 +73,7 @@ class OpenStackTarget:
         return StackChange(job, self, planner, scripts)
 
 
-class StackChange:
+class StackChange(Goal):
     """The change of one job, as a strategy plans it."""
 
     def __init__(
@@ -81,25 +81,23 @@ class StackChange:
     ) -> None:
         self.job, self.target = job, target
         self._planner, self._scripts = planner, scripts
-        self._cancel = scripts.cancel
         self._progress: Progress = lambda _: None
         self._began, self._sent_before = time.monotonic(), target.service.requests
         self._plan: StackPlan | None = None
+        """What was planned, or what an earlier run had planned."""
         self._execution: Execution | None = None
         self._live: Live | None = None
         """The stack after the change, once it is finished."""
-        self._all_members: Sequence[VnfcServer] | None = None
-        """Its VNFCs then, of every VDU."""
         self._script_results: list[StepResult] = []
 
-    @property
-    def _instance(self) -> StackInstance:
+    def _instance(self, cancel: CancelToken, progress: Progress) -> StackInstance:
+        self._progress = reporter(progress)
         return StackInstance(
             self.target.service,
             self._instance_id,
             self.job.options,
             self._run_scripts,
-            self._cancel,
+            cancel,
             self._report_progress,
             leave_failed=self.job.leave_failed,
             stack=self.target.stack,
@@ -140,23 +138,69 @@ class StackChange:
 
     def run(self, cancel: CancelToken, progress: Progress) -> Outcome:
         """Recover what an earlier run left, plan, and carry the plan out."""
-        self._cancel, self._progress = cancel, reporter(progress)
-        self._recover_own()
-        plan = self.preview()
-        self._progress(plan)
-        log_remarks(plan)
-        if not plan.is_empty:
-            with self._begun():
-                self._running.run()
-        return replace(self.outcome(), plan=plan)
+        with self._with_outcome():
+            return self._outcome(self._instance(cancel, progress).run(self))
+
+    def resume(
+        self,
+        cancel: CancelToken,
+        progress: Progress,
+        described: Callable[[], Iterable[ObjectKey] | None],  # noqa: ARG002
+    ) -> Outcome | None:
+        """Finish what an earlier run left, whatever its goal; None where there was nothing."""
+        self.digest()  # a missing package is noticed first
+        return self._recover(cancel, progress, back=False)
+
+    def roll_back(self, progress: Progress) -> Outcome | None:
+        """Undo what an earlier run left; None where there was nothing.
+
+        :raises UndoIncompleteError: it could not be undone.
+        :raises NoWayBackError: the old stack is being deleted: the change can only be finished.
+        """
+        return self._recover(self._scripts.cancel, progress, back=True)
+
+    def _recover(self, cancel: CancelToken, progress: Progress, *, back: bool) -> Outcome | None:
+        with self._with_outcome():
+            outcome = self._instance(cancel, progress).recover(
+                back=back, started=self.begun, carried_out=self.carried_out
+            )
+        return outcome and self._outcome(outcome)
 
     def preview(self) -> Plan:
-        """Compare the package with the live stack; nothing is left to do after a resume."""
-        if self._live is not None:
-            self._plan = replace(self._running.record.plan, steps=())
-        else:
-            self._plan = self._planner(self.packages, self.target.service)
-        return replace(self._shown(self._plan), packages=self._identities)
+        """Return the plan for people; write nothing."""
+        return self._shown(self.plan(self.target.service))
+
+    # --- what a goal says -----------------------------------------------------------------------
+
+    def digest(self) -> str:
+        """See Goal."""
+        return self.packages.goal
+
+    def plan(self, service: Heat) -> StackPlan:
+        """See Goal."""
+        self._plan = replace(self._planner(self.packages, service), packages=self._identities)
+        return self._plan
+
+    def context(self) -> Json:
+        """See Goal."""
+        job, body = self.job, self.job.request.body
+        request = _without_inputs(body)
+        return {
+            "old": job.old,
+            "new": job.new,
+            "flavourId": self.target.flavour_id,
+            "request": request,
+            "isComplete": request == body,
+        }
+
+    def begun(self, execution: Execution) -> None:
+        """See Goal."""
+        self._execution = execution
+
+    def carried_out(self, execution: Execution) -> None:
+        """See Goal."""
+        self._plan = execution.record.plan
+        self._live = live.after(self.target.service, self._plan)
 
     def _shown(self, plan: StackPlan) -> Plan:
         """Return a plan for people: with a script for each VDU, if the request has one."""
@@ -171,6 +215,7 @@ class StackChange:
             plan.unchanged,
             plan.ignored,
             plan.notes,
+            packages=plan.packages,
         )
 
     def _runs(self, step: StackScript, plan: StackPlan) -> Iterator[ScriptStep]:
@@ -188,69 +233,6 @@ class StackChange:
             csar.open_package(job.new, options=job.options) as new,
         ):
             return identities_of(old, new)()
-
-    @contextmanager
-    def _begun(self) -> Iterator[None]:
-        assert self._plan is not None, "a plan is made before it is begun"
-        with (
-            self._with_outcome(),
-            self._instance.begun(self._plan, self.packages.goal, self._context()) as execution,
-        ):
-            self._execution = execution
-            yield
-            self._live = live.after(self.target.service, self._plan)
-
-    def resume(
-        self,
-        cancel: CancelToken,
-        progress: Progress,
-        described: Callable[[], Iterable[ObjectKey] | None],  # noqa: ARG002
-    ) -> Outcome | None:
-        """Finish what an earlier run left, whatever its goal; None where there was nothing."""
-        self._cancel, self._progress = cancel, reporter(progress)
-        return self._recover_own(any_goal=True)
-
-    def roll_back(self, progress: Progress) -> Outcome | None:
-        """Undo what an earlier run left; None where there was nothing.
-
-        :raises UndoIncompleteError: it could not be undone.
-        :raises NoWayBackError: the old stack is being deleted: the change can only be finished.
-        """
-        self._progress = reporter(progress)
-        return self._recover(back=True)
-
-    def _recover_own(self, *, any_goal: bool = False) -> Outcome | None:
-        """Finish or undo the change that an earlier run left.
-
-        :param any_goal: finish it whatever its goal; False: undo one with another goal than the
-            job's.
-        """
-
-        def go_on(execution: Execution) -> None:
-            execution.run()
-            self._live = live.after(self.target.service, execution.record.plan)
-
-        goal = self.packages.goal  # read in any case, so that a missing package is noticed first
-        return self._recover(goal=None if any_goal else lambda: goal, go_on=go_on)
-
-    def _context(self) -> Json:
-        job, body = self.job, self.job.request.body
-        request = _without_inputs(body)
-        return {
-            "old": job.old,
-            "new": job.new,
-            "flavourId": self.target.flavour_id,
-            "request": request,
-            "isComplete": request == body,
-        }
-
-    def _recover(self, **how: Any) -> Outcome | None:
-        def started(execution: Execution) -> None:
-            self._execution = execution
-
-        with self._with_outcome():
-            outcome = self._instance.recover(started=started, **how)
-        return outcome and self._outcome(self._running.record.plan, outcome.results)
 
     @property
     def _running(self) -> Execution:
@@ -344,46 +326,42 @@ class StackChange:
 
     # --- what became of it ----------------------------------------------------------------------
 
-    def outcome(self) -> Outcome:
-        """Return the plan, the result of each step, and the VNFCs of every VDU."""
-        if self._live is not None:
-            return self._outcome(self._running.record.plan, self._running.results)
-        assert self._plan is not None, "a plan is validated before there is an outcome"
-        return self._outcome(self._plan)
-
     def records(self) -> Records:
         """Return the attributes that the specification lists for this way of changing."""
         before = self._plan.members if self._plan else ()
         after = self._live.members if self._live else before
         stack_id = self._live.reference.rpartition("/")[2] if self._live else None
         return stack_records.records(
-            self.packages.vnfd_id, before, after, self._live_members(), stack_id
+            self.packages.vnfd_id, before, after, self._live_members, stack_id
         )
 
+    @cached_property
     def _live_members(self) -> Sequence[VnfcServer]:
-        """Return the live VNFCs of every VDU, target or not."""
-        if self._all_members is None or self._live is None:
-            name = self._live.reference if self._live else self.target.stack
-            stack = live.find(self.target.service, name)
-            vdus = self.packages.all_vdus
-            self._all_members = live.members_of(self.target.service, stack, vdus)
-        return self._all_members
+        """The live VNFCs of every VDU, target or not, after the change."""
+        name = self._live.reference if self._live else self.target.stack
+        stack = live.find(self.target.service, name)
+        return live.members_of(self.target.service, stack, self.packages.all_vdus)
 
     def _report_progress(self, event: Event) -> None:
         """Report a step; a script reports itself, for each VDU that it is about."""
         step = event.step if isinstance(event, StepResult) else event
-        if not isinstance(step, StackScript):
+        if isinstance(event, StackPlan):
+            self._progress(self._shown(event))
+            log_remarks(event)
+        elif not isinstance(step, StackScript):
             self._progress(event)
 
-    def _outcome(self, plan: StackPlan, results: Sequence[StepResult] = ()) -> Outcome:
-        of_stacks = tuple(r for r in results if not isinstance(r.step, StackScript))
+    def _outcome(self, outcome: Outcome) -> Outcome:
+        """Return an outcome for people: with the runs of the scripts, and every VNFC."""
+        of_stacks = tuple(r for r in outcome.results if not isinstance(r.step, StackScript))
         scripts = tuple(self._script_results)
         if any(result.state is StepState.UNDONE for result in of_stacks):  # with what they did
             scripts = tuple(replace(result, state=StepState.UNDONE) for result in scripts)
+        assert isinstance(outcome.plan, StackPlan), "it is Heat's side of the change"
         return Outcome(
-            plan=self._shown(plan),
+            plan=self._shown(outcome.plan),
             results=(*of_stacks, *scripts),
-            vnfcs=stack_records.vnfcs(self._live_members()) if self._live else (),
+            vnfcs=stack_records.vnfcs(self._live_members) if self._live else (),
             requests=self.target.service.requests - self._sent_before,
             seconds=time.monotonic() - self._began,
         )
@@ -394,7 +372,7 @@ class StackChange:
         try:
             yield
         except UpdateFailedError as error:
-            error.outcome = self._outcome(self._running.record.plan, error.outcome.results)
+            error.outcome = self._outcome(error.outcome)
             raise
 
 

@@ -1,30 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Create the stack that a package describes, update it as a whole, and delete it again.
+"""Create the stack that a package describes, and delete the VNF's stacks again.
 
 For the service and small sites; Tacker instantiates and terminates by itself.
 """
 
 from __future__ import annotations
 
-import time
-import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import ClusterError, NextStep, PackageError, PlanError
-from container_update.model.objects import Json
+from container_update.model.errors import PackageError
 from container_update.model.options import Options
-from container_update.openstack.client import Heat, heat_minutes, reference, state_sentence
+from container_update.model.plan import Action
+from container_update.openstack import live
+from container_update.openstack.client import Heat, heat_minutes, reference
+from container_update.openstack.execution.execution import Execution
+from container_update.openstack.operation import Goal
+from container_update.openstack.plan import INSTANTIATE, TERMINATE, StackPlan, StackStep
 from container_update.openstack.planner import flavour_of
 from container_update.openstack.templates import desired, groups
 from container_update.openstack.templates.desired import Software
 from container_update.openstack.templates.links import Links
 from container_update.package import csar, hot, hot_files
 from container_update.package.hot import Body
-
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 
 
 def described_by(  # noqa: PLR0913
@@ -90,89 +89,58 @@ def refuse_ungrouped(package: csar.Csar, flavour_id: str | None, vdus: Iterable[
 
 
 @dataclass(frozen=True)
-class Builder:
-    """Creates, updates and deletes whole stacks, and waits until Heat is done.
+class Instantiate(Goal):
+    """A stack, instead of one that an earlier try has left without a journal."""
 
-    Every method raises ClusterError where Heat cannot be reached, and PlanError with Heat's reason
-    where Heat failed, or was not done within ``options.timeout``.
-    """
-
-    service: Heat
+    name: str
+    body: Body
     options: Options
-    cancel: CancelToken = field(default_factory=CancelToken)
-    """Ends the wait early; the stacks stay as far as they are."""
+    request_id: str
+    """Two tries of one request have the same."""
 
-    def make(self, name: str, body: Body) -> Json:
-        """Create a stack; first delete one of that name, which an earlier try left.
+    def digest(self) -> str:
+        """See Goal."""
+        return f"Instantiate {self.request_id}"
 
-        :returns: the stack, as Heat describes it.
-        """
-        self.delete(name)
-        tag = f"container-update-{uuid.uuid4().hex[:16]}"  # recognises it after a lost answer
-        request = {"stack_name": name, "tags": tag, "disable_rollback": True, **body.as_request()}
-        request["timeout_mins"] = heat_minutes(self.options.timeout)
-        try:
-            self.service.create(request)
-        except ClusterError as error:
-            current = self.service.stack(name) if error.status == 409 else None
-            if current is None or tag not in (current.get("tags") or ()):
-                raise  # else the first answer was lost, and this was the repeated request
-        current = self.settled(name)
-        if current is None:
-            raise PlanError(f"stack {name} is gone: somebody else deleted it")
-        if current["stack_status"] != "CREATE_COMPLETE":
-            raise PlanError(state_sentence(current))
-        return current
+    def plan(self, service: Heat) -> StackPlan:
+        """See Goal."""
+        create = StackStep.of(Action.CREATE, self.name, after=self.body)
+        steps = () if self._is_there(service) else (create,)
+        limit = heat_minutes(self.options.timeout)
+        how: dict[str, Any] = {"kind": INSTANTIATE, "stack": self.name, "timeout_mins": limit}
+        return StackPlan("", None, steps, **how)
 
-    def delete(self, stack: str) -> None:
-        """Delete a stack, by its name or by ``name/id``, if there is one."""
-        deadline = time.monotonic() + self.options.timeout
-        current = self.service.stack(stack)
-        if current is None:
-            return
-        stack = reference(current)
-        while True:
-            try:
-                self.service.delete(stack)
-                break
-            except ClusterError as error:
-                if error.status != 409 or time.monotonic() > deadline:
-                    raise
-                self._rest(_FIRST_PAUSE, stack)
-        current = self.settled(stack)
-        if current is not None:
-            raise PlanError(state_sentence(current))
+    def begun(self, execution: Execution) -> None:
+        """Put back what the journal holds no values of: hidden parameters."""
+        plan = execution.record.plan
+        steps = tuple(replace(step, after=self.body) for step in plan.stack_steps)
+        execution.record = replace(execution.record, plan=replace(plan, steps=steps))
 
-    def patch(self, stack: str, body: Json) -> None:
-        """Update a stack; what *body* leaves out stays as it is.
+    def _is_there(self, service: Heat) -> bool:
+        stack = service.stack(self.name)
+        return (
+            stack is not None
+            and str(stack["stack_status"]) == "CREATE_COMPLETE"
+            and not self.body.hidden  # their values cannot be compared
+            and desired.is_same(live.body_of(service, reference(stack)), self.body)
+        )
 
-        Even where nothing differs Heat replaces what is unhealthy. The stack is IN_PROGRESS when
-        Heat answers.
-        """
-        limit = {"timeout_mins": heat_minutes(self.options.timeout)}
-        self.service.update(stack, body | limit, existing=True)
-        current = self.settled(stack)
-        if current is None:
-            raise PlanError(f"stack {stack} is gone: somebody else deleted it")
-        if current["stack_status"] != "UPDATE_COMPLETE":
-            raise PlanError(state_sentence(current), next_step=NextStep.FIX_AND_RETRY)
 
-    def settled(self, stack: str) -> Json | None:
-        """Return the stack once no action is in progress on it; None where there is none."""
-        deadline, pause = time.monotonic() + self.options.timeout, _FIRST_PAUSE
-        while (current := self.service.stack(stack)) and str(current["stack_status"]).endswith(
-            "_IN_PROGRESS"
-        ):
-            if time.monotonic() > deadline:
-                raise PlanError(f"{state_sentence(current)}; the time limit is over")
-            self._rest(pause, stack)
-            pause = min(2 * pause, _LONGEST_PAUSE)
-        return current
+@dataclass(frozen=True)
+class Terminate(Goal):
+    """Nothing: every stack of the VNF is deleted, also what a failed change has left."""
 
-    def _rest(self, seconds: float, stack: str) -> None:
-        if self.cancel:
-            raise PlanError(
-                f"stack {stack}: the wait for it was stopped {self.cancel.reason}",
-                next_step=NextStep.RETRY,
-            )
-        time.sleep(seconds)
+    name: str
+    """Of its first stack."""
+
+    ends_vnf = True
+
+    def digest(self) -> str:
+        """See Goal."""
+        return "Terminate"
+
+    def plan(self, service: Heat) -> StackPlan:
+        """See Goal."""
+        found = sorted(map(reference, live.stacks_of(service, self.name)))
+        steps = tuple(StackStep.of(Action.DELETE, stack) for stack in found)
+        return StackPlan("", None, steps, kind=TERMINATE, stack=self.name)

@@ -85,6 +85,11 @@ class Journal:
     def _name(self) -> str:
         return name_of(self.instance_id)
 
+    @property
+    def is_held(self) -> bool:
+        """Whether this run holds it."""
+        return self._own is not None
+
     # --- reading --------------------------------------------------------------------------------
 
     def read(self) -> Record | None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,10 +18,18 @@ from container_update.openstack.vnfcs import VnfcServer, members, stack_of
 from container_update.package import hot
 from container_update.package.hot import Body, Place
 
+SUFFIX = re.compile(r"\.[0-9a-f]{8}$")
+"""What a Blue-Green change adds to the stack's name."""
 DEPTH = 5
 """How deep nested stacks are listed: a group, its members, and what these nest."""
 _KEPT = ("parameter_defaults", "resource_registry")
 """The parts of an environment that go from one stack to another."""
+
+
+def stacks_of(service: Heat, name: str) -> list[Json]:
+    """Return a VNF's stacks by the name of its first one: more than one during a change."""
+    found = service.stacks()
+    return [stack for stack in found if SUFFIX.sub("", str(stack["stack_name"])) == name]
 
 
 def find(service: Heat, name: str) -> Json:

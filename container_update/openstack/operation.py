@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of stacks that may be interrupted anywhere: the journal around a run, and the recovery of
-a run that left its journal.
+"""How every operation on a VNF's stacks is carried out, from its goal to its outcome.
+
+recover what an earlier run left -> read what is live, plan -> report
+    -> hold with the journal -> execute (or undo) -> outcome
+
+It is the story of :mod:`container_update.engine.run` for Heat. What differs from one operation
+to another is its goal: which plan it makes.
 """
 
 from __future__ import annotations
 
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +21,8 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.errors import NextStep, PlanError, UpdateInProgressError
 from container_update.model.operation import Status, begun, recover, refuse_incomplete
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome, Progress
+from container_update.model.outcome import Outcome, Progress, StepState
+from container_update.model.reporter import reporter
 from container_update.openstack import live
 from container_update.openstack.client import Heat
 from container_update.openstack.execution.execution import Execution
@@ -25,9 +32,40 @@ from container_update.openstack.plan import Coordinator, StackPlan
 from container_update.openstack.record import Record
 
 
+class Goal(ABC):
+    """Where an operation on a VNF's stacks leads."""
+
+    ends_vnf = False
+    """Nothing is left of the VNF then: what an earlier operation left goes with it."""
+
+    @abstractmethod
+    def digest(self) -> str:
+        """Return what identifies where it leads: two runs of one request have the same.
+
+        :raises PackageError: a package or the request is wrong.
+        """
+
+    @abstractmethod
+    def plan(self, service: Heat) -> StackPlan:
+        """Return the plan; write nothing.
+
+        :raises PlanError: the stack is in no state for it.
+        """
+
+    def context(self) -> Mapping[str, Any]:
+        """Return plain values that a resume needs beside the plan; no passwords."""
+        return {}
+
+    def begun(self, execution: Execution) -> None:  # noqa: B027, most have nothing to do
+        """Do what is to be done before an execution goes on or back."""
+
+    def carried_out(self, execution: Execution) -> None:  # noqa: B027, likewise
+        """Do what is to be done while the journal is still there."""
+
+
 @dataclass(frozen=True)
 class StackInstance:
-    """A VNF instance in a cloud, on which one change at a time can be under way."""
+    """A VNF instance in a cloud, on which one operation at a time can be under way."""
 
     service: Heat
     instance_id: str | None
@@ -68,21 +106,69 @@ class StackInstance:
             self.service, self.instance_id, operation, lease_seconds, self.clock, self.cancel
         )
 
+    def run(self, goal: Goal) -> Outcome:
+        """Bring the VNF to where a goal leads, or leave it wholly as it was.
+
+        An operation of the instance that was interrupted is finished first if it has the same goal,
+        else undone.
+
+        :returns: the plan, and what became of each step.
+        :raises ContainerUpdateError: as :func:`container_update.engine.run.run` does.
+        """
+        digest = goal.digest()
+        if not goal.ends_vnf:
+            self._refuse_unfinished_change(goal)
+            resumed = self.recover(
+                goal=lambda: digest, started=goal.begun, carried_out=goal.carried_out
+            )
+            if resumed and all(result.state is StepState.DONE for result in resumed.results):
+                return resumed
+        plan = goal.plan(self.service)
+        reporter(self.progress)(plan)
+        if plan.is_empty and not (goal.ends_vnf and self.journal("").stacks()):
+            return Outcome(plan)
+        with self.begun(plan, digest, goal.context(), instead=goal.ends_vnf) as execution:
+            goal.begun(execution)
+            execution.run()
+            goal.carried_out(execution)
+        return Outcome(execution.record.plan, execution.results)
+
+    def _refuse_unfinished_change(self, goal: Goal) -> None:
+        """Raise PlanError where something else would undo a change of the package without its
+        scripts."""
+        record = self.read()
+        if record is not None and record.context and not goal.context():
+            raise PlanError(
+                f"operation {record.operation}, a change of this VNF's package, has not ended: "
+                "send its request again to finish it"
+            )
+
     @contextmanager
     def begun(
-        self, plan: StackPlan, goal: str, context: Mapping[str, Any] | None = None
+        self,
+        plan: StackPlan,
+        goal: str,
+        context: Mapping[str, Any] | None = None,
+        *,
+        instead: bool = False,
     ) -> Iterator[Execution]:
         """Hold the journal, with the plan in it, while the block carries the plan out.
 
         :param context: plain values that a resume needs beside the plan; no passwords.
+        :param instead: take the place of what an earlier operation has left.
         :raises UpdateInProgressError: another change of this instance runs, or ran since the
             plan was made.
         """
         common = begun(self.clock.now(), goal, self.instance_id)
         record = Record(**common, plan=plan, context=context or {})
         journal = self.journal(record.operation)
-        journal.begin(record)
+        if instead:
+            journal.take_over()
+        if not journal.is_held:
+            journal.begin(record)
         with _released(journal):
+            if instead:
+                journal.write(record)
             self._refuse_stale(plan, journal)
             execution = self._execution(journal, record)
             yield execution
@@ -121,15 +207,15 @@ class StackInstance:
         *,
         goal: Callable[[], str] | None = None,
         back: bool = False,
-        go_on: Callable[[Execution], object] = Execution.run,
         started: Callable[[Execution], object] = lambda _: None,
+        carried_out: Callable[[Execution], object] = lambda _: None,
     ) -> Outcome | None:
-        """Finish or undo the change that left its journal behind.
+        """Finish or undo the operation that left its journal behind.
 
         :param goal: returns that of the current request; a change with another goal is undone.
         :param back: undo in any case.
-        :param go_on: carries out the steps that are left.
         :param started: called with the execution before it goes on or is undone.
+        :param carried_out: called before the journal of what was finished is removed.
         :returns: what became of it; None where there was nothing.
         :raises UpdateInProgressError: it is still running.
         :raises UndoIncompleteError: it could not be undone.
@@ -138,11 +224,15 @@ class StackInstance:
         def finish(record: Record, journal: Journal) -> Outcome:
             execution = self._execution(journal, record)
             started(execution)
-            go_on(execution)
+            execution.run()
+            carried_out(execution)
             execution.end()
             return Outcome(execution.record.plan, execution.results)
 
-        def undo(record: Record, journal: Journal) -> Outcome:
+        def undo(record: Record, journal: Journal) -> Outcome | None:
+            if record.committed and record.plan.can_be_left and not back:
+                journal.remove()
+                return None
             execution = self._execution(journal, record)
             started(execution)
             outcome = Outcome(execution.record.plan, execution.undo())

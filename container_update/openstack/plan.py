@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a change of a VNF's stacks: its steps in order, with reasons. Pure.
+"""The plan of an operation on a VNF's stacks: its steps in order, with reasons. Pure.
 
 :mod:`container_update.openstack.execution` carries it out.
 """
@@ -27,6 +27,10 @@ from container_update.openstack.vnfcs import VnfcServer
 from container_update.package import hot
 from container_update.package.hot import Body, Place
 
+BLUE_GREEN, ROLLING = "Blue-Green", "RollingUpdate"
+INSTANTIATE, HEAL, SCALE, TERMINATE = "instantiate", "heal", "scale", "terminate"
+"""Kinds of plans: the upgrade types, and what the service does besides."""
+
 # --- steps --------------------------------------------------------------------------------------
 
 
@@ -42,6 +46,9 @@ class StackStep(Step):
     """The VNFC that it is about; None: the stack as a whole."""
     updated: str | None = None
     """The stack's ``updated_time`` when this was planned."""
+    doomed: tuple[tuple[str, str, str], ...] = ()
+    """What Heat is to replace: stack, name and physical id of each resource. Nothing brings it
+    back."""
 
     @classmethod
     def of(  # noqa: PLR0913, PLR0917
@@ -53,11 +60,13 @@ class StackStep(Step):
         member: VnfcServer | None = None,
         reasons: Iterable[str] = (),
         updated: str | None = None,
+        doomed: Iterable[tuple[str, str, str]] = (),
     ) -> StackStep:
         """Return the step; its key is the VNFC's, or else the stack's."""
         why = tuple(Reason(text) for text in reasons)
         key = _key(stack, member)
-        return cls(key, action, stack, before, after, member, updated, reasons=why)
+        gone = tuple(doomed)
+        return cls(key, action, stack, before, after, member, updated, gone, reasons=why)
 
     def __str__(self) -> str:
         because = f": {'; '.join(map(str, self.reasons))}" if self.reasons else ""
@@ -110,12 +119,10 @@ def _key(stack: str, member: VnfcServer | None) -> ObjectKey:
 
 @dataclass(frozen=True)
 class StackPlan(Plan):
-    """A plan for the stacks of a VNF."""
+    """A plan for the stacks of a VNF; its ``kind`` is one of those above."""
 
     steps: tuple[AnyStep, ...]
     """In the order in which they are done, one after the other."""
-    upgrade_type: str = field(kw_only=True)
-    """``Blue-Green`` or ``RollingUpdate``."""
     stack: str = field(kw_only=True)
     """The reference of the stack that the VNF is now."""
     members: tuple[VnfcServer, ...] = field(default=(), kw_only=True)
@@ -126,6 +133,45 @@ class StackPlan(Plan):
     """The stack's own time limit for each action, in minutes; None: Heat's default."""
     tags: tuple[str, ...] = field(default=(), kw_only=True)
     """The stack's tags, the operator's among them."""
+
+    @property
+    def stack_steps(self) -> list[StackStep]:
+        """The steps that are no scripts."""
+        return [step for step in self.steps if isinstance(step, StackStep)]
+
+    @property
+    def no_way_back(self) -> str:
+        """Why it cannot be undone once it has come to what nothing brings back."""
+        gone = next((step.key for step in self.steps if step.action is Action.DELETE), None)
+        if gone is None:
+            return "a heal of servers cannot be undone: the old servers are deleted"
+        if self.kind == BLUE_GREEN:
+            return (
+                f"{gone}, the old VNF's, is being deleted or gone: this change cannot be undone "
+                "any more. To get the old package back, finish this change, then change the VNF "
+                "to the old package"
+            )
+        return f"{gone} is being deleted or gone: what has begun so can only be finished"
+
+    @property
+    def can_be_left(self) -> bool:
+        """Whether it may end half done: every server works as its stack says, old or new."""
+        return self.kind == HEAL and all(step.action is Action.UPDATE for step in self.steps)
+
+    @property
+    def part_done(self) -> str:
+        """What there is where it fails after that, as a sentence."""
+        if self.kind == BLUE_GREEN:
+            return "The new VNF is in force, but a part of the old one is left: fix the cause"
+        return "A part of it is done, which cannot be undone: fix the cause"
+
+    def sent_of(self, step: StackStep) -> tuple[str, ...] | None:
+        """Return what of a stack is sent to it, as Tacker sends it: to heal and to scale change the
+        template's values at most; None: everything."""
+        if self.kind not in (HEAL, SCALE) or step.before is None or step.after is None:
+            return None
+        old, new = step.before.as_request(), step.after.as_request()
+        return tuple(name for name in ("parameters", "template") if old[name] != new[name])
 
     @property
     def new_stack(self) -> str:
@@ -197,12 +243,12 @@ class StackPlan(Plan):
             return 0 if step.member else 2 if step.stack == self.stack else 1
 
         numbers = reversed(range(len(self.steps)))
-        if any(step.before is None for step in self.steps if isinstance(step, StackStep)):
+        if any(step.before is None for step in self.stack_steps):
             return list(numbers)  # Blue-Green: nothing contains anything
         return sorted(numbers, key=lambda number: level(self.steps[number]))
 
     def __str__(self) -> str:
-        lines = [f"{self.upgrade_type} of stack {self.stack.partition('/')[0]}:"]
+        lines = [f"{self.kind} of stack {self.stack.partition('/')[0]}:"]
         lines += [f"  {number}. {step}" for number, step in enumerate(self.steps, 1)]
         lines += [f"  unchanged: {key}" for key in self.unchanged]
         return "\n".join(lines)
@@ -228,7 +274,7 @@ class Live:
 
     def plan(
         self,
-        upgrade_type: str,
+        kind: str,
         places: Mapping[str, Place],
         steps: tuple[AnyStep, ...] = (),
         unchanged: Iterable[VnfcServer] = (),
@@ -239,7 +285,7 @@ class Live:
             instance_id=self.instance_id,
             steps=steps,
             unchanged=tuple(map(_server_key, unchanged)),
-            upgrade_type=upgrade_type,
+            kind=kind,
             stack=self.reference,
             members=self.members,
             places=places,
@@ -260,7 +306,7 @@ def blue_green(live: Live, new: Body, places: Mapping[str, Place], new_name: str
             Action.DELETE, live.reference, before=live.body, reasons=["from here on no way back"]
         ),
     )
-    return live.plan("Blue-Green", places, steps)
+    return live.plan(BLUE_GREEN, places, steps)
 
 
 def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> StackPlan:
@@ -299,7 +345,7 @@ def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> 
     before, whole = bodies[live.reference], _whole(base, new, places, source)
     if not is_same(before, whole):
         steps.append(_containing(live, live.reference, before, whole, SETTLES_STACK))
-    return live.plan("RollingUpdate", places, tuple(steps), tuple(unchanged))
+    return live.plan(ROLLING, places, tuple(steps), tuple(unchanged))
 
 
 def _is_as_it_shall_be(live: Live, member: VnfcServer, before: Body, after: Body) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,18 +15,22 @@ from container_update.model.options import Options
 from container_update.model.plan import Action, Reason
 from container_update.openstack import live
 from container_update.openstack.client import Heat, reference
-from container_update.openstack.plan import AnyStep, Live, StackPlan, StackStep, blue_green, rolling
+from container_update.openstack.plan import (
+    BLUE_GREEN,
+    ROLLING,
+    AnyStep,
+    Live,
+    StackPlan,
+    StackStep,
+    blue_green,
+    rolling,
+)
 from container_update.openstack.servers import defined
 from container_update.openstack.templates.desired import Software, desired_stack, is_same
 from container_update.openstack.templates.links import Links
 from container_update.package import csar, hot, hot_files
 from container_update.package.hot import Body, Place
 from container_update.package.vnfd import Flavour
-
-BLUE_GREEN, ROLLING = "Blue-Green", "RollingUpdate"
-
-_SUFFIX = re.compile(r"\.[0-9a-f]{8}$")
-"""What an earlier Blue-Green change added to the stack's name."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +154,7 @@ def blue_green_plan(packages: Packages, service: Heat) -> StackPlan:
     if is_same(body, new):
         return state.plan(BLUE_GREEN, packages.places, unchanged=state.members)
     _check_nothing_hidden(body, new, name)
-    base = _SUFFIX.sub("", name)
+    base = live.SUFFIX.sub("", name)
     return blue_green(state, new, packages.places, f"{base}.{uuid.uuid4().hex[:8]}")
 
 

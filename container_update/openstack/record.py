@@ -7,18 +7,18 @@ import base64
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from container_update.model.objects import Json
 from container_update.model.operation import OperationRecord, Phase, from_bytes, to_bytes
 from container_update.model.plan import Action
-from container_update.openstack.plan import AnyStep, StackPlan, StackScript, StackStep
+from container_update.openstack.plan import INSTANTIATE, AnyStep, StackPlan, StackScript, StackStep
 from container_update.openstack.servers import Software
 from container_update.openstack.vnfcs import VnfcServer
 from container_update.package.hot import Body, Place
 
-_FORMAT = 4
+_FORMAT = 5
 MARK = "container-update-"
 """What every tag begins with that this program sets."""
 
@@ -31,7 +31,7 @@ class Record(OperationRecord):
     done: int = 0
     """How many steps are done, from the first."""
     committed: bool = False
-    """The old stack's deletion may have been sent, and may arrive late: there is no way back."""
+    """What nothing brings back may have been sent, and may arrive late: there is no way back."""
     context: Mapping[str, Any] = field(default_factory=dict)
     """What a resume needs beside the plan, as plain values; no passwords."""
 
@@ -78,6 +78,9 @@ def encode(record: Record) -> str:
     def store(body: Body | None) -> str | None:
         if body is None:
             return None
+        if record.plan.kind == INSTANTIATE:  # whoever asks for it again has the hidden values
+            given, hidden = body.parameters, body.hidden
+            body = replace(body, parameters={n: v for n, v in given.items() if n not in hidden})
         content = body.as_request()
         text = json.dumps(content, sort_keys=True)
         name = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -90,7 +93,7 @@ def encode(record: Record) -> str:
         "committed": record.committed,
         "context": dict(record.context),
         "phase": record.phase.value,
-        "upgradeType": plan.upgrade_type,
+        "kind": plan.kind,
         "stack": plan.stack,
         "steps": [_step_to_dict(step, store) for step in plan.steps],
         "members": [asdict(member) for member in plan.members],
@@ -113,7 +116,7 @@ def decode(text: str) -> Record:
         namespace="",
         instance_id=common["instance_id"],
         steps=tuple(_step_from_dict(step, bodies) for step in content["steps"]),
-        upgrade_type=content["upgradeType"],
+        kind=content["kind"],
         stack=content["stack"],
         members=tuple(_member_from_dict(member) for member in content["members"]),
         places={vdu_id: Place(**place) for vdu_id, place in content["places"].items()},
@@ -141,6 +144,7 @@ def _step_to_dict(step: AnyStep, store: Callable[[Body | None], str | None]) -> 
         "after": store(step.after),
         "reasons": [reason.text for reason in step.reasons],
         "updated": step.updated,
+        "doomed": step.doomed,
     }
 
 
@@ -157,6 +161,7 @@ def _step_from_dict(values: Mapping[str, Any], bodies: Mapping[str, Body]) -> An
         member,
         values["reasons"],
         values["updated"],
+        [(stack, name, id_) for stack, name, id_ in values["doomed"]],
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finish or undo the interrupted change of a stack's VNF, by the journal in its project."""
+"""Finish or undo the interrupted operation of a stack's VNF, by the journal in its project."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def recover_stack(
     *,
     back: bool,
 ) -> tuple[Outcome | None, Sequence[ScriptReport]]:
-    """Finish or undo the change that was interrupted. Its packages have to be where they were.
+    """Finish or undo what was interrupted. The packages of a change have to be where they were.
 
     :param request: the change's request again, where its scripts need passwords: the journal holds
         none.
@@ -42,6 +42,8 @@ def recover_stack(
     record = instance.read()
     if record is None:
         return None, ()
+    if not record.context:  # an operation of the service: its steps say all
+        return replace(instance, cancel=cancel).recover(back=back), ()
     job, target = _job(instance, record, target, request)
     scripts = coordination_of(job, target, cancel)
     if back:

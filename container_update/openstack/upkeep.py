@@ -7,91 +7,134 @@ another size. Both are one PATCH of the top stack, as Tacker sends it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from container_update.model.errors import PlanError
-from container_update.model.objects import Json
+from container_update.model.errors import NextStep, PlanError
+from container_update.model.options import Options
+from container_update.model.plan import Action
 from container_update.openstack import live, vnfcs
-from container_update.openstack.client import Heat, reference
-from container_update.openstack.instantiate import Builder
+from container_update.openstack.client import Heat, heat_minutes, reference, state_sentence
+from container_update.openstack.operation import Goal
+from container_update.openstack.plan import HEAL, SCALE, Live, StackPlan, StackStep
 from container_update.openstack.templates import groups
-from container_update.openstack.vnfcs import VnfcServer
 from container_update.package import hot
-from container_update.package.hot import Body, Place
+from container_update.package.hot import Place
 
 
 @dataclass(frozen=True)
-class RunningStack:
-    """A VNF's stack in whatever state, with its VDUs' servers."""
-
-    service: Heat
-    builder: Builder
+class _Upkeep(Goal):
     stack: str
-    """``name/id``."""
-    body: Body
-    places: Mapping[str, Place]
-    resources: Sequence[Json]
+    """The VNF's stack, in whatever state."""
+    vdus: Mapping[str, str]
+    """VDU id to its name."""
+    options: Options
+    request_id: str
+    """Two tries of one request have the same."""
 
-    @classmethod
-    def read(
-        cls, service: Heat, builder: Builder, name: str, vdus: Mapping[str, str]
-    ) -> RunningStack:
-        """Read the stack once no action is in progress on it.
+    def digest(self) -> str:
+        """See Goal."""
+        return f"{type(self).__name__} {self.request_id}"
 
-        :param vdus: VDU id to its name.
-        :raises PlanError: there is no such stack.
-        """
-        stack = builder.settled(name)
+    def plan(self, service: Heat) -> StackPlan:
+        """See Goal."""
+        stack = service.stack(self.stack)
         if stack is None:
-            raise PlanError(f"there is no stack {name}: somebody else deleted it")
-        top = reference(stack)
+            raise PlanError(f"there is no stack {self.stack}: somebody else deleted it")
+        if str(stack["stack_status"]).endswith("_IN_PROGRESS"):
+            raise PlanError(f"{state_sentence(stack)}: wait until this has ended",
+                            next_step=NextStep.RETRY)  # fmt: skip
+        top, updated = reference(stack), stack.get("updated_time")
         body = live.body_of(service, top)
-        places = hot.places_in(body, vdus)
-        return cls(service, builder, top, body, places, service.resources(top, live.DEPTH))
+        places = hot.places_in(body, self.vdus)
+        members = vnfcs.members(service.resources(top, live.DEPTH), top, places)
+        # what is sent stays the stack's limit
+        limit = heat_minutes(self.options.timeout)
+        tags = tuple(stack.get("tags") or ())
+        state = Live(top, body, members, updated={top: updated}, timeout_mins=limit, tags=tags)
+        return self.planned(state, places)
 
-    @property
-    def servers(self) -> tuple[VnfcServer, ...]:
-        """The servers of the VDUs, the oldest of each first."""
-        return vnfcs.members(self.resources, self.stack, self.places)
+    @abstractmethod
+    def planned(self, state: Live, places: Mapping[str, Place]) -> StackPlan:
+        """Return the plan for a live stack."""
 
-    # --- heal -----------------------------------------------------------------------------------
 
-    def replace(self, server_ids: Iterable[str], *, with_storage: bool) -> None:
-        """Replace servers, and wait until Heat is done.
+@dataclass(frozen=True)
+class Heal(_Upkeep):
+    """Other servers in place of some."""
 
-        :param server_ids: those that are gone already are left out: an earlier try replaced them.
-        :param with_storage: their volumes are replaced too.
-        """
-        doomed = set(server_ids)
-        for server in self.servers:
-            if server.server_id in doomed:
-                for name in (server.resource, *(server.volumes if with_storage else ())):
-                    self.service.mark_unhealthy(server.stack, name, "heal")
-        self.builder.patch(self.stack, {})
+    server_ids: Iterable[str]
+    """Those that are gone already are left out: an earlier try replaced them."""
+    with_storage: bool
+    """Their volumes are replaced too."""
 
-    # --- scale ----------------------------------------------------------------------------------
+    def planned(self, state: Live, places: Mapping[str, Place]) -> StackPlan:  # noqa: ARG002
+        """See Goal."""
+        asked, doomed, reasons = set(self.server_ids), [], []
+        for server in state.members:
+            if server.server_id in asked:
+                doomed.append((server.stack, server.resource, server.server_id))
+                volumes = server.volumes if self.with_storage else {}
+                doomed += [(server.stack, name, id_) for name, id_ in volumes.items()]
+                reasons.append(f"{server} is replaced")
+        step = StackStep.of(
+            Action.UPDATE,
+            state.reference,
+            state.body,
+            state.body,
+            None,
+            reasons,
+            state.updated[state.reference],
+            doomed,
+        )
+        return state.plan(HEAL, {}, (step,))
 
-    def scale(self, numbers: Mapping[str, int]) -> None:
-        """Give the scaling groups of VDUs another size, and wait until Heat is done.
 
-        :raises PlanError: a VDU has no scaling group.
-        """
-        for vdu_id, number in numbers.items():
-            self._mark_newest(vdu_id, number)
-        desired = groups.resized(self.body, self.places, numbers)
-        request: Json = {"parameters": desired.parameters}
-        if desired.template != self.body.template:
-            request["template"] = desired.template
-        self.builder.patch(self.stack, request)
+@dataclass(frozen=True)
+class Renew(_Upkeep):
+    """The same stack anew, with other servers and volumes, as Tacker heals all of a VNF."""
 
-    def _mark_newest(self, vdu_id: str, number: int) -> None:
-        """Mark the members that are to go: Heat removes unhealthy ones first, else the oldest."""
-        members = [server for server in self.servers if server.vdu_id == vdu_id]
-        for server in members[number:]:
-            for resource in self.resources:
-                is_group = vnfcs.stack_of(resource) != self.stack
-                if resource["resource_name"] == server.name and is_group:
-                    group = vnfcs.stack_of(resource)
-                    assert group is not None, "a nested stack has a link"
-                    self.service.mark_unhealthy(group, server.name, "scale in")
+    def planned(self, state: Live, places: Mapping[str, Place]) -> StackPlan:  # noqa: ARG002
+        """See Goal."""
+        name = state.reference.partition("/")[0]
+        hidden = sorted(state.body.hidden)
+        if hidden:
+            raise PlanError(
+                f"stack {state.reference}: Heat does not tell the values of its hidden parameters "
+                f"({', '.join(hidden)}), so that it cannot be created anew: heal it without "
+                "additionalParams.all, or terminate and instantiate it"
+            )
+        old, new = "from here on no way back", "with what it had"
+        steps = (
+            StackStep.of(Action.DELETE, state.reference, state.body, reasons=[old]),
+            StackStep.of(Action.CREATE, name, after=state.body, reasons=[new]),
+        )
+        return state.plan(HEAL, {}, steps)
+
+
+@dataclass(frozen=True)
+class Scale(_Upkeep):
+    """Other sizes for some scaling groups."""
+
+    numbers: Mapping[str, int]
+    """VDU id to the number of its servers."""
+
+    def planned(self, state: Live, places: Mapping[str, Place]) -> StackPlan:
+        """See Goal."""
+        now = {vdu: [m for m in state.members if m.vdu_id == vdu] for vdu in self.numbers}
+        numbers = {vdu: n for vdu, n in self.numbers.items() if n != len(now[vdu])}
+        if not numbers:
+            return state.plan(SCALE, {})
+        after = groups.resized(state.body, places, numbers)
+        reasons = [f"{vdu}: {len(now[vdu])} -> {number}" for vdu, number in numbers.items()]
+        step = StackStep.of(
+            Action.UPDATE,
+            state.reference,
+            state.body,
+            after,
+            None,
+            reasons,
+            state.updated[state.reference],
+        )
+        return state.plan(SCALE, {vdu: places[vdu] for vdu in numbers}, (step,))

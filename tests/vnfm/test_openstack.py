@@ -14,9 +14,10 @@ from container_update.emulator.heat import ResourceFault
 from container_update.emulator.heat.faults import NO_HOST
 from container_update.model.errors import ClusterError
 from container_update.model.options import Options
-from container_update.openstack import live
+from container_update.openstack import live, record
 from container_update.openstack.client import reference
-from container_update.openstack.instantiate import Builder, described_by
+from container_update.openstack.instantiate import Instantiate, described_by
+from container_update.openstack.operation import StackInstance
 from container_update.package import hot
 from container_update.package.tools import build
 from container_update.vnfm import vims
@@ -255,9 +256,9 @@ def test_a_stack_that_is_still_being_created_is_deleted_before_a_retry(
     cloud.stack.faults.resources = [stuck]
     killed = cloud.heat.create({"stack_name": "vnf-1", **body.as_request()})
     until(lambda: stuck.seen, "its first server is being created")
-    created_again = Builder(cloud.heat, OPTIONS).make("vnf-1", body)
+    StackInstance(cloud.heat, "1", OPTIONS).run(Instantiate("vnf-1", body, OPTIONS, "1"))
     assert cloud.stacks() == {"vnf-1": "CREATE_COMPLETE"}
-    assert created_again["id"] not in killed
+    assert reference(cloud.heat.stack("vnf-1") or {}) != killed
 
 
 WRONG_PARAMETERS = {
@@ -528,8 +529,17 @@ def test_a_hidden_parameter_is_passed_to_heat_and_shown_nowhere(
         "greeting": "***",
     }
     assert "open-sesame-11" not in client.send("GET", path).text
-    parameters_in_heat = cloud.stack.call(lambda heat: [stack.parameters for stack in heat.stacks])
-    assert parameters_in_heat[0]["greeting"] == "open-sesame-11"
+    stacks = cloud.stack.call(lambda heat: [(s.name, s.parameters) for s in heat.stacks])
+    (greeting,) = [values["greeting"] for name, values in stacks if name.startswith("vnf-")]
+    assert greeting == "open-sesame-11"
+    files = cloud.stack.call(lambda heat: [(s.name, dict(s.files)) for s in heat.stacks])
+    journals = [
+        text for name, file in files for text in file.values() if not name.startswith("vnf")
+    ]
+    assert journals, "the one of the instantiation, which was deleted"
+    for text in journals:
+        for step in record.decode(text).plan.stack_steps if text != "ended" else ():
+            assert step.after and "greeting" not in step.after.parameters
 
 
 # --- what is refused ----------------------------------------------------------------------------

@@ -199,15 +199,17 @@ def _on_cloud(sample: str) -> Iterator[Vnf]:
     with embedded_cloud() as (cloud, balancer), TemporaryDirectory() as folder:
         from container_update.openstack.change import OpenStackTarget  # noqa: PLC0415
         from container_update.openstack.client import connect  # noqa: PLC0415
-        from container_update.openstack.instantiate import Builder, described_by  # noqa: PLC0415
+        from container_update.openstack.instantiate import Instantiate, described_by  # noqa: PLC0415
+        from container_update.openstack.operation import StackInstance  # noqa: PLC0415
 
         copy = Path(shutil.copytree(samples.root() / sample, Path(folder, "sample")))
         job = _job(copy, _request(copy, balancer), "sample")
         stack = described_by(job.old, "simple", {"network": "private"}, job.options)
+        goal = Instantiate(STACK, stack, job.options, STACK)
         with connect(auth=cloud.auth()) as heat:
             yield Vnf(
                 f"The change: {job.request.upgrade_type}",
-                lambda: Builder(heat, job.options).make(STACK, stack),
+                lambda: StackInstance(heat, job.instance_id, job.options).run(goal),
                 partial(_changed, job, OpenStackTarget(heat, STACK)),
                 partial(views.show_stacks, heat),
             )

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from container_update.openstack import live
+from container_update.openstack import live, vnfcs
 from container_update.openstack.client import Heat
-from container_update.openstack.plan import StackPlan, StackStep
+from container_update.openstack.plan import SCALE, StackPlan, StackStep
 from container_update.openstack.templates import groups
 from container_update.package import hot
 from container_update.package.hot import Body
@@ -26,7 +26,7 @@ def unexpected(service: Heat, plan: StackPlan, number: int, tag_of: TagOf) -> st
     :param number: the step's.
     :param tag_of: returns the tag of a body of this operation.
     """
-    steps = [step for step in plan.steps if isinstance(step, StackStep)]
+    steps = plan.stack_steps
     own = plan.steps[number].stack
     containing = [step.stack for step in reversed(steps) if step.member is None]
     for stack in dict.fromkeys((*containing, own)):  # the whole stack says best what happened
@@ -81,6 +81,9 @@ def restorable(service: Heat, plan: StackPlan, step: StackStep) -> Body:
     """Return what an undo gives a stack back: as it was, with the number of members that its
     scaling groups have now."""
     assert step.before is not None
+    if plan.kind == SCALE and step.after is not None:  # its template may store no size
+        heads = [place.head for place in plan.places.values()]
+        return groups.with_sizes_of(step.after, step.before, heads)
     if step.stack == plan.stack:
         definitions = step.before.template["resources"]
         heads = [name for name, body in definitions.items() if body.get("type") == hot.GROUP]
@@ -88,3 +91,20 @@ def restorable(service: Heat, plan: StackPlan, step: StackStep) -> Body:
     if plan.is_of_group(step):
         return groups.with_members_of(step.before, live.body_for(service, plan, step))
     return step.before
+
+
+def surplus(service: Heat, plan: StackPlan, body: Body) -> list[tuple[str, str, str]]:
+    """Return the newest members of the plan's groups that have no place in a stack any more: its
+    stack, name and physical id. Heat removes what is unhealthy first, else the oldest."""
+    resources = service.resources(plan.stack, live.DEPTH)
+    servers = vnfcs.members(resources, plan.stack, plan.places)
+    found = []
+    for vdu_id, place in plan.places.items():
+        size = groups.size_of(body, place.head)
+        of_vdu = [server.name for server in servers if server.vdu_id == vdu_id]
+        names = of_vdu[int(size) :] if isinstance(size, int | str) else []
+        for resource in resources:
+            stack = vnfcs.stack_of(resource)
+            if resource["resource_name"] in names and stack and stack != plan.stack:
+                found.append((stack, resource["resource_name"], resource["physical_resource_id"]))
+    return found

@@ -15,6 +15,7 @@ from functools import partial
 
 from container_update.model import errors
 from container_update.model.cancellation import CancelToken
+from container_update.model.objects import Json
 from container_update.model.operation import Phase
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
@@ -22,7 +23,12 @@ from container_update.model.plan import Action
 from container_update.model.reporter import reporter
 from container_update.openstack import live
 from container_update.openstack.client import Heat, reference
-from container_update.openstack.execution.concurrent import is_gone, restorable, unexpected
+from container_update.openstack.execution.concurrent import (
+    is_gone,
+    restorable,
+    surplus,
+    unexpected,
+)
 from container_update.openstack.execution.software import Servers
 from container_update.openstack.execution.writer import (
     HEATS_MINUTES,
@@ -31,8 +37,17 @@ from container_update.openstack.execution.writer import (
     operators_tags,
 )
 from container_update.openstack.journal import Journal
-from container_update.openstack.plan import AnyStep, Coordinator, StackPlan, StackScript, StackStep
+from container_update.openstack.plan import (
+    INSTANTIATE,
+    SCALE,
+    AnyStep,
+    Coordinator,
+    StackPlan,
+    StackScript,
+    StackStep,
+)
 from container_update.openstack.record import Record
+from container_update.package.hot import Body
 
 LOG = logging.getLogger(__name__)
 
@@ -127,14 +142,19 @@ class Execution:
             with self.journal.renewed():
                 self.coordinate(step)
         elif step.after is None:
-            self.record = self.journal.write(replace(self.record, committed=True))
+            self._commit()
             self._stacks.delete(step.stack)
         elif step.before is None:
             plan = self.record.plan
-            kept = operators_tags({"tags": plan.tags})
-            self._stacks.create(step.stack, step.after, kept, plan.timeout_mins)
+            kept, instead = operators_tags({"tags": plan.tags}), plan.kind == INSTANTIATE
+            self._stacks.create(step.stack, step.after, kept, plan.timeout_mins, instead=instead)
         else:
             self._update(number, step)
+
+    def _commit(self) -> None:
+        """Note that there is no way back from here on, before anything is sent."""
+        if not self.record.committed:
+            self.record = self.journal.write(replace(self.record, committed=True))
 
     def _update(self, number: int, step: StackStep) -> None:
         """Update a stack, unless somebody else has changed one that is part of this."""
@@ -142,11 +162,27 @@ class Execution:
         if message := unexpected(self.service, plan, number, self.record.tag):
             raise StepError(message)
         assert step.after is not None
-        self._stacks.update(step.stack, step.after, self._own_minutes(step))
+        if step.doomed:
+            self._commit()
+        self._send(step, step.after)
         if step.member is not None:
             self._servers.ensure(step.member, step.after)
         if step is plan.last_steps(back=False)[-1]:
-            self._servers.look([s for s in plan.steps if isinstance(s, StackStep)])
+            self._servers.look(plan.stack_steps)
+
+    def _send(self, step: StackStep, body: Body, *, again: bool = False) -> None:
+        """Update a step's stack to a body, after what is to go with that is marked."""
+        plan, marked = self.record.plan, False
+        doomed = step.doomed if plan.kind != SCALE else surplus(self.service, plan, body)
+        if doomed:
+            resources = self.service.resources(plan.stack, live.DEPTH)
+            present = {str(resource["physical_resource_id"]) for resource in resources}
+            for stack, name, id_ in doomed:
+                if id_ in present:  # else an earlier run has replaced it
+                    self._stacks.mark_unhealthy(stack, name, plan.kind)
+                    marked = True
+        minutes, only = self._own_minutes(step), plan.sent_of(step)
+        self._stacks.update(step.stack, body, minutes, again=again or marked, only=only)
 
     def _own_minutes(self, step: StackStep) -> int | None:
         """Return the whole stack's own time limit for its last update; None for any other step."""
@@ -226,12 +262,7 @@ class Execution:
 
     def _refuse_no_way_back(self) -> None:
         if self.record.committed:
-            step = next(s for s in self.record.planned if s.action is Action.DELETE)
-            raise errors.NoWayBackError(
-                f"{step.key}, the old VNF's, is being deleted or gone: this change cannot be "
-                "undone any more. To get the old package back, finish this change, then change "
-                "the VNF to the old package"
-            )
+            raise errors.NoWayBackError(self.record.plan.no_way_back)
 
     def _undo(self, step: AnyStep, *, was_coordinated: bool) -> str:
         """Undo one step; return what the operator should know of it."""
@@ -239,7 +270,7 @@ class Execution:
             return "" if step.member else self._coordinate_back(step.role, step)
         if step.before is None:
             current = self.service.stack(step.stack)
-            if current is not None and self.record.tag(step.after) in (current.get("tags") or ()):
+            if current is not None and self._marks(current):
                 self._stacks.delete(reference(current))
         elif step.after is not None:
             if is_gone(self.service, self.record.plan, step):
@@ -272,10 +303,12 @@ class Execution:
             remark = self._servers.make_room(step.member)
         current = self.service.stack(step.stack)
         is_complete = str(current and current["stack_status"]).endswith("_COMPLETE")
-        is_as_before = is_complete and live.body_for(self.service, plan, step) == before
+        is_as_before = is_complete and live.body_for(self.service, plan, step) in (
+            before,
+            step.before,
+        )
         if remark or not is_as_before:
-            again = bool(remark)
-            self._stacks.update(step.stack, before, self._own_minutes(step), again=again)
+            self._send(step, before, again=bool(remark))
         if step.member is not None:
             remark = self._servers.ensure_as_before(step.member, before) or remark
         return remark
@@ -283,19 +316,17 @@ class Execution:
     def _failed(self, number: int, cause: errors.ContainerUpdateError) -> errors.UpdateFailedError:
         """Return the error of a step, after the undo where there is one."""
         step = self.record.plan.steps[number]
-        if step.action is Action.DELETE:
-            return errors.UndoIncompleteError(
-                self._left(step, cause),
-                f"{step.key}: {cause}",
-                ending="The new VNF is in force, but a part of the old one is left: fix the cause",
-                next_step=errors.NextStep.RESUME,
-            )
         what = str(step) if isinstance(step, StackScript) else f"{step.key}: {step.action.value}"
-        if self.leave_failed or self.cancel.keep_journal:
-            return self._error_type(
+        committed, stopped = self.record.committed, self.cancel.keep_journal
+        if committed or stopped or self.leave_failed:
+            ending = self.record.plan.part_done if committed else ""
+            kind = self._error_type if stopped or not committed else errors.UndoIncompleteError
+            steps = errors.NextStep
+            return kind(
                 self._left(step, cause),
                 f"{what}: {str(cause).rstrip('.')}",
-                next_step=errors.NextStep.RESUME_OR_ROLLBACK,
+                ending=ending,
+                next_step=steps.RESUME if committed else steps.RESUME_OR_ROLLBACK,
             )
         return self.give_up(f"{what}: {cause}", step)
 
@@ -362,7 +393,7 @@ class Execution:
     def _was_late(self, step: StackStep) -> bool:
         """Bring a stack to its end where its tags show another request of this operation."""
         current = self.service.stack(step.stack) or {}
-        ours = {tag for tag in current.get("tags") or () if tag.startswith(self.record.mark)}
+        ours = self._marks(current)
         if not ours:
             return False
         body = step.after
@@ -374,12 +405,16 @@ class Execution:
         if body is None:
             self._stacks.delete(reference(current))
             return True
-        self._stacks.update(step.stack, body, self._own_minutes(step))
+        self._send(step, body)
         if step.member is not None and self._is_undo:
             self._servers.ensure_as_before(step.member, body)
         elif step.member is not None:
             self._servers.ensure(step.member, body)
         return True
+
+    def _marks(self, stack: Json) -> set[str]:
+        """Return the tags of a stack that this operation has set."""
+        return {tag for tag in stack.get("tags") or () if tag.startswith(self.record.mark)}
 
     def _restore_time_limit(self) -> None:
         """Give the stack its own time limit back where an update had another one: Heat keeps the

@@ -39,7 +39,7 @@ class Servers:
         try:
             server = self.stacks.active(member, part=0.5)
         except StepError as error:
-            self.stacks.mark_unhealthy(member, str(error))
+            self.stacks.mark_unhealthy(member.stack, member.resource, str(error))
             self.stacks.update(member.stack, body, again=True)
             server = self.stacks.active(member)
         # a server that was not what its stack says becomes that, not what it was
@@ -81,7 +81,7 @@ class Servers:
         if live.disk <= before.disk:
             return ""
         reason = f"its disk has {live.disk} GB and had {before.disk} GB"
-        self.stacks.mark_unhealthy(member, reason)
+        self.stacks.mark_unhealthy(member.stack, member.resource, reason)
         return reason
 
     def look(self, steps: Iterable[StackStep]) -> None:

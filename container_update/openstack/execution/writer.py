@@ -50,16 +50,28 @@ class Writer:
 
     # --- one stack ------------------------------------------------------------------------------
 
-    def create(self, name: str, body: Body, kept: tuple[str, ...], minutes: int | None) -> None:
+    def create(
+        self,
+        name: str,
+        body: Body,
+        kept: tuple[str, ...],
+        minutes: int | None,
+        *,
+        instead: bool = False,
+    ) -> None:
         """Create a stack; replace one that failed in an earlier run.
 
         :param kept: tags for it.
+        :param instead: replace one that another operation has left, too.
         :param minutes: its own time limit for each action: what does not end is deleted in the
             undo, which waits for nothing.
         """
         tag, deadline, sent = self.tag_of(body), self.deadline(), False
         limit = {"timeout_mins": minutes or HEATS_MINUTES}
         marks = {"tags": _joined(kept, tag), "disable_rollback": True}
+        left = self.service.stack(name) if instead else None
+        if left is not None and tag not in (left.get("tags") or ()):
+            self.delete(reference(left))
         while True:
             current = self.settled(name, deadline)
             if current is None:
@@ -85,13 +97,20 @@ class Writer:
             self.delete(reference(current))
 
     def update(
-        self, stack: str, body: Body, minutes: int | None = None, *, again: bool = False
+        self,
+        stack: str,
+        body: Body,
+        minutes: int | None = None,
+        *,
+        again: bool = False,
+        only: tuple[str, ...] | None = None,
     ) -> None:
         """Update a stack; repeat an update that failed in an earlier run.
 
         :param minutes: Heat's time limit, after which a resource that does not end is free again;
             None: that of the step.
         :param again: even if this body was sent before: what is unhealthy is to be replaced.
+        :param only: what of the body is sent, the rest stays as it is; None: all of it.
         """
         tag, deadline, sent = self.tag_of(body), self.deadline(), False
         while True:
@@ -109,17 +128,21 @@ class Writer:
                     f"stack {current['stack_name']} was updated by somebody else at the same time"
                 )
             try:
-                self._send_update(current, body, minutes or self.minutes)
+                self._send_update(current, body, minutes or self.minutes, only)
                 sent = True
             except errors.ClusterError as error:
                 self._only_busy(error, stack, deadline)
             self._rest(_FIRST_PAUSE)
 
-    def _send_update(self, current: Json, body: Body, minutes: int) -> None:
+    def _send_update(
+        self, current: Json, body: Body, minutes: int, only: tuple[str, ...] | None
+    ) -> None:
         stack, tag = reference(current), self.tag_of(body)
         if groups.MASKED in str(body.template):
             body = groups.unmasked(body, self.service.template(stack))
         request, existing = body.as_update()
+        if only is not None:
+            request, existing = {name: request[name] for name in only}, True
         request["tags"] = _joined(operators_tags(current), tag)
         request["timeout_mins"] = minutes
         self.service.update(stack, request, existing=existing, guard=self.journal.confirm)
@@ -141,11 +164,9 @@ class Writer:
         if is_ours and current["stack_status"] == "UPDATE_IN_PROGRESS":
             self.service.cancel(stack, guard=self.journal.confirm)
 
-    def mark_unhealthy(self, member: VnfcServer, reason: str) -> None:
-        """Have the next update of a server's stack replace the server."""
-        self.service.mark_unhealthy(
-            member.stack, member.resource, reason, guard=self.journal.confirm
-        )
+    def mark_unhealthy(self, stack: str, resource: str, reason: str) -> None:
+        """Have the next update replace a resource, or remove it from its group first of all."""
+        self.service.mark_unhealthy(stack, resource, reason, guard=self.journal.confirm)
 
     def delete(self, stack: str) -> None:
         """Delete a stack, and wait until it is gone."""

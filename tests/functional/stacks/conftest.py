@@ -19,7 +19,6 @@ from container_update.model.options import Options
 
 pytest.importorskip("openstack", reason="the extra openstack is not installed")
 
-from container_update.openstack import instantiate
 from container_update.openstack.client import Heat, connect
 from container_update.openstack.execution import writer
 from tests.functional.stacks.limits import EmbeddedLimits, Limits, RealLimits
@@ -40,8 +39,7 @@ OPTIONS = Options(
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at the stacks of the embedded cloud again soon: it is done in milliseconds."""
     if not REAL:
-        for module in (writer, instantiate):
-            monkeypatch.setattr(module, "_FIRST_PAUSE", 0.005)
+        monkeypatch.setattr(writer, "_FIRST_PAUSE", 0.005)
 
 
 @pytest.fixture

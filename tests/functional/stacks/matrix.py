@@ -35,7 +35,8 @@ from container_update.model.errors import (
 )
 from container_update.model.options import Options
 from container_update.openstack.client import connect
-from container_update.openstack.planner import BLUE_GREEN, ROLLING, StackRequest
+from container_update.openstack.plan import BLUE_GREEN, ROLLING
+from container_update.openstack.planner import StackRequest
 from container_update.package.tosca import process
 from tests import forks
 from tests.circles import Circle

@@ -18,8 +18,7 @@ from container_update.model.plan import Action, Reason
 from container_update.openstack import live
 from container_update.openstack.change import OpenStackTarget
 from container_update.openstack.client import reference
-from container_update.openstack.plan import StackScript
-from container_update.openstack.planner import BLUE_GREEN, ROLLING
+from container_update.openstack.plan import BLUE_GREEN, ROLLING, StackScript
 from container_update.openstack.templates.desired import Replacement
 from container_update.package import hot
 from container_update.records.vnf_records import Records

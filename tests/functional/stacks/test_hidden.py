@@ -12,8 +12,7 @@ import pytest
 from container_update.model.errors import PlanError, UpdateFailedError
 from container_update.openstack import live
 from container_update.openstack.client import reference
-from container_update.openstack.plan import StackScript
-from container_update.openstack.planner import BLUE_GREEN
+from container_update.openstack.plan import BLUE_GREEN, StackScript
 from container_update.package import hot
 from tests.functional.stacks.change import plan_change
 from tests.functional.stacks.limits import Limits

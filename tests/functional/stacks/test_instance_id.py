@@ -12,7 +12,7 @@ from container_update.model.errors import PlanError
 from container_update.openstack.client import Heat
 from container_update.openstack.instance_id import instance_id_of
 from container_update.openstack.operation import StackInstance
-from container_update.openstack.planner import BLUE_GREEN, ROLLING
+from container_update.openstack.plan import BLUE_GREEN, ROLLING
 from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.test_failures import DyingHeat, KilledError

@@ -16,8 +16,7 @@ from container_update.model.errors import ClusterError, ContainerUpdateError, Up
 from container_update.model.outcome import StepState
 from container_update.openstack import live
 from container_update.openstack.client import Heat, reference
-from container_update.openstack.plan import StackScript
-from container_update.openstack.planner import BLUE_GREEN, ROLLING
+from container_update.openstack.plan import BLUE_GREEN, ROLLING, StackScript
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import change, plan_change
 from tests.functional.stacks.clocks import in_an_hour

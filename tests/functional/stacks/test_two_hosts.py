@@ -33,8 +33,7 @@ from container_update.openstack.client import Heat
 from container_update.openstack.hold import Holder, is_free, tags_of
 from container_update.openstack.journal import Journal, _Found
 from container_update.openstack.operation import StackInstance
-from container_update.openstack.plan import StackPlan, StackScript
-from container_update.openstack.planner import BLUE_GREEN, ROLLING
+from container_update.openstack.plan import BLUE_GREEN, ROLLING, StackPlan, StackScript
 from container_update.openstack.record import Record
 from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import World, in_an_hour
@@ -52,7 +51,7 @@ INSTANCE = str(uuid.uuid4())
 
 def record_of(journal: Journal) -> Record:
     values = begun(journal.clock.now(), "goal", INSTANCE)
-    plan = StackPlan("", INSTANCE, (), upgrade_type=ROLLING, stack="vnf/1")
+    plan = StackPlan("", INSTANCE, (), kind=ROLLING, stack="vnf/1")
     return Record(**{**values, "operation": journal.operation}, plan=plan)
 
 

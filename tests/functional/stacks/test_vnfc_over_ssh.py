@@ -15,7 +15,7 @@ from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.job import ChangeJob
 from container_update.model.errors import UpdateFailedError
 from container_update.openstack.change import OpenStackTarget
-from container_update.openstack.planner import BLUE_GREEN, ROLLING
+from container_update.openstack.plan import BLUE_GREEN, ROLLING
 from container_update.package.tools import samples
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import NEW_VNFD

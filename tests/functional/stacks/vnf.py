@@ -16,7 +16,8 @@ from container_update.model.options import Options
 from container_update.openstack import live
 from container_update.openstack.client import Heat, reference
 from container_update.openstack.operation import StackInstance
-from container_update.openstack.planner import ROLLING, StackRequest
+from container_update.openstack.plan import ROLLING
+from container_update.openstack.planner import StackRequest
 from container_update.package import hot
 from container_update.package.hot import Body
 from tests import packages

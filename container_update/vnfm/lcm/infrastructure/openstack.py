@@ -6,7 +6,6 @@ An instance's stack has the name that Tacker gives it, ``vnf-<id>``; Blue-Green 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,28 +13,23 @@ from dataclasses import dataclass, replace
 from container_update.cluster.lease import utc_now
 from container_update.engine.goals.change_package import Changed, coordination_of
 from container_update.engine.goals.job import ChangeJob
-from container_update.model.errors import ContainerUpdateError, NoWayBackError, PlanError
 from container_update.model.objects import Json
+from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.openstack import change as stack_change
 from container_update.openstack import live
 from container_update.openstack import vnfm_records as stack_records
 from container_update.openstack.change import OpenStackTarget
 from container_update.openstack.client import Heat, reference
-from container_update.openstack.instantiate import Builder, described_by
-from container_update.openstack.journal import Journal
+from container_update.openstack.instantiate import Instantiate, Terminate, described_by
 from container_update.openstack.operation import StackInstance
 from container_update.openstack.templates import links
-from container_update.openstack.upkeep import RunningStack
+from container_update.openstack.upkeep import Heal, Renew, Scale
 from container_update.openstack.vnfcs import VnfcServer
-from container_update.package.hot import Body
 from container_update.vnfm import vim_clients
 from container_update.vnfm.lcm import levels, records
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 from container_update.vnfm.states import NO_ROLLBACK
-
-_HEALED_STACK = "healed_stack"
-"""In what an occurrence keeps: the stack that a heal deletes and creates anew, sealed."""
 
 
 @contextmanager
@@ -50,12 +44,6 @@ def stack_name(instance_id: str) -> str:
     return f"vnf-{instance_id}"
 
 
-def stacks_of(heat: Heat, instance_id: str) -> list[Json]:
-    """Return the instance's stacks: more than one during a change."""
-    own = re.compile(re.escape(stack_name(instance_id)) + r"(\.[0-9a-f]{8})?")
-    return [stack for stack in heat.stacks() if own.fullmatch(str(stack["stack_name"]))]
-
-
 @dataclass(frozen=True)
 class OpenStackVim:
     """A project of a cloud, for one operation."""
@@ -64,16 +52,29 @@ class OpenStackVim:
     heat: Heat
 
     def held_by(self) -> str | None:
-        """Return the holder of a change's journal."""
-        holder, now = self._journal.holder(), utc_now()
+        """Return the holder of the instance's journal."""
+        holder, now = self._instance.journal("").holder(), utc_now()
         return holder.sentence(now) if holder and holder.is_fresh(now) else None
+
+    @property
+    def _instance(self) -> StackInstance:
+        """The instance; a failure is left for the VNFM's user."""
+        context = self.context
+        return StackInstance(
+            self.heat,
+            context.instance_id,
+            context.service.options,
+            cancel=context.cancel,
+            progress=context.steps,
+            leave_failed=True,
+        )
 
     # --- making and deleting --------------------------------------------------------------------
 
     def instantiate(self) -> Record:
         """Create the stack that the package describes and wait until it is complete."""
         context = self.context
-        stack = described_by(
+        body = described_by(
             str(context.package(context.record.vnfd_id)),
             str(context.request.get("flavourId")),
             context.params,
@@ -81,11 +82,12 @@ class OpenStackVim:
             links=links.Links.of(context.request),
             sizes=levels.numbers(context),
         )
-        with self._reported(self._name, "create"):
-            self._builder.make(self._name, stack)
+        self._instance.run(
+            Instantiate(self._name, body, context.service.options, context.operation_id)
+        )
         info = records.started_info(context) | links.recorded({}, context.request)
-        body = {**context.record.body, "instantiatedVnfInfo": info}
-        return self.as_it_is(replace(context.record, instantiated=True, body=body))
+        changed = {**context.record.body, "instantiatedVnfInfo": info}
+        return self.as_it_is(replace(context.record, instantiated=True, body=changed))
 
     def undo_instantiate(self) -> None:
         """Delete what was created so far."""
@@ -93,32 +95,7 @@ class OpenStackVim:
 
     def terminate(self) -> None:
         """Delete every stack of the instance, the journal last: a failed change may leave two."""
-        names = sorted(str(stack["stack_name"]) for stack in self._stacks())
-        for name in (*names, *(str(stack["stack_name"]) for stack in self._journal.stacks())):
-            if self.heat.stack(name) is not None:
-                with self._reported(name, "delete"):
-                    self._builder.delete(name)
-
-    @property
-    def _journal(self) -> Journal:
-        options = self.context.service.options
-        return StackInstance(self.heat, self.context.instance_id, options).journal("")
-
-    @property
-    def _builder(self) -> Builder:
-        return Builder(self.heat, self.context.service.options, self.context.cancel)
-
-    @contextmanager
-    def _reported(self, stack: str, action: str) -> Iterator[None]:
-        """Report the begin and the end of what the ``with`` block does to a stack."""
-        text, add = f"Stack {stack}", self.context.steps.add
-        add(text, action, "running")
-        try:
-            yield
-        except ContainerUpdateError as error:
-            add(text, action, "failed", str(error))
-            raise
-        add(text, action, "done")
+        self._instance.run(Terminate(self._name))
 
     # --- keeping it -----------------------------------------------------------------------------
 
@@ -128,70 +105,35 @@ class OpenStackVim:
         :param with_storage: their volumes are replaced too; for the whole VNF the stack is deleted
             and created anew, as Tacker does.
         """
-        context = self.context
-        with self._reported(self._name, "heal"):
-            self._refuse_unfinished_change()
-            context.keep(NO_ROLLBACK, "the old servers are deleted")
-            if with_storage and not vnfcs:
-                self._create_again()
-                return
-            entries = vnfcs or context.record.info.get("vnfcResourceInfo") or ()
-            ids = [str(entry["computeResource"]["resourceId"]) for entry in entries]
-            self._running().replace(ids, with_storage=with_storage)
-
-    def _create_again(self) -> None:
-        """Delete the stack and create it from its own templates and parameters.
-
-        They are stored before the stack is deleted, because another try may find no stack.
-        """
-        stored = self.context.kept.get(_HEALED_STACK)
-        if stored is None:
-            running = self._running()
-            if running.body.hidden:
-                raise PlanError(
-                    f"stack {running.stack}: Heat does not tell the values of its hidden "
-                    f"parameters ({', '.join(sorted(running.body.hidden))}), so that it cannot be "
-                    "created anew: heal it without additionalParams.all, or terminate and "
-                    "instantiate it"
-                )
-            stack = {"name": running.stack.partition("/")[0], **running.body.as_request()}
-            stored = self.context.service.vault.seal(stack)
-            self.context.keep(_HEALED_STACK, stored)
-        stack = self.context.service.vault.open(stored)
-        self._builder.make(stack.pop("name"), Body(**stack))
+        context, running = self.context, self._running
+        context.keep(NO_ROLLBACK, "the old servers are deleted")
+        if with_storage and not vnfcs:
+            self._instance.run(Renew(*running, context.operation_id))
+            return
+        entries = vnfcs or context.record.info.get("vnfcResourceInfo") or ()
+        ids = [str(entry["computeResource"]["resourceId"]) for entry in entries]
+        self._instance.run(Heal(*running, context.operation_id, ids, with_storage))
 
     def undo_heal(self) -> None:
-        """Refuse: Heat replaces servers, and has nothing to bring the old ones back from.
+        """Undo a heal by its journal.
 
-        :raises NoWayBackError: always.
+        :raises NoWayBackError: Heat has replaced servers.
         """
-        raise NoWayBackError("a heal of servers cannot be undone: the old servers are deleted")
+        self._instance.recover(back=True)
 
     def scale(self, numbers: Mapping[str, int]) -> None:
         """Give the scaling groups of VDUs these numbers of servers."""
-        with self._reported(self._name, "scale"):
-            self._refuse_unfinished_change()
-            self._running().scale(numbers)
+        self._instance.run(Scale(*self._running, self.context.operation_id, numbers))
 
     def undo_scale(self, numbers: Mapping[str, int]) -> None:
-        """Give the scaling groups the numbers of servers that they had; what is in none was never
-        scaled."""
-        places = self._running().places
-        was = {vdu: n for vdu, n in numbers.items() if vdu in places and places[vdu].grouped}
-        if was:
-            self.scale(was)
+        """Undo a scaling by its journal, or by another one where it has come to its end."""
+        back = f"{self.context.operation_id} back"
+        self._instance.run(Scale(*self._running, back, numbers))
 
-    def _running(self) -> RunningStack:
-        return RunningStack.read(
-            self.heat, self._builder, self._stack(), self._vdus(self.context.record)
-        )
-
-    def _refuse_unfinished_change(self) -> None:
-        if (record := self._journal.read()) is not None:
-            raise PlanError(
-                f"operation {record.operation}, a change of this VNF's package, has not ended: "
-                "send its request again to finish it"
-            )
+    @property
+    def _running(self) -> tuple[str, Mapping[str, str], Options]:
+        """The stack that the VNF is, its VDUs, and the options."""
+        return self._stack(), self._vdus(self.context.record), self.context.service.options
 
     # --- the stack ------------------------------------------------------------------------------
 
@@ -199,13 +141,10 @@ class OpenStackVim:
     def _name(self) -> str:
         return stack_name(self.context.instance_id)
 
-    def _stacks(self) -> list[Json]:
-        return stacks_of(self.heat, self.context.instance_id)
-
     def _stack(self) -> str:
         """Return the VNF's stack: the recorded one, or if that is gone its successor from a change
         that was not recorded."""
-        stacks = self._stacks()
+        stacks = live.stacks_of(self.heat, self._name)
         recorded_id = self.context.record.info.get(stack_records.STACK)
         stacks = [stack for stack in stacks if stack["id"] == recorded_id] or stacks
         return reference(stacks[0]) if len(stacks) == 1 else self._name

@@ -14,7 +14,7 @@ from container_update.openstack.client import Heat, reference
 from container_update.openstack.vnfcs import VnfcServer
 from container_update.package import hot
 from container_update.package.hot import Body, Place
-from container_update.vnfm.lcm.infrastructure.openstack import stack_name, stacks_of
+from container_update.vnfm.lcm.infrastructure.openstack import stack_name
 from container_update.vnfm.lcm.live.instance import LiveInstance
 from container_update.workloads.pod_state import Tone
 
@@ -36,7 +36,7 @@ def vdus_of(live: LiveInstance, heat: Heat, options: Options) -> tuple[str, list
     One request for the stacks; for each of the instance's (two during a Blue-Green change) three;
     one for each server; one for each image, for its name; and Keystone's.
     """
-    stacks = stacks_of(heat, live.id)
+    stacks = live_stacks.stacks_of(heat, stack_name(live.id))
     recorded = live.record.info.get(stack_records.STACK)
     names = [str(s["stack_name"]) for s in sorted(stacks, key=lambda s: s["id"] != recorded)]
     vdus = dict(live.vdus(options))
