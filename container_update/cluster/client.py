@@ -8,7 +8,6 @@ field is lost that its version does not know.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import logging
 import os
@@ -36,6 +35,7 @@ from container_update.cluster.responses import (
     refuse,
     warnings,
 )
+from container_update.cluster.signature import stretched
 from container_update.model.cluster import (
     ClusterContext,
     DryRun,
@@ -149,14 +149,9 @@ def connect_vim(  # noqa: PLR0913
     if not options.journal_key:
         login = oidc or {}
         guarded = password or login.get("password") or login.get("client_secret") or ""
-        key = bearer_token or (guarded and _stretched(guarded, endpoint))
+        key = bearer_token or (guarded and stretched(guarded, endpoint))
         options = replace(options, journal_key=key)
     return KubernetesCluster(configuration, options, renew=renew)
-
-
-def _stretched(password: str, salt: str) -> str:
-    """Return a key that nobody can guess a password from who sees what it has signed."""
-    return hashlib.scrypt(password.encode(), salt=salt.encode(), n=2**14, r=8, p=1).hex()
 
 
 class KubernetesCluster:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The signature of a Secret that this program keeps, which only holders of a key can make. Pure.
+"""The signature of what this program keeps, which only holders of a key can make. Pure.
 
-It covers the Secret's place and all of its data. A journal's head has the digest of all parts.
+It covers the place and all of the data. The head of a journal in a cluster has the digest of all
+parts.
 """
 
 from __future__ import annotations
@@ -40,5 +41,18 @@ def is_signed(body: Json, key: str) -> bool:
 def _signature(body: Json, key: str) -> str:
     metadata, data = body["metadata"], body.get("data") or {}
     content = sorted((name, value) for name, value in data.items() if name != _NAME)
-    text = json.dumps([metadata["namespace"], metadata["name"], body.get("type"), content])
-    return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()
+    return signature([metadata["namespace"], metadata["name"], body.get("type"), content], key)
+
+
+def signature(content: object, key: str) -> str:
+    """Return the signature of plain values.
+
+    >>> len(signature(["a place", "its text"], "a key of this host"))
+    64
+    """
+    return hmac.new(key.encode(), json.dumps(content).encode(), hashlib.sha256).hexdigest()
+
+
+def stretched(password: str, salt: str) -> str:
+    """Return a key that nobody can guess a password from who sees what it has signed."""
+    return hashlib.scrypt(password.encode(), salt=salt.encode(), n=2**14, r=8, p=1).hex()

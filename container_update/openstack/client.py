@@ -14,6 +14,7 @@ import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property, partial
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -21,6 +22,7 @@ import openstack.config
 import requests
 from keystoneauth1 import adapter, exceptions
 
+from container_update.cluster.signature import stretched
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
 from container_update.model.options import Options
@@ -108,10 +110,22 @@ def connect(
 
     try:
         yield Heat(
-            client("orchestration"), client("image", "2"), client("compute"), options.retry_seconds
+            client("orchestration"),
+            client("image", "2"),
+            client("compute"),
+            options.retry_seconds,
+            partial(_journal_key, options, auth or {}),
         )
     finally:
         session.session.close()
+
+
+def _journal_key(options: Options, auth: Mapping[str, str]) -> str:
+    """Return the key of this host, if need be by the credentials of a VIM; '' where it has none."""
+    password = auth.get("password")
+    if options.journal_key or not password:
+        return options.journal_key
+    return stretched(password, auth.get("auth_url", ""))
 
 
 class Heat:
@@ -129,13 +143,20 @@ class Heat:
         glance: adapter.Adapter,
         nova: adapter.Adapter,
         retry_seconds: float,
+        journal_key: Callable[[], str],
     ) -> None:
         self._adapter, self._glance, self._nova = heat, glance, nova
         self._names: dict[str, Any] = {}
         self._retry_seconds = retry_seconds
+        self._journal_key = journal_key
         self._answered = False
         self.requests = 0
         """How many requests were sent so far."""
+
+    @cached_property
+    def journal_key(self) -> str:
+        """The key of this host, with which journals are signed; '' where it has none."""
+        return self._journal_key()
 
     def stacks(self) -> Sequence[Json]:
         """Return the project's stacks as Heat lists them, without nested ones and those that have

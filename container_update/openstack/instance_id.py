@@ -11,7 +11,7 @@ from container_update.model.errors import PlanError, UpdateInProgressError
 from container_update.model.operation import name_of
 from container_update.openstack.client import Heat, reference
 from container_update.openstack.hold import Clock
-from container_update.openstack.journal import Journal
+from container_update.openstack.journal import Journal, UnsignedError
 from container_update.openstack.record import Record
 
 LOG = logging.getLogger(__name__)
@@ -47,8 +47,8 @@ def _under_way(service: Heat) -> Iterator[Record]:
         journal = Journal(service, instance_id, "", 0.0, Clock(), CancelToken())
         try:
             record = journal.read()
-        except UpdateInProgressError as error:
-            LOG.info("stack %s is the journal of another program's change: %s", name, error)
+        except (UpdateInProgressError, UnsignedError) as error:
+            LOG.info("stack %s is the journal of another program or host: %s", name, error)
             continue
         if record is not None:
             yield record

@@ -18,6 +18,7 @@ reads all that the earlier one did.
 
 from __future__ import annotations
 
+import hmac
 import logging
 import threading
 import time
@@ -25,6 +26,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from container_update.cluster.signature import signature
 from container_update.model import context_threads
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
@@ -43,6 +45,8 @@ from container_update.openstack.record import Record, decode, encode
 LOG = logging.getLogger(__name__)
 
 _FILE = "container-update-journal"
+_SIGNED = "."
+"""Between a record and its signature; base64 has none."""
 _ENDED = "ended"
 """The record of a change that needs none any more."""
 _TEMPLATE: Json = {
@@ -54,9 +58,13 @@ _SETTLES_WITHIN = 120.0
 """Seconds in which Heat ends an action on the journal's stack."""
 
 
+class UnsignedError(ContainerUpdateError):
+    """The journal has no signature of this host's key."""
+
+
 @dataclass(frozen=True)
 class _Found:
-    """The journal of a change that has not ended."""
+    """The journal of an operation that has not ended."""
 
     stacks: tuple[Json, ...]
     """Its stacks, each the successor of the one before; more than one while a run takes over."""
@@ -95,13 +103,35 @@ class Journal:
     def read(self) -> Record | None:
         """Return the change that is under way; None where there is none, or it ends just now."""
         found = self._find()
+        if found is None:
+            return None
+        text, _, signature = found.record.partition(_SIGNED)
+        if self._key and not hmac.compare_digest(signature, self._signature(text)):
+            raise UnsignedError(
+                f"stack {self._name}: expected a journal that is signed with the key of this host "
+                "(journal_key), found one that a host without it, or somebody else, has written: "
+                "nothing was written; end it where it was begun, or correct the VNF by hand and "
+                "delete this stack"
+            )
         try:
-            return None if found is None else decode(found.record)
+            return decode(text)
         except DAMAGED as error:
             raise ContainerUpdateError(
                 f"stack {self._name}: the journal is damaged: correct the VNF by hand, then delete "
                 "this stack"
             ) from error
+
+    @property
+    def _key(self) -> str:
+        return self.service.journal_key
+
+    def _signature(self, text: str) -> str:
+        return signature([self._name, text], self._key)
+
+    def _files(self, record: Record) -> Json:
+        """Return the files of its stack: a record, signed where this host has a key."""
+        text = encode(record)
+        return {_FILE: f"{text}{_SIGNED}{self._signature(text)}" if self._key else text}
 
     def holder(self) -> Holder | None:
         """Return who holds the journal; None where there is none, or where its run left it."""
@@ -168,7 +198,7 @@ class Journal:
         :raises UpdateInProgressError: another run has one already.
         """
         self.sweep()
-        self._own = self._create(self._name, {_FILE: encode(record)})
+        self._own = self._create(self._name, self._files(record))
         found = self._find()
         if found is None or found.stacks[0]["id"] != self._own["id"]:
             self._delete(self._own)  # another run had just taken over: no stack has the first name
@@ -261,7 +291,7 @@ class Journal:
 
         :raises LeaseLostError: another run has taken over.
         """
-        self._write({"files": {_FILE: encode(record)}})
+        self._write({"files": self._files(record)})
         self.confirm()
         return record
 

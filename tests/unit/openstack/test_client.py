@@ -52,7 +52,7 @@ class Adapter:
 def test_the_address_of_heat_is_looked_up_once(
     adapter: Any, questions: int, address: str | None
 ) -> None:
-    heat = Heat(adapter, adapter, adapter, retry_seconds=0)
+    heat = Heat(adapter, adapter, adapter, retry_seconds=0, journal_key=str)
     assert [heat.stacks(), heat.stacks()] == [[], []]
     assert (adapter.questions, adapter.addresses) == (questions, [address] * 2)
 
