@@ -311,11 +311,19 @@ class KubernetesCluster:
     def _write(self, verb: DryRunVerb, body: Json) -> tuple[str, str, str]:
         """Return the method and the path of a write, and what it is in words."""
         key = ObjectKey.of(body, "default")
+        what, stated = f"{verb} {key}", key.api_version
+        version, _ = self._resources.names(key.group, key.kind, stated)
+        if verb != "delete" and stated not in ("", version):
+            raise ClusterError(
+                f"{what}: expected a version that the API server serves ({version}), found "
+                f"{stated}, which it does not: write the manifest for {version}",
+                status=404,
+            )
         if verb == "create":
-            path = self._resources.collection_path(Collection.of(key))
+            path = self._resources.collection_path(Collection.of(key), stated)
         else:
             path = self._resources.object_path(key)
-        return _METHODS[verb], path, f"{verb} {key}"
+        return _METHODS[verb], path, what
 
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
         """Request a Pod's eviction (policy/v1)."""

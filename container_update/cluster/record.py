@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -132,9 +132,9 @@ def encode(record: Record, namespace: str) -> dict[str, bytes]:
         "defFiles": list(record.def_files),
         "steps": steps,
         "context": dict(record.context),
-        "podsBefore": [[asdict(key), sorted(uids)] for key, uids in record.pods_before.items()],
+        "podsBefore": [[key.as_dict(), sorted(uids)] for key, uids in record.pods_before.items()],
         "origin": record.origin and record.origin.as_dict(),
-        "objects": [asdict(key) for key in record.objects],
+        "objects": [key.as_dict() for key in record.objects],
         "instance": base64.b64encode(record.instance).decode(),
     }
     others = {other: packed(bodies) for other, bodies in elsewhere.items()}

@@ -56,6 +56,9 @@ class ObjectKey:
     namespace: str
     """'' for an object that lives in no namespace."""
     name: str
+    api_version: str = field(default="", compare=False, repr=False)
+    """As the object or manifest states it: the version in which it is read where the server serves
+    it in several. No part of the identity."""
 
     @classmethod
     def of(cls, body: Mapping[str, Any], default_namespace: str = "") -> ObjectKey:
@@ -63,14 +66,18 @@ class ObjectKey:
 
         :param default_namespace: its namespace, if it names none.
         """
-        group, _, _ = str(body.get("apiVersion", "")).rpartition("/")
-        kind = str(body["kind"])
+        version, kind = str(body.get("apiVersion", "")), str(body["kind"])
+        group, _, _ = version.rpartition("/")
         group = _MOVED.get((group, kind), group)
         metadata = body["metadata"]
         namespace = metadata.get("namespace") or default_namespace
         if kind in CLUSTER_SCOPED:
             namespace = ""
-        return cls(group, kind, str(namespace), str(metadata["name"]))
+        return cls(group, kind, str(namespace), str(metadata["name"]), version)
+
+    def as_dict(self) -> dict[str, str]:
+        """Return what identifies the object."""
+        return {name: getattr(self, name) for name in ("group", "kind", "namespace", "name")}
 
     @property
     def is_config(self) -> bool:

@@ -31,45 +31,50 @@ class Resources:
 
     def __init__(self, get: Callable[[str, str], Json]) -> None:
         self._get = get
-        self._discovered: dict[tuple[str, str], tuple[str, str, bool]] = {}
+        self._discovered: dict[tuple[str, str, str], tuple[str, str, bool]] = {}
+        """By group, kind and the version that was wanted: the names, and whether it has one of the
+        namespaces."""
 
     def object_path(self, key: ObjectKey) -> str:
-        """Return the path of an object's URL."""
-        return f"{self.collection_path(Collection.of(key))}/{key.name}"
+        """Return the path of an object's URL, in the version of its key where that is served."""
+        return f"{self.collection_path(Collection.of(key), key.api_version)}/{key.name}"
 
-    def collection_path(self, collection: Collection) -> str:
-        """Return the path of the URL where objects are listed and created."""
-        version, plural = self.names(collection.group, collection.kind)
-        is_namespaced = self._is_namespaced(collection.group, collection.kind)
-        prefix = f"/apis/{version}" if collection.group else f"/api/{version}"
+    def collection_path(self, collection: Collection, wanted: str = "") -> str:
+        """Return the path of the URL where objects are listed and created; see :meth:`names`."""
+        group, kind = collection.group, collection.kind
+        version, plural, is_namespaced = self._resource(group, kind, wanted)
+        prefix = f"/apis/{version}" if group else f"/api/{version}"
         if collection.namespace and is_namespaced:
             prefix += f"/namespaces/{collection.namespace}"
         return f"{prefix}/{plural}"
 
-    def names(self, group: str, kind: str) -> tuple[str, str]:
+    def names(self, group: str, kind: str, wanted: str = "") -> tuple[str, str]:
         """Return (apiVersion, plural) of a kind.
 
+        :param wanted: an apiVersion: it is this one where it is served, else the preferred one.
         :raises ClusterError: with status 404: the cluster does not serve it.
         """
+        return self._resource(group, kind, wanted)[:2]
+
+    def _resource(self, group: str, kind: str, wanted: str) -> tuple[str, str, bool]:
         if kind in _KNOWN.get(group, ()):
-            return (f"{group}/v1" if group else "v1"), f"{kind.lower()}s"
-        if (group, kind) not in self._discovered:
-            self._discovered[group, kind] = self._discover(group, kind)
-        version, plural, _ = self._discovered[group, kind]
-        return version, plural
+            version = f"{group}/v1" if group else "v1"
+            return version, f"{kind.lower()}s", kind not in CLUSTER_SCOPED
+        if (known := self._discovered.get((group, kind, wanted))) is not None:
+            return known
+        found = self._discover(group, kind, wanted)
+        if wanted in ("", found[0]):  # another one may be served later on
+            self._discovered[group, kind, wanted] = found
+        return found
 
-    def _is_namespaced(self, group: str, kind: str) -> bool:
-        """Tell whether the objects of a kind, whose names are known, are in namespaces."""
-        found = self._discovered.get((group, kind))
-        return kind not in CLUSTER_SCOPED and (found is None or found[2])
-
-    def _discover(self, group: str, kind: str) -> tuple[str, str, bool]:
+    def _discover(self, group: str, kind: str, wanted: str) -> tuple[str, str, bool]:
         what = f"look up the kind {kind} of group {group or 'core'}"
-        for version in self._versions(group, what):
+        for version in sorted(self._versions(group, what), key=lambda each: each != wanted):
             root = f"/apis/{version}" if group else f"/api/{version}"
             for resource in self._get(root, what)["resources"]:
                 if resource["kind"] == kind and "/" not in resource["name"]:
-                    return version, resource["name"], bool(resource.get("namespaced", True))
+                    is_namespaced = bool(resource.get("namespaced", True))
+                    return version, resource["name"], is_namespaced and kind not in CLUSTER_SCOPED
         raise ClusterError(f"{what}: the cluster does not serve it", status=404)
 
     def _versions(self, group: str, what: str) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def _note_dict(note: Note) -> dict[str, Any]:
 def step_dict(step: Step) -> dict[str, Any]:
     """Return a step as JSON values."""
     return {
-        "object": asdict(step.key),
+        "object": step.key.as_dict(),
         "action": step.action.value,
         "pods": pods_of(step),
         "images": dict(step.images),

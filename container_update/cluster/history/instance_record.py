@@ -80,7 +80,7 @@ class InstanceRecord:
             "format": _FORMAT,
             "package": self.package and asdict(self.package),
             "manifests": [
-                [asdict(manifest.key), manifest.source.path, manifest.source.line, body]
+                [manifest.key.as_dict(), manifest.source.path, manifest.source.line, body]
                 for manifest, body in zip(self.manifests, bodies, strict=True)
             ],
             "defFiles": list(self.def_files),

@@ -188,7 +188,7 @@ def _contents(revision: Revision, namespace: str) -> dict[str, bytes]:
     steps, elsewhere = separated(map(_reduced, revision.steps), lambda k: k.namespace not in own)
     payload = {
         "steps": steps,
-        "objects": [asdict(key) for key in revision.objects],
+        "objects": [key.as_dict() for key in revision.objects],
         "defFiles": list(revision.def_files),
         "report": list(revision.report),
     }

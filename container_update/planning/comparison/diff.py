@@ -236,25 +236,26 @@ def image_changes(old: Manifest, new: Manifest) -> tuple[ImageChange, ...]:
     return tuple(changes)
 
 
-_CONTENT_FIELDS = frozenset({"data", "binaryData", "stringData", "type", "immutable"})
+_CONTENT_FIELDS = frozenset({"apiVersion", "data", "binaryData", "stringData", "type", "immutable"})
 
 
 def field_changes(old: Manifest, new: Manifest) -> tuple[FieldChange, ...]:
     """Return the fields that differ between two manifests, in order.
 
-    Everything but configuration content and container images. Lists of named things (containers,
+    Everything but the version of the API, which is how an object is told and not what it is,
+    configuration content and container images. Lists of named things (containers,
     volumes, env, ports) are matched by name, so that one insertion is one field.
     """
     old_body, new_body = old.body, new.body
     if old_body is new_body:  # it was read once, for both packages
         return ()
-    if old.key.is_config:
-        old_body, new_body = (
-            {field: value for field, value in body.items() if field not in _CONTENT_FIELDS}
-            for body in (old_body, new_body)
-        )
-    elif is_workload(old.key):
+    if is_workload(old.key):
         old_body = pod_template.with_images(old_body, pod_template.images(new_body))
+    left_out = _CONTENT_FIELDS if old.key.is_config else frozenset({"apiVersion"})
+    old_body, new_body = (
+        {field: value for field, value in body.items() if field not in left_out}
+        for body in (old_body, new_body)
+    )
     changes = []
     for path, before, after in _differing(_Field(old_body), _Field(new_body)):
         values = _shortened(before.text(), after.text())

@@ -46,7 +46,7 @@ def step_to_dict(step: Step) -> Json:
     return {
         **values,
         "type": _NAMES[type(step)],
-        "key": asdict(step.key),
+        "key": step.key.as_dict(),
         "action": step.action.name,
         "reasons": [_reason_to_dict(reason) for reason in step.reasons],
     }
@@ -54,9 +54,10 @@ def step_to_dict(step: Step) -> Json:
 
 def step_from_dict(values: Mapping[str, Any]) -> Step:
     """Return the step that :func:`step_to_dict` described."""
+    stated = values.get("content") or values.get("before") or {}
     attributes = {
         **values,
-        "key": ObjectKey(**values["key"]),
+        "key": ObjectKey(**values["key"], api_version=stated.get("apiVersion", "")),
         "action": Action[values["action"]],
         "reasons": tuple(map(_reason_from_dict, values["reasons"])),
     }

@@ -212,6 +212,12 @@ def success(details: Json | None = None) -> Json:
 
 def _checked_object_in(request: WriteRequest) -> Json:
     body, kind = _object_in(request), request.target.resource
+    stated, expected = body.get("apiVersion"), request.target.api_version
+    if stated and stated != expected and request.target.subresource in ("", "status"):
+        raise api_errors.bad_request(
+            f"the API version in the data ({stated}) does not match the expected API version "
+            f"({expected})"
+        )
     if problem := request.unknown_fields(body):
         raise api_errors.undecodable(kind.kind, kind.versions[0], problem)
     if not request.target.subresource and not kind.custom:
