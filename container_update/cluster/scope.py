@@ -55,7 +55,8 @@ _ACCESS_VOLUME = "kube-api-access-"
 
 
 def without_managed_fields(body: Json) -> Json:
-    """Keep all of an object but who wrote which field: half of its size, and nothing reads it."""
+    """Keep all of an object but who wrote which field, which is half of its size: it is asked only
+    of what manifests describe."""
     body["metadata"].pop("managedFields", None)
     return body
 
@@ -202,9 +203,11 @@ class Scope:
 
     def keep(self, body: Json) -> Json | None:
         """Return what is kept of an object, None where the operation is not about it."""
-        key, metadata = ObjectKey.of(body), without_managed_fields(body)["metadata"]
-        controller = ownership.controller(body)
-        if self._is_named(key, body):
+        key, metadata = ObjectKey.of(body), body["metadata"]
+        controller, is_named = ownership.controller(body), self._is_named(key, body)
+        if not is_named or (key.group, key.kind) == POD:
+            without_managed_fields(body)
+        if is_named:
             self._names.add((key.namespace, key.name))
             self._note_traffic(key, body)
         elif controller.get("uid") not in self._own:

@@ -19,7 +19,7 @@ from container_update.model.objects import Json, Manifest, ObjectKey, instance_o
 from container_update.model.plan import CHANGED_KEYS, Action, ImageChange, Note, Plan, Reason, Step
 from container_update.model.scripts import NEW, OLD, ScriptStep, VduChange
 from container_update.planning import followers, release_labels
-from container_update.planning.comparison import coverage, diff, renames
+from container_update.planning.comparison import coverage, diff, others, renames
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.configuration import Live, reasons_of
 from container_update.planning.order import in_groups
@@ -291,8 +291,7 @@ class Planner:
             if not key.is_config:
                 continue
             old, live = self.packages.old.get(key), self.live.get(key)
-            new = diff.as_created(manifest, old, live)
-            step = self.config.config_step(old, new)
+            step = self.config.config_step(*self.config.as_stated(old, manifest))
             if step is not None and live is not None and self.instance_id:
                 self.refuse_foreign(key, old, live)
             if step is not None:
@@ -385,7 +384,8 @@ class Planner:
         kind = kind_of(new.key)
         if kind is not None:
             return stamp not in ("", digest) and not kind.is_pod
-        return bool(stamp) or step.content != with_recorded_digest(new.body, digest)
+        body = self._with_fields_of_others(new, new.body, step.old)
+        return bool(stamp) or step.content != with_recorded_digest(body, digest)
 
     def is_left_behind(self, new: Manifest, live: Json) -> bool:
         """Tell whether an earlier change left the object as it was before its present manifest.
@@ -417,7 +417,13 @@ class Planner:
         if old is not None and live is not None:
             body = release_labels.with_live_limits(body, old.body, live)
         body = release_labels.with_targets(body, self.renamed)
+        body = self._with_fields_of_others(new, body, live)
         return with_recorded_digest(body, manifest_digest(new.body))
+
+    def _with_fields_of_others(self, new: Manifest, body: Json, live: Json | None) -> Json:
+        old = self.packages.old.get(new.key)
+        before = None if old is None else old.body
+        return others.with_fields_of_others(body, before, live) if live else body
 
     # --- everything else ------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from container_update.model.plan import (
     Note,
     Reason,
 )
-from container_update.planning.comparison import diff
+from container_update.planning.comparison import diff, others
 from container_update.planning.steps import ConfigStep
 from container_update.planning.steps.config import laid_over
 from container_update.workloads import config_references, pod_status, pod_template
@@ -37,6 +37,7 @@ from container_update.workloads.registry import kind_of
 
 OPT_OUT_ANNOTATION = "container-update/on-config-change"
 """On a workload, a ConfigMap or a Secret: ``ignore`` or ``reload``."""
+_DATA = ("data", "binaryData")
 _OPT_OUTS = ("", "ignore", "reload")
 
 Live = Mapping[ObjectKey, Json]
@@ -89,6 +90,17 @@ class ConfigPlanner:
         self.changes: dict[ObjectKey, Change] = {}
         self.opt_outs: dict[ObjectKey, str] = {}
 
+    def as_stated(self, old: Manifest | None, new: Manifest) -> tuple[Manifest | None, Manifest]:
+        """Return the manifests of a ConfigMap or Secret as whoever created it reads them, without
+        the keys that somebody else has filled in, which are noted."""
+        live = self.live.get(new.key)
+        diff.stated(new)  # before anything is made of it
+        new = diff.as_created(new, old, live)
+        theirs = keys_of_others(old, new, live) if live else {}
+        for name, key in sorted((name, key) for key, name in theirs.items()):
+            self.note(new.key, f"key {key}: {name} has written it, so it is its own: left alone")
+        return old and without_keys(old, theirs), without_keys(new, theirs)
+
     def config_step(self, old: Manifest | None, new: Manifest) -> ConfigStep | None:
         """Return the step that brings one object to what the new manifest says; None where it is so
         already.
@@ -111,11 +123,7 @@ class ConfigPlanner:
         return replace(step, action=Action[change.how.name], reasons=change.reasons)
 
     def change(self, old: Manifest | None, new: Manifest) -> Change | None:
-        """Return what the new manifest changes in the live object; None where that is nothing.
-
-        :raises PackageError: the manifest has a value that the server would refuse.
-        """
-        diff.stated(new)  # before anything is made of it
+        """Return what the new manifest changes in the live object; None where that is nothing."""
         step = laid_over(old, new, self.live.get(new.key))
         return diff.config_change(old, new, step.before, step.after)
 
@@ -210,6 +218,41 @@ class ConfigPlanner:
             )
         if (kind := kind_of(key)) is not None and (refusal := kind.refusal(live)) is not None:
             raise PlanError(f"{key}: {refusal}")
+
+
+def keys_of_others(old: Manifest | None, new: Manifest, live: Json) -> dict[str, str]:
+    """Return the keys that manifests name and that are somebody else's all the same, with who that
+    is: keys that they leave empty for others to fill in, or that a controller applies, or that only
+    the old manifest has and that were filled in since."""
+    try:
+        was, now = diff.content((old or new).body).data, diff.content(live).data
+    except ValueError:
+        return {}
+    to_be, theirs = diff.stated(new).data, dict[str, str]()
+    said, there = dict.fromkeys(_DATA, was), dict.fromkeys(_DATA, now)
+    for manager in others.managers(said, {**there, "metadata": live["metadata"]}):
+        for step in (step for field in _DATA for step in manager.fields.get(f"f:{field}") or ()):
+            key = step.removeprefix("f:")
+            before, after = was.get(key), to_be.get(key)
+            if key not in now or before is after is None or now[key] == after:
+                continue
+            if not after or (manager.applies and after == before):
+                theirs[key] = manager.name
+    return theirs
+
+
+def without_keys(manifest: Manifest, keys: Iterable[str]) -> Manifest:
+    """Return the manifest of a ConfigMap or Secret without these keys."""
+    gone = set(keys)
+    if not gone:
+        return manifest
+    body = {
+        name: {key: value[key] for key in value if key not in gone}
+        if name in (*_DATA, "stringData") and isinstance(value, dict)
+        else value
+        for name, value in manifest.body.items()
+    }
+    return replace(manifest, body=body)
 
 
 def reasons_of(uses: Iterable[ChangedUse]) -> tuple[Reason, ...]:

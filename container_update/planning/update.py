@@ -163,18 +163,17 @@ class UpdatePlanner(ConfigPlanner):
             elif old.key in matching.unlisted:
                 self._note_unlisted(old, new)
             elif old.key.is_config:
-                new_as_created = diff.as_created(new, old, self.live.get(new.key))
-                if step := self.config_step(old, new_as_created):
-                    self._note_drift(old, new_as_created)
+                before, after = self.as_stated(old, new)
+                if step := self.config_step(before, after):
+                    self._note_drift(before or old, after)
                     yield step
         for new in matching.added:
-            if step := self.config_step(None, new):
+            if step := self.config_step(*self.as_stated(None, new)):
                 self._refuse_foreign(new)
                 yield step
 
     def _note_unlisted(self, old: Manifest, new: Manifest) -> None:
-        new_as_created = diff.as_created(new, old, self.live.get(new.key))
-        if self.change(old, new_as_created) is not None:
+        if self.change(*self.as_stated(old, new)) is not None:
             self.note(new.key, f"differs from {new.source}: {_UNLISTED}, so it is not written")
 
     def _note_drift(self, old: Manifest, new: Manifest) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 
+from container_update.cluster.login.renewal import Login
 from container_update.engine.goals.change_package import change_package
 from container_update.engine.goals.upkeep import heal
 from container_update.model.errors import UpdateFailedError
-from container_update.model.objects import Json
+from container_update.model.objects import Json, ObjectKey
 from container_update.planning.comparison.package_pair import Placing
 from tests.functional.cnf import BAD_IMAGE, Cnf
 from tests.functional.manifests import ENV, config_map, workload
@@ -120,3 +123,86 @@ def test_labels_take_effect_and_restart_nothing(cnf: Cnf) -> None:
     cnf.update({**OLD, "token": NEW["token"]})
     assert cnf.get("Secret", "token")["metadata"]["labels"]["release"] == "2"
     assert cnf.pods("Deployment", "w") == before
+
+
+def write_as(manager: str, cnf: Cnf, body: Json, *, applies: bool = False) -> None:
+    """Write an object as another client does, which the server notes in its managed fields."""
+    query = {"fieldManager": manager}
+    key = ObjectKey.of(body)
+    path = cnf.admin._resources.object_path(key)
+    if not applies:
+        cnf.admin._call("PUT", path, f"write {key}", body, query)
+        return
+    kubectl_like = {"Content-Type": "application/apply-patch+yaml"}
+    with patch.object(Login, "headers", lambda login, **_: {**headers(login), **kubectl_like}):
+        cnf.admin._call("PATCH", path, f"apply {key}", body, {**query, "force": "true"})
+
+
+def headers(login: Login, *, of: Callable[..., dict[str, str]] = Login.headers) -> dict[str, str]:
+    return of(login, has_body=True)
+
+
+def hook(rules: str, extra: str = "") -> str:
+    config = "clientConfig: {service: {name: w, namespace: default}}"
+    return f"""apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {{name: {rules}}}
+webhooks:
+- name: a.example.com
+  {config}
+  sideEffects: None
+  failurePolicy: Ignore
+  admissionReviewVersions: [v1]
+  matchConditions: [{{name: never, expression: 'false'}}]
+{extra}"""
+
+
+def test_a_change_leaves_what_an_injector_wrote_into_a_field(cnf: Cnf) -> None:
+    cnf = replace(cnf, cluster=cnf.admin)
+    name = f"hook-{cnf.namespace}"
+    cnf.instantiate(h=hook(name))
+    key = ObjectKey("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "", name)
+    live = cnf.admin.get(key)
+    assert live is not None
+    live["webhooks"][0]["clientConfig"]["caBundle"] = "Q0E="
+    write_as("cainjector", cnf, live)
+    new = cnf.package({"h.yaml": hook(name, "  timeoutSeconds: 3\n")})
+    parameters = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": "RollingUpdate"}}
+    change_package(parameters, cnf.cluster, cnf.options, old=cnf.old, new=new, **cnf.where)
+    after = cnf.admin.get(key)
+    cnf.admin.delete(key)
+    assert after is not None
+    (changed,) = after["webhooks"]
+    assert (changed["timeoutSeconds"], changed["clientConfig"]["caBundle"]) == (3, "Q0E=")
+
+
+FILLED: dict[str, tuple[str | None, str | None, bool, str]] = {
+    "a key that is left empty for it": ("", "", False, "theirs"),
+    "a key that a controller applies": ("said", "said", True, "theirs"),
+    "a key that the new package drops": ("", None, False, "theirs"),
+    "a key that the new package changes": ("said", "new", True, "new"),
+    "a key that somebody edited": ("said", "said", False, "said"),
+}
+"""Old value, new value, whether it was applied, and what is there afterwards."""
+
+
+@pytest.mark.parametrize(("old", "new", "applies", "expected"), FILLED.values(), ids=FILLED)
+def test_a_key_that_is_another_managers_is_no_change_of_the_package(
+    old: str | None, new: str | None, applies: bool, expected: str, cnf: Cnf
+) -> None:
+    def files(setting: str, value: str | None) -> dict[str, str]:
+        more = {} if value is None else {"key": value}
+        return {"cm": config_map(setting=setting, **more), "w": OLD["w"]}
+
+    cnf.instantiate(**files("1", old))
+    body = cnf.get("ConfigMap", "cm")
+    if applies:
+        metadata = {"name": "cm", "namespace": cnf.namespace}
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {}}
+    body = {**body, "data": {**body["data"], "key": "theirs"}}
+    write_as("operator", cnf, body, applies=applies)
+    outcome = cnf.update(files("2", new))
+    assert cnf.get("ConfigMap", "cm")["data"] == {"setting": "2", "key": expected}
+    step = next(each for each in outcome.plan.steps if each.is_config)
+    announced = {getattr(reason.cause, "key", None) for reason in step.reasons}
+    assert ("key" in announced) == (expected != "theirs")
