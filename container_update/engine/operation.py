@@ -251,8 +251,13 @@ class Operation:
         if goal is None:  # a new run removes what is left by itself
             self._clear(cancel)
 
+        owns = False
+
         @contextmanager
         def held() -> Iterator[ExitStack]:
+            nonlocal owns
+            if found is not None:
+                owns = self._refuse_missing_rights(self._plan_of(found))
             with lock, ExitStack() as stack:
                 yield stack
 
@@ -286,25 +291,19 @@ class Operation:
             return replace(record, steps=tuple(sorted((*steps, *scripts), key=_group)))
 
         def run(record: Record, stack: ExitStack) -> JournalledRun:
-            plan = arranged(  # an earlier version has written no groups
-                Plan(
-                    self.namespace,
-                    self.instance_id,
-                    record.steps,
-                    def_files=record.def_files,
-                    packages=record.origin.packages if record.origin else (),
-                )
-            )
+            plan = self._plan_of(record)
             keys = [step.key for step in record.object_steps]
             scope, seconds = scope_of(record.object_steps), self.options.watch_seconds
             informer = Informer(self.cluster, scope, watch_seconds=seconds)
             stack.enter_context(informer).list(collections(keys) | traffic(keys))
-            return self._run_of(lock, journal, record, plan, informer, owns=self._owns(plan))
+            return self._run_of(lock, journal, record, plan, informer, owns=owns)
+
+        found: Record | None = None
 
         def read() -> Record | None:
-            record = journal.read()
-            self._read_at = journal.read_at
-            return record
+            nonlocal found
+            found, self._read_at = journal.read(), journal.read_at
+            return found
 
         def promoted(record: Record) -> Record:
             hold = record.held_at
@@ -373,8 +372,15 @@ class Operation:
             )
         return believed
 
-    def _owns(self, plan: Plan) -> bool:
-        return not self.cluster.refused(permissions.to_release(plan))
+    def _plan_of(self, record: Record) -> Plan:
+        plan = Plan(
+            self.namespace,
+            self.instance_id,
+            record.steps,
+            def_files=record.def_files,
+            packages=record.origin.packages if record.origin else (),
+        )
+        return arranged(plan)  # an earlier version has written no groups
 
     def tidy(self, cancel: CancelToken) -> None:
         """Remove the lease of a run that ended right before it could, where no other run takes it

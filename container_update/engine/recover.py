@@ -6,12 +6,15 @@ The journal in the cluster says whether it was an update or a change of the pack
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from container_update.cluster.history.schemas import CONTEXT
+from container_update.cluster.history.store import History
+from container_update.cluster.informer import Informer
 from container_update.cluster.record import Record
 from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_if_known_missing
 from container_update.engine.goals.change import KubernetesTarget
 from container_update.engine.goals.change_package import coordination_of, resume_change
@@ -19,6 +22,7 @@ from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.job import ChangeJob
 from container_update.engine.operation import Operation
 from container_update.engine.read_packages import described_in
+from container_update.engine.run import restarted_pods
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError, PlanError
@@ -29,19 +33,59 @@ from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import names
 from container_update.model.scripts import NEW, OLD
 from container_update.package import csar
+from container_update.planning.comparison import renames
 from container_update.planning.comparison.package_pair import Placing
+from container_update.planning.update import collections
+from container_update.workloads import ownership
 
 
-def resume(  # noqa: PLR0913
-    cluster: Cluster,
-    options: Options = Options(),  # noqa: B008
-    cancel: CancelToken | None = None,
-    progress: Progress = lambda _: None,
-    *,
-    namespace: str = "default",
-    instance_id: str | None = None,
-    packages: Sequence[str] = (),
-) -> Outcome | None:
+@dataclass(frozen=True)
+class _Left:
+    """What an operation left behind, for who ends it."""
+
+    instance: Operation
+    cancel: CancelToken
+    packages: Sequence[str]
+
+    def back(self) -> Outcome | None:
+        """Undo it."""
+        described = _Named.read(self.packages, self.instance).described
+        return self.instance.recover(back=True, cancel=self.cancel, described=described)
+
+
+class Verb:
+    """A way to end an operation that was interrupted, or that waits for a person.
+
+    :param end: does it; its docstring is that of the verb.
+    """
+
+    def __init__(self, end: Callable[[_Left], Outcome | None]) -> None:
+        self._end = end
+        self.__doc__, self.__name__ = end.__doc__, end.__name__
+
+    def __call__(  # noqa: PLR0913
+        self,
+        cluster: Cluster,
+        options: Options = Options(),  # noqa: B008
+        cancel: CancelToken | None = None,
+        progress: Progress = lambda _: None,
+        *,
+        namespace: str = "default",
+        instance_id: str | None = None,
+        packages: Sequence[str] = (),
+    ) -> Outcome | None:
+        """End it."""
+        instance = _instance(cluster, options, progress, namespace, instance_id)
+        cancel = CancelToken() if cancel is None else cancel
+        outcome = self._end(_Left(instance, cancel, packages))
+        if outcome is None:  # "nothing to do" only of a namespace that exists
+            refuse_if_known_missing(namespace, instance.cluster)
+            return None
+        return _with_pods(instance, outcome)
+
+
+@Verb
+def resume(left: _Left) -> Outcome | None:
     """Finish the operation that was interrupted.
 
     Where journals are not signed, it is believed about the instance's own namespace and what bears
@@ -57,63 +101,75 @@ def resume(  # noqa: PLR0913
     :param namespace: of the VNF.
     :param instance_id: the VNF instance, as it was given to the interrupted operation.
     :param packages: those of the interrupted operation, in any order.
-    :returns: what became of it; None where no operation was interrupted.
+    :returns: what became of it, and the pods of every VDU that is recorded; None where no operation
+        was interrupted.
     :raises PackageError: a package is not the operation's, or is missing; nothing was done.
     :raises PlanError: there is no such namespace.
+    :raises ClusterError: the account lacks a right; nothing was written.
     :raises UpdateInProgressError: the operation is still running.
     :raises UpdateFailedError: it could not be finished and was undone.
     """
-    instance = _instance(cluster, options, progress, namespace, instance_id)
-    return _go_on(instance, cancel, packages)
+    return _go_on(left)
 
 
-def promote(  # noqa: PLR0913
-    cluster: Cluster,
-    options: Options = Options(),  # noqa: B008
-    cancel: CancelToken | None = None,
-    progress: Progress = lambda _: None,
-    *,
-    namespace: str = "default",
-    instance_id: str | None = None,
-    packages: Sequence[str] = (),
-) -> Outcome | None:
+@Verb
+def rollback(left: _Left) -> Outcome | None:
+    """Undo the operation that was interrupted.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     outcome = rollback(cluster, namespace="cnf", instance_id="vnf-1")
+
+    :returns: what became of it; None where no operation was interrupted. The parameters and the
+        other errors are those of :func:`resume`.
+    :raises UndoIncompleteError: something could not be put back.
+    """
+    return left.back()
+
+
+@Verb
+def promote(left: _Left) -> Outcome | None:
     """Let the operation go on that waits for a person.
 
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     outcome = promote(cluster, namespace="cnf", instance_id="vnf-1")
 
-    :returns: what became of it; it may wait again. The parameters are those of :func:`resume`.
+    :returns: what became of it; it may wait again. The parameters and the other errors are those of
+        :func:`resume`.
     :raises PlanError: no operation waits for a person.
     :raises UpdateInProgressError: somebody else promotes or aborts it at this time.
-    :raises UpdateFailedError: it could not be finished and was undone.
     """
-    instance = _instance(cluster, options, progress, namespace, instance_id)
-    return _go_on(instance, cancel, packages, promote=_hold_of(instance))
+    return _go_on(left, promote=_hold_of(left.instance))
 
 
-def abort(  # noqa: PLR0913
-    cluster: Cluster,
-    options: Options = Options(),  # noqa: B008
-    cancel: CancelToken | None = None,
-    progress: Progress = lambda _: None,
-    *,
-    namespace: str = "default",
-    instance_id: str | None = None,
-    packages: Sequence[str] = (),
-) -> Outcome | None:
+@Verb
+def abort(left: _Left) -> Outcome | None:
     """Undo the operation that waits for a person.
 
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     outcome = abort(cluster, namespace="cnf", instance_id="vnf-1")
 
-    :returns: what became of it. The parameters are those of :func:`resume`.
+    :returns: what became of it. The parameters and the other errors are those of :func:`resume`.
     :raises PlanError: no operation waits for a person.
     :raises UndoIncompleteError: something could not be put back.
     """
-    instance = _instance(cluster, options, progress, namespace, instance_id)
-    _hold_of(instance)
-    described = _Named.read(packages, instance).described
-    return instance.recover(back=True, cancel=cancel, described=described)
+    _hold_of(left.instance)
+    return left.back()
+
+
+def _with_pods(instance: Operation, outcome: Outcome) -> Outcome:
+    """Return the outcome with the pods of what the instance runs from now."""
+    record = History(instance.cluster, instance.namespace, instance.instance_id).instance()
+    manifests = record.manifests if record else ()
+    keys = {manifest.key for manifest in manifests}.union(r.step.key for r in outcome.results)
+    with Informer(instance.cluster, Scope(keys)) as informer:
+        informer.list(collections(keys))
+    there = renames.live_names(informer.live)
+    named = tuple(renames.with_live_name(manifest, there) for manifest in manifests)
+    return replace(
+        outcome,
+        vnfcs=ownership.vnfcs(record.vdus if record else {}, named, informer.live),
+        restarted=restarted_pods(outcome.results, informer),
+    )
 
 
 def _hold_of(instance: Operation) -> str:
@@ -131,20 +187,13 @@ def _hold_of(instance: Operation) -> str:
     return record.held_at.key.name
 
 
-def _go_on(
-    instance: Operation,
-    cancel: CancelToken | None,
-    packages: Sequence[str],
-    *,
-    promote: str = "",
-) -> Outcome | None:
-    cancel = CancelToken() if cancel is None else cancel
+def _go_on(left: _Left, *, promote: str = "") -> Outcome | None:
+    instance, cancel, packages = left.instance, left.cancel, left.packages
     cluster, namespace, options = instance.cluster, instance.namespace, instance.options
     record = instance.journal.read()
     if record is None or not record.context:
         described = _Named.read(packages, instance).described
-        outcome = instance.recover(cancel=cancel, described=described, promote=promote)
-        return _of_something(instance, outcome)
+        return instance.recover(cancel=cancel, described=described, promote=promote)
     context = dict(record.context)
     if (wrong := CONTEXT.first_violation(context)) is not None:
         raise ContainerUpdateError(
@@ -170,32 +219,6 @@ def _go_on(
     )
     scripts = coordination_of(job, target, cancel)
     return resume_change(job, target, cancel, instance.progress, scripts, named.described)
-
-
-def rollback(  # noqa: PLR0913
-    cluster: Cluster,
-    options: Options = Options(),  # noqa: B008
-    cancel: CancelToken | None = None,
-    progress: Progress = lambda _: None,
-    *,
-    namespace: str = "default",
-    instance_id: str | None = None,
-    packages: Sequence[str] = (),
-) -> Outcome | None:
-    """Undo the operation that was interrupted.
-
-    >>> with connect() as cluster:  # doctest: +SKIP
-    ...     outcome = rollback(cluster, namespace="cnf", instance_id="vnf-1")
-
-    :returns: what became of it; None where no operation was interrupted. The parameters are those
-        of :func:`resume`.
-    :raises PlanError: there is no such namespace.
-    :raises UpdateInProgressError: the operation is still running.
-    :raises UndoIncompleteError: something could not be put back.
-    """
-    instance = _instance(cluster, options, progress, namespace, instance_id)
-    described = _Named.read(packages, instance).described
-    return _of_something(instance, instance.recover(back=True, cancel=cancel, described=described))
 
 
 def status(
@@ -270,13 +293,6 @@ def _of_operation(named: _Named, record: Record, request: ChangeRequest) -> tupl
 
 def _has_scripts(request: ChangeRequest) -> bool:
     return request.script(NEW) is not None or request.script(OLD) is not None
-
-
-def _of_something(instance: Operation, outcome: Outcome | None) -> Outcome | None:
-    """Return the outcome; "nothing to do" only of a namespace that exists."""
-    if outcome is None:
-        refuse_if_known_missing(instance.namespace, instance.cluster)
-    return outcome
 
 
 def _instance(

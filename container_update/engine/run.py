@@ -105,7 +105,7 @@ def run(  # noqa: PLR0913
             plan=plan,
             results=results,
             vnfcs=ownership.vnfcs(goal.vdus(), plan.manifests, observed.live),
-            restarted=_restarted_pods(results, observed.informer),
+            restarted=restarted_pods(results, observed.informer),
             requests=cluster.requests - sent_before,
             seconds=time.monotonic() - began,
             **instance.in_history,
@@ -151,7 +151,7 @@ def _is_done(outcome: Outcome) -> bool:
     return all(result.state is StepState.DONE for result in outcome.results)
 
 
-def _restarted_pods(
+def restarted_pods(
     results: Iterable[StepResult], informer: Informer
 ) -> dict[ObjectKey, tuple[str, ...]]:
     """Return the pods that each restarted workload has now."""

@@ -276,7 +276,8 @@ def test_a_right_that_it_lacks_is_reported_before_its_first_write(
     ):
         verb.act(site, cluster)
     assert requests(site) == before
-    assert site.differences(verb.old, undone=True) == []
+    verb.act(site, site.lab.cluster)
+    assert site.differences(verb.new) == []
 
 
 def typed(site: Site, *arguments: str) -> tuple[int, str]:

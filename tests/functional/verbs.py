@@ -285,13 +285,7 @@ _CHANGE_BACK = (
     "It is kept in the history, but ``undo`` refuses it: a change also creates and deletes "
     "objects. Change the package back; the message names it."
 )
-_RECOVERY = {
-    "rights": "The operation that it ends has asked for its rights, and those of its undo. If one "
-    "is missing since, the message names it and the journal stays.",
-    "saved plan": "It has no plan of its own: it ends the one in the journal.",
-    "records": "No VNFM waits for it: one repeats its request instead, which finishes what was "
-    "interrupted and returns the pods.",
-}
+_RECOVERY = {"saved plan": "It has no plan of its own: it ends the one in the journal."}
 
 
 _UPKEEP = {

@@ -136,17 +136,12 @@ def _recover_cluster(
 ) -> Outcome | None:
     from container_update.engine import recover as recovery  # noqa: PLC0415, slow to load
 
-    verbs = {
-        "resume": recovery.resume,
-        "rollback": recovery.rollback,
-        "promote": recovery.promote,
-        "abort": recovery.abort,
-    }
     options = option_arguments.read(parsed)
     with connection.connected_cluster(parsed) as cluster:
         parsed.instance_id = connection.find_instance(parsed, cluster)
         operate.ask_about_others(parsed, out, cluster, parsed.instance_id)
-        return verbs[verb](
+        end: recovery.Verb = getattr(recovery, verb)
+        return end(
             cluster,
             options,
             cancel,
