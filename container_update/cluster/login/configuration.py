@@ -193,7 +193,8 @@ def _of_provider(user: kubeconfigs.Entry, cluster: kubeconfigs.Entry) -> str:
         loader.load_kube_config_from_dict(document, "its", configuration, persist_config=False)
     except (config.ConfigException, ValueError, KeyError):  # its text may have a credential
         raise _unusable(f"{user.place}.auth-provider", "no token can be got") from None
-    return str(configuration.api_key.get("BearerToken", "")).partition(" ")[2]
+    # it is the only one; its name is BearerToken since 36 of the library, and was authorization
+    return str(next(iter(configuration.api_key.values()), "")).partition(" ")[2]
 
 
 def _authorization(fields: Mapping[str, Any], place: str) -> str:
