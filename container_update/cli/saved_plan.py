@@ -28,11 +28,11 @@ from container_update.model.schema import (
     TRUTH,
     WHOLE,
     ListOf,
-    Nullable,
     OneOf,
     Record,
     Schema,
-    Violation,
+    complete,
+    or_null,
 )
 from container_update.package.fetch import is_url
 from container_update.planning.steps import object_steps
@@ -49,17 +49,13 @@ _GIVEN = {"verb": UPDATE, "configPaths": [], "server": False}
 """What a plan of an earlier version, or of another verb, does not say."""
 
 
-def _all(**fields: Schema) -> Record:
-    return Record(fields, required=frozenset(fields))
-
-
 def _request(**fields: Schema) -> Record:
-    paths = ListOf(TEXT)
-    common = {"namespace": TEXT, "instanceId": _OPTIONAL, "server": TRUTH}
-    return _all(verb=OneOf(_VERBS), defFiles=paths, configPaths=paths, **common, **fields)
+    common = {"namespace": TEXT, "instanceId": _OPTIONAL, "server": TRUTH, "verb": OneOf(_VERBS)}
+    fields |= common | dict.fromkeys(("defFiles", "configPaths"), ListOf(TEXT))
+    return Record(fields, fields.keys(), whole="saved request")
 
 
-_OPTIONAL = Nullable(TEXT)
+_OPTIONAL = or_null(TEXT)
 _VERBS = (UPDATE, CHANGE, "install", "uninstall", "undo")
 _PACKAGE = {"package": _OPTIONAL, "deleteData": TRUTH, "deleteShared": TRUTH}
 _REQUESTS: Mapping[str, Record] = {
@@ -67,16 +63,16 @@ _REQUESTS: Mapping[str, Record] = {
     CHANGE: _request(old=TEXT, new=TEXT, body=MAPPING, instance=_OPTIONAL, records=_OPTIONAL),
     "install": _request(**_PACKAGE),
     "uninstall": _request(**_PACKAGE),
-    "undo": _request(revision=Nullable(WHOLE)),
+    "undo": _request(revision=or_null(WHOLE)),
 }
 """What each verb's request has, and nothing else."""
-_PLAN = _all(
-    packages=ListOf(_all(sha256=TEXT)),
+_PLAN = complete(
+    packages=ListOf(complete(sha256=TEXT)),
     namespace=TEXT,
     instanceId=_OPTIONAL,
     **dict.fromkeys(_LISTS, Schema(list, "a list")),
 )
-_DOCUMENT = _all(server=TEXT, request=MAPPING, versions=MAPPING, plan=_PLAN)
+_DOCUMENT = complete(server=TEXT, request=MAPPING, versions=MAPPING, plan=_PLAN)
 _PATHS = ("old", "new", "package")
 _LARGEST = 256 * 1024**2
 """In bytes."""
@@ -152,9 +148,6 @@ def load(path: Path) -> Mapping[str, Any] | None:
         request = _GIVEN | body["request"]
         verb = request["verb"] if request["verb"] in _VERBS else UPDATE
         wrong = _REQUESTS[verb].first_violation(request, ("request",))
-        others = sorted(request.keys() - _REQUESTS[verb].fields.keys())
-        if wrong is None and others:
-            wrong = Violation(("request",), f"no {others[0]}", "it")
     if wrong is not None:
         raise PlanError(f"{path}: no saved plan as plan --out wrote it: {wrong}: make it again")
     return {**body, "request": request}

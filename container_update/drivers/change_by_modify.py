@@ -24,11 +24,7 @@ from container_update.engine.goals.change_package import (
 )
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.job import ChangeJob
-from container_update.engine.goals.request_schema import (
-    COORDINATE_NEW,
-    COORDINATE_OLD,
-    refuse_similar,
-)
+from container_update.engine.goals.request_schema import COORDINATE_NEW, COORDINATE_OLD
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PackageError
@@ -37,6 +33,7 @@ from container_update.model.options import Options
 from container_update.model.outcome import Progress
 from container_update.model.plan import Plan
 from container_update.model.requests import CONFIG_PATHS, DEF_FILES, UPGRADE_TYPE, UpdateRequest
+from container_update.model.schema import similar_names
 
 PARAMETERS = frozenset(
     {
@@ -64,7 +61,8 @@ def requested_change(vnfd_id: str | None, metadata: Mapping[str, Any] | None) ->
     :raises PackageError: a parameter is misspelt, or comes without what it belongs to.
     """
     given = {name: value for name, value in (metadata or {}).items() if value is not None}
-    refuse_similar(given.keys() - PARAMETERS, _OF_A_CHANGE, "metadata.")
+    for wrong in similar_names(given.keys() - PARAMETERS, _OF_A_CHANGE, ("metadata",)):
+        raise PackageError(str(wrong))
     if UPGRADE_TYPE not in given:
         if _OF_A_CHANGE & given.keys():
             names = ", ".join(sorted(_OF_A_CHANGE & given.keys()))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from container_update.model.requests import UpdateRequest
 
 _ACCESS = Record({"auth_url": TEXT, "ssl_ca_cert": TEXT, **vim.ACCESS.fields})
-_VIM = Record({"access_info": _ACCESS}, frozenset({"access_info"}))
+_VIM = Record({"access_info": _ACCESS}, {"access_info"})
 
 
 class Tacker:

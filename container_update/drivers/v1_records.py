@@ -96,16 +96,16 @@ record names the new package by then, which Tacker's v1 API would pass as the ol
 
 _VNFC = Attributes(
     {"vdu_id": LINE, "compute_resource": Attributes({"resource_id": LINE}), "metadata": MAPPING},
-    frozenset({"vdu_id", "compute_resource"}),
+    {"vdu_id", "compute_resource"},
 )
 _INFO = Attributes(
     {"additional_params": Record({DEF_FILES: TEXTS}), "vnfc_resource_info": ListOf(_VNFC)},
-    frozenset({"vnfc_resource_info"}),
+    {"vnfc_resource_info"},
 )
 _METADATA = Record({"namespace": ANY_NAMESPACE, RUNS_FROM: LINE})
 _INSTANCE = Attributes(
     {"id": FILLED, "vnfd_id": FILLED, "vnf_metadata": _METADATA, "instantiated_vnf_info": _INFO},
-    frozenset({"id", "vnfd_id"}),
+    {"id", "vnfd_id"},
 )
 _ARGUMENTS = Record({CONFIG_PATHS: TEXTS, "old_vnf_package_path": FILLED})
 

@@ -51,17 +51,17 @@ _IDENTITY = Record(
     {
         "apiVersion": schema.API_VERSION,
         "kind": schema.KIND,
-        "metadata": Record({"name": FILLED}, frozenset({"name"})),
+        "metadata": Record({"name": FILLED}, {"name"}),
         "spec": MAPPING,
     },
-    frozenset({"apiVersion", "kind", "metadata", "spec"}),
+    {"apiVersion", "kind", "metadata", "spec"},
 )
 
 
 def _entries(resources: ResourceList) -> ListOf:
     handle = Record({"resourceId": LINE})
     fields: dict[str, Schema] = {"id": FILLED, resources.name: LINE, resources.handle: handle}
-    return ListOf(Record(fields, frozenset({"id", resources.name})))
+    return ListOf(Record(fields, {"id", resources.name}))
 
 
 _INFO = Record(
@@ -97,7 +97,7 @@ _SCRIPT = Record(
                 "vimConnectionInfo": MapOf(LINE, Record({"vimType": LINE}), nullable=False),
                 "instantiatedVnfInfo": _INFO,
             },
-            frozenset({"id"}),
+            {"id"},
         ),
         "tmp_csar_dir": FILLED,
         "new_csar_dir": FILLED,
@@ -114,7 +114,7 @@ _SCRIPT = Record(
             }
         ),
     },
-    frozenset({"request", "vnf_instance", "tmp_csar_dir"}),
+    {"request", "vnf_instance", "tmp_csar_dir"},
 )
 
 

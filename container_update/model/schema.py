@@ -4,19 +4,22 @@
 They are checked once, where the values come in; what is behind relies on it. A message names the
 field and what kind of value is there, never the value itself.
 
-Our own, not jsonschema, which takes 0.45 s for 500 objects instead of 0.04 s and 0.1 s to load; nor
+The one language for it: of packages, requests, records, journals and saved plans. Our own, not
+jsonschema, which takes 0.45 s for 500 objects instead of 0.04 s and 0.1 s to load; nor
 fastjsonschema, which runs code that it generates, and which no Tacker has.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property
 from typing import Any
 
 from container_update.model.errors import PackageError
-from container_update.model.objects import FieldPath
+from container_update.model.objects import FieldPath, Json
 
 DEPTH = 100
 """Of lists and mappings in each other, where no schema says what is in them: what copies, compares
@@ -26,6 +29,8 @@ _NAMES = {dict: "a mapping", list: "a list", str: "text", bool: "a boolean", typ
 _NUMBERS = frozenset({int, float})
 _PLAIN = _NUMBERS | _NAMES.keys()
 _LARGEST = 2**53
+_SIMILAR = 0.8
+"""How similar two names are (difflib's ratio) so that one is taken for the other, misspelt."""
 _SHOWN = 10
 """Steps of the path of what is too deep."""
 
@@ -77,10 +82,14 @@ class Schema:
 
     def violations(self, value: Any, path: FieldPath = ()) -> Iterator[Violation]:
         """Yield every violation in the value of a field."""
-        if type(value) is self.type:
+        if self.is_meant_by(value):
             yield from self._inside(value, path)
         else:
             yield Violation(path, self.description, describe(value))
+
+    def is_meant_by(self, value: Any) -> bool:
+        """Return whether a value is of this type, whatever is in it."""
+        return type(value) is self.type
 
     def _inside(self, value: Any, path: FieldPath) -> Iterator[Violation]:
         """Yield the violations in a value of this type."""
@@ -90,13 +99,21 @@ class Schema:
 
 @dataclass(frozen=True)
 class Text(Schema):
-    """Text that matches a pattern."""
+    """Text that matches a pattern, of so many characters at most."""
 
     type: type = field(default=str, init=False)
-    pattern: re.Pattern[str]
+    pattern: str
+    longest: int | None = None
+
+    @cached_property
+    def matches(self) -> Callable[[str], re.Match[str] | None]:
+        """The function that tells whether a text has this form."""
+        return re.compile(self.pattern).fullmatch
 
     def _inside(self, value: Any, path: FieldPath) -> Iterator[Violation]:
-        if not self.pattern.fullmatch(value):
+        if self.longest is not None and len(value) > self.longest:
+            yield Violation(path, self.description, f"more than {self.longest} characters")
+        elif not self.matches(value):
             yield Violation(path, self.description, "invalid text" if value else "an empty one")
 
 
@@ -105,10 +122,14 @@ class ListOf(Schema):
     """A list whose items all have one schema; none is null."""
 
     type: type = field(default=list, init=False)
-    description: str = field(default="a list", init=False)
+    description: str = field(default="a list", kw_only=True)
     item: Schema
+    least: int = 0
+    """How many items it has at least."""
 
     def _inside(self, value: Any, path: FieldPath) -> Iterator[Violation]:
+        if len(value) < self.least:
+            yield Violation(path, self.description, f"{len(value) or 'no'} items")
         for index, item in enumerate(value):
             yield from self.item.violations(item, (*path, index))
 
@@ -118,7 +139,7 @@ class MapOf(Schema):
     """A mapping with any keys of one pattern, whose values have one schema."""
 
     type: type = field(default=dict, init=False)
-    description: str = field(default="a mapping", init=False)
+    description: str = field(default="a mapping", kw_only=True)
     key: Text
     value: Schema | None = None
     """None: any value."""
@@ -127,7 +148,7 @@ class MapOf(Schema):
 
     def _inside(self, value: Any, path: FieldPath) -> Iterator[Violation]:
         for key, item in value.items():
-            if not (isinstance(key, str) and self.key.pattern.fullmatch(key)):
+            if not (isinstance(key, str) and self.key.matches(key)):
                 yield Violation(path, self.key.description, "an invalid key")
             elif self.value and not (self.nullable and item is None):
                 yield from self.value.violations(item, (*path, key))
@@ -135,32 +156,72 @@ class MapOf(Schema):
 
 @dataclass(frozen=True)
 class Record(Schema):
-    """A mapping with known fields; other fields are allowed."""
+    """A mapping with known fields."""
 
     type: type = field(default=dict, init=False)
-    description: str = field(default="a mapping", init=False)
+    description: str = field(default="a mapping", kw_only=True)
     fields: Mapping[str, Schema]
-    required: frozenset[str] = frozenset()
+    required: Collection[str] = ()
+    whole: str = field(default="", kw_only=True)
+    """What it is called, where it has no other fields; others are allowed without it."""
+    has_similar: bool = field(default=True, kw_only=True)
+    """Whether another field may look like one of these: such a name is a spelling mistake, and its
+    value would be ignored without a word."""
+    has_nulls: bool = field(default=True, kw_only=True)
+    """Whether null stands for a field that is left out."""
 
     def _inside(self, value: Any, path: FieldPath) -> Iterator[Violation]:
+        for name in value.keys() - self.fields.keys() if self.whole else ():
+            known = f"a field of a {self.whole} ({', '.join(self.fields)})"
+            yield Violation((*path, name), known, "another name")
+        if not self.has_similar:
+            yield from similar_names(value, self.fields, path)
         for name, schema in self.fields.items():
             if name in self.required and name not in value:
                 yield Violation((*path, name), schema.description, describe(None))
-            elif name in self.required or value.get(name) is not None:
+            elif name in self.required or self._is_there(value, name):
                 yield from schema.violations(value.get(name), (*path, name))
+
+    def _is_there(self, value: Json, name: str) -> bool:
+        return value.get(name) is not None if self.has_nulls else name in value
+
+
+def complete(optional: Mapping[str, Schema] | None = None, /, **needed: Schema) -> Record:
+    """Return the schema of a mapping in which no field is missing but the optional ones."""
+    return Record({**(optional or {}), **needed}, needed.keys())
 
 
 @dataclass(frozen=True)
-class Nullable(Schema):
-    """What another schema describes, or null, of a field that has to be there."""
+class AnyOf(Schema):
+    """A value that has one of several schemas: the first one whose type it has."""
 
     type: type = field(default=object, init=False)
-    description: str = field(default="a value or null", init=False)
-    inner: Schema
+    alternatives: tuple[Schema, ...]
 
-    def violations(self, value: Any, path: FieldPath = ()) -> Iterator[Violation]:
-        """Yield every violation in the value of a field."""
-        return iter(()) if value is None else self.inner.violations(value, path)
+    def is_meant_by(self, value: Any) -> bool:
+        """Return whether a value is of one of the types."""
+        return any(each.is_meant_by(value) for each in self.alternatives)
+
+    def _inside(self, value: Any, path: FieldPath) -> Iterator[Violation]:
+        meant = next(each for each in self.alternatives if each.is_meant_by(value))
+        yield from meant.violations(value, path)
+
+
+@dataclass(frozen=True)
+class Empty(Schema):
+    """A mapping with nothing in it."""
+
+    type: type = field(default=dict, init=False)
+    description: str = field(default="an empty mapping", init=False)
+
+    def is_meant_by(self, value: Any) -> bool:
+        """Return whether a value is one."""
+        return super().is_meant_by(value) and not value
+
+
+def or_null(inner: Schema) -> AnyOf:
+    """Return the schema of what may be null, where the field has to be there."""
+    return AnyOf(inner.description, (inner, Schema(type(None), "null")))
 
 
 @dataclass(frozen=True)
@@ -197,17 +258,21 @@ class OneOf(Schema):
 
 @dataclass(frozen=True)
 class Number(Schema):
-    """A number, whole or not, that is neither infinite nor so large that it has no use."""
+    """A number that is neither infinite nor so large that it has no use."""
 
     type: type = field(default=float, init=False)
-    description: str = field(default="a number", init=False)
+    description: str = field(default="a number", kw_only=True)
+    least: int = -_LARGEST
+    most: int = _LARGEST
+    is_whole: bool = False
 
-    def violations(self, value: Any, path: FieldPath = ()) -> Iterator[Violation]:
-        """Yield every violation in the value of a field."""
-        if type(value) not in _NUMBERS:
-            yield Violation(path, self.description, describe(value))
-        elif not abs(value) <= _LARGEST:
-            yield Violation(path, self.description, "one that is too large")
+    def is_meant_by(self, value: Any) -> bool:
+        """Return whether a value is a number, or a whole one."""
+        return type(value) is int or (type(value) is float and not self.is_whole)
+
+    def _inside(self, value: Any, path: FieldPath) -> Iterator[Violation]:
+        if not self.least <= value <= self.most:
+            yield Violation(path, self.description, "one that is too large or too small")
 
 
 @dataclass(frozen=True)
@@ -244,14 +309,30 @@ def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
     return enumerate(value) if type(value) is list else ()
 
 
+def similar_names(
+    names: Iterable[str], known: Iterable[str], path: FieldPath = ()
+) -> Iterator[Violation]:
+    """Yield a violation for each name that looks like a known one."""
+    plain = {_plain(name): name for name in known}
+    for name in names:
+        similar = get_close_matches(_plain(name), plain, n=1, cutoff=_SIMILAR)
+        if similar and name != (meant := plain[similar[0]]):
+            expected = f"a name that is known (did you mean {meant}?) or one of your own"
+            yield Violation((*path, name), expected, "one that could be mistaken")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_-]", "", name).lower()
+
+
 _HALVES = re.compile(r"[\ud800-\udfff]")
 """Surrogates: JSON and pickles can have one alone, which no file and no request can."""
 CONTROL = r"\x00-\x1f\x7f-\x9f\ud800-\udfff"
-LINE = Text("text in one line", re.compile(rf"[^{CONTROL}]*"))
+LINE = Text("text in one line", rf"[^{CONTROL}]*")
 TEXT = Schema(str, "text")
-FILLED = Text("text in one line", re.compile(rf"[^{CONTROL}]+"))
+FILLED = Text("text in one line", rf"[^{CONTROL}]+")
 TEXTS = ListOf(FILLED)
 MAPPING = Record({})
 PLAIN = Plain()
 TRUTH = Schema(bool, "true or false")
-WHOLE = Schema(int, "a whole number")
+WHOLE = Number(is_whole=True, description="a whole number")

@@ -259,7 +259,7 @@ def _objects(item: _Item, line_of: Callable[[object], int]) -> Iterator[_Item]:
     if not isinstance(kind, str) or not kind:
         found = "none" if kind in (None, "") else describe(kind)
         raise item.error('a Kubernetes object with a "kind"', found, "kind")
-    if not schema.KIND.pattern.fullmatch(kind):
+    if schema.KIND.first_violation(kind):
         raise item.error('a "kind" of letters and digits', "invalid text", "kind")
     entries = body.get("items")
     if kind == "List" and entries is None:
@@ -281,9 +281,8 @@ def _identity(item: _Item, default_namespace: str) -> ObjectKey:
     metadata = body.get("metadata")
     kind = body["kind"]
     version = body.get("apiVersion")
-    if not isinstance(version, str) or not schema.API_VERSION.pattern.fullmatch(version):
-        found = "invalid text" if isinstance(version, str) else describe(version)
-        raise item.error(f'an "apiVersion" in the {kind}', found, "apiVersion")
+    if (wrong := schema.API_VERSION.first_violation(version)) is not None:
+        raise item.error(f'an "apiVersion" in the {kind}', wrong.found, "apiVersion")
     if not isinstance(metadata, dict):
         raise item.error(f'"metadata" with a name in the {kind}', describe(metadata), "metadata")
     name = metadata.get("name")

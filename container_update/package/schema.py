@@ -8,7 +8,6 @@ an update does not read are not checked. Source: Kubernetes API reference; "Obje
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from container_update.model.objects import Json, ObjectKey
@@ -33,23 +32,17 @@ from container_update.workloads.registry import kind_of
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 
-KIND = Text("a kind", re.compile(r"[A-Za-z][A-Za-z0-9]{0,62}"))
-API_VERSION = Text(
-    "a version", re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[a-z0-9]{1,63}")
-)
-_NAME = Text(
-    "a name of lower-case letters, digits, - and .", re.compile(rf"(?=.{{1,253}}\Z){_SUBDOMAIN}")
-)
+KIND = Text("a kind", r"[A-Za-z][A-Za-z0-9]{0,62}")
+API_VERSION = Text("a version", r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[a-z0-9]{1,63}")
+_NAME = Text("a name of lower-case letters, digits, - and .", rf"(?=.{{1,253}}\Z){_SUBDOMAIN}")
 """The name of an object of a kind that this project knows (RFC 1123 subdomain)."""
-_OTHER_NAME = Text(
-    "a name without / and %", re.compile(rf"(?!\.{{1,2}}\Z)[^\s/%?#{CONTROL}]{{1,253}}")
-)
+_OTHER_NAME = Text("a name without / and %", rf"(?!\.{{1,2}}\Z)[^\s/%?#{CONTROL}]{{1,253}}")
 """The name of an object of any other kind (path segment name)."""
-NAMESPACE = Text("a name of lower-case letters, digits and -", re.compile(_LABEL))
-ANY_NAMESPACE = Text(NAMESPACE.description, re.compile(rf"({_LABEL})?"))
+NAMESPACE = Text("a name of lower-case letters, digits and -", _LABEL)
+ANY_NAMESPACE = Text(NAMESPACE.description, rf"({_LABEL})?")
 """As the records of a VNFM and the keys of objects have it: empty for none."""
-_KEY = Text("a key of letters, digits, -, _ and .", re.compile(r"[-._a-zA-Z0-9]{1,253}"))
-_WORD = Text("text without spaces", re.compile(rf"[^\s{CONTROL}]*"))
+_KEY = Text("a key of letters, digits, -, _ and .", r"[-._a-zA-Z0-9]{1,253}")
+_WORD = Text("text without spaces", rf"[^\s{CONTROL}]*")
 
 # --- objects ------------------------------------------------------------------------------------
 
@@ -69,32 +62,32 @@ _CONFIG = Record(
 )
 
 
-def _record_of(path: Sequence[str]) -> Schema:
-    """Return the schema of nested mappings with a text in the last one."""
-    schema: Schema = TEXT
+def _below(path: Sequence[str], schema: Schema) -> Schema:
+    """Return the schema of nested mappings with something in the last one."""
     for name in reversed(path):
         schema = Record({name: schema})
     return schema
 
 
-_REFERENCE = Record({"name": TEXT})
 _KEY_REFERENCE = Record({"name": TEXT, "key": TEXT})
 _ITEMS = ListOf(Record({"key": TEXT, "path": TEXT}))
 _CONFIG_MAP, _SECRET = (Record({name: TEXT, "items": _ITEMS}) for name in ("name", "secretName"))
-_VALUE_FROM = Record({"configMapKeyRef": _KEY_REFERENCE, "secretKeyRef": _KEY_REFERENCE})
+_VALUE_FROM = Record(dict.fromkeys(("configMapKeyRef", "secretKeyRef"), _KEY_REFERENCE))
+_ENV_FROM = Record(dict.fromkeys(("configMapRef", "secretRef"), _KEY_REFERENCE))
 _VOLUMES = ListOf(
     Record(
         {
             "name": LINE,
             "configMap": _CONFIG_MAP,
             "secret": _SECRET,
+            "image": Record({"reference": _WORD}),
             "persistentVolumeClaim": Record({"claimName": TEXT}),
             "projected": Record(
                 {"sources": ListOf(Record({"configMap": _CONFIG_MAP, "secret": _CONFIG_MAP}))}
             ),
-            **{plugin: _record_of(path) for plugin, *path in MOUNTING_SECRETS},
+            **{plugin: _below(path, TEXT) for plugin, *path in MOUNTING_SECRETS},
         },
-        frozenset({"name"}),
+        {"name"},
     )
 )
 _CONTAINERS = ListOf(
@@ -103,11 +96,11 @@ _CONTAINERS = ListOf(
             "name": _WORD,
             "image": _WORD,
             "restartPolicy": TEXT,
-            "env": ListOf(Record({"name": LINE, "valueFrom": _VALUE_FROM}, frozenset({"name"}))),
-            "envFrom": ListOf(Record({"configMapRef": _REFERENCE, "secretRef": _REFERENCE})),
-            "volumeMounts": ListOf(Record({"name": LINE, "subPath": TEXT}, frozenset({"name"}))),
+            "env": ListOf(Record({"name": LINE, "valueFrom": _VALUE_FROM}, {"name"})),
+            "envFrom": ListOf(_ENV_FROM),
+            "volumeMounts": ListOf(Record({"name": LINE, "subPath": TEXT}, {"name"})),
         },
-        frozenset({"name"}),
+        {"name"},
     )
 )
 _POD_SPEC = Record(
@@ -116,7 +109,7 @@ _POD_SPEC = Record(
         "initContainers": _CONTAINERS,
         "ephemeralContainers": _CONTAINERS,
         "volumes": _VOLUMES,
-        "imagePullSecrets": ListOf(_REFERENCE),
+        "imagePullSecrets": ListOf(_KEY_REFERENCE),
     }
 )
 _POD = Record({"metadata": _METADATA, "spec": _POD_SPEC})
@@ -136,13 +129,10 @@ def first_violation(key: ObjectKey, body: Json) -> Violation | None:
     return next(violations, None)
 
 
-def _schemas_of(key: ObjectKey) -> tuple[Record, ...]:
+def _schemas_of(key: ObjectKey) -> tuple[Schema, ...]:
     if key.is_config:
         return (_CONFIG,)
     kind = kind_of(key)
     if kind is None:
         return (_OTHER, _SERVICE) if (key.group, key.kind) == ("", "Service") else (_OTHER,)
-    template = _POD
-    for name in reversed(kind.template_path):
-        template = Record({name: template})
-    return _WORKLOAD, template
+    return _WORKLOAD, _below(kind.template_path, _POD)

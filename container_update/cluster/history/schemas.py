@@ -27,140 +27,101 @@ from container_update.model.schema import (
     Record,
     Row,
     Schema,
+    complete,
 )
 from container_update.model.scripts import NEW, OLD
 from container_update.package.schema import first_violation
 from container_update.planning.comparison import diff
 from container_update.workloads.registry import kind_of
 
-
-def _whole(**fields: Schema) -> Record:
-    """Return the schema of a mapping in which no field is missing."""
-    return Record(fields, frozenset(fields))
-
-
 _TEXTS = ListOf(TEXT)
 _PAIRS = ListOf(Row((TEXT, TEXT)))
-_KEY = _whole(group=LINE, kind=FILLED, namespace=LINE, name=FILLED)
-_PACKAGE = _whole(source=LINE, product=LINE, version=LINE, sha256=LINE)
-_OBJECT = _whole(metadata=_whole(name=FILLED))
-_WORKLOAD = _whole(spec=MAPPING)
+_KEY = complete(group=LINE, kind=FILLED, namespace=LINE, name=FILLED)
+_PACKAGE = complete(source=LINE, product=LINE, version=LINE, sha256=LINE)
+_OBJECT = complete(metadata=complete(name=FILLED))
+_WORKLOAD = complete(spec=MAPPING)
 
-ORIGIN = Record(
-    {"kind": LINE, "user": LINE, "host": LINE, "packages": ListOf(_PACKAGE), "undoes": WHOLE},
-    frozenset({"kind", "user", "host", "packages"}),
-)
+ORIGIN = complete({"undoes": WHOLE}, kind=LINE, user=LINE, host=LINE, packages=ListOf(_PACKAGE))
 
 # --- a step, see planning/steps -----------------------------------------------------------------
 
-_OF_EACH: Mapping[str, Schema] = {
-    "key": _KEY,
-    "action": OneOf(Action.__members__),
-    "reasons": ListOf(PLAIN),
-    "images": MapOf(LINE, TEXT, nullable=False),
-}
 _MORE: Mapping[str, Schema] = {
-    "before": _OBJECT,
-    "content": _OBJECT,
-    "digest": TEXT,
-    "change_cause": TEXT,
-    "manifest_digest": TEXT,
+    **dict.fromkeys(("before", "content"), _OBJECT),
+    **dict.fromkeys(("digest", "change_cause", "manifest_digest"), TEXT),
+    **dict.fromkeys(("dropped", "pods"), _PAIRS),
     "removed": _TEXTS,
-    "dropped": _PAIRS,
-    "pods": _PAIRS,
     "mends": TRUTH,
     "group": WHOLE,
 }
 
 
 def _step(**needed: Schema) -> Record:
-    fields = {**_MORE, **_OF_EACH, **needed}
-    return Record(fields, frozenset({*_OF_EACH, *needed}))
+    return complete(
+        {name: each for name, each in _MORE.items() if name not in needed},
+        key=_KEY,
+        action=OneOf(Action.__members__),
+        reasons=ListOf(PLAIN),
+        images=MapOf(LINE, TEXT, nullable=False),
+        **needed,
+    )
 
 
-_VDU = _whole(
+_VDU = complete(
     **dict.fromkeys(("vdu_id", "old_resource", "new_resource", "resource_id"), LINE),
-    details=_whole(kind=FILLED, namespace=LINE, services=ListOf(MAPPING)),
+    details=complete(kind=FILLED, namespace=LINE, services=ListOf(MAPPING)),
     ssh_ips=MapOf(LINE, LINE),
 )
 _STEPS: Mapping[str, Record] = {
+    **dict.fromkeys(("manifest", "pods", "restart"), _step()),
     "config": _step(content=_OBJECT),
-    "manifest": _step(),
-    "pods": _step(),
-    "restart": _step(),
     "scale": _step(replicas=WHOLE),
     "script": _step(role=OneOf((NEW, OLD)), vdu=_VDU),
     "hold": _step(seconds=PLAIN),
-    "gate": _step(
-        query=TEXT,
-        **dict.fromkeys(("at_least", "at_most"), PLAIN),
-        every=Number(),
-        seconds=Number(),
-    ),
+    "gate": _step(query=TEXT, at_least=PLAIN, at_most=PLAIN, every=Number(), seconds=Number()),
 }
-_TYPE = _whole(type=OneOf(_STEPS))
+_TYPE = complete(type=OneOf(_STEPS))
 
 # --- what consists of them ----------------------------------------------------------------------
 
-RECORD = Record(
-    {
-        "defFiles": _TEXTS,
-        "steps": ListOf(MAPPING),
-        "context": MAPPING,
-        "podsBefore": ListOf(Row((_KEY, _TEXTS))),
-        "origin": ORIGIN,
-        "objects": ListOf(_KEY),
-        "instance": TEXT,
-    },
-    frozenset({"defFiles", "steps", "context", "podsBefore"}),
+RECORD = complete(
+    {"origin": ORIGIN, "objects": ListOf(_KEY), "instance": TEXT},
+    defFiles=_TEXTS,
+    steps=ListOf(MAPPING),
+    context=MAPPING,
+    podsBefore=ListOf(Row((_KEY, _TEXTS))),
 )
 """A journal, see cluster/record.py."""
 
 SCRIPTS = ListOf(
-    _whole(
-        **dict.fromkeys(("vnf", "vduId", "script"), LINE),
-        status=PLAIN,
-        seconds=Number(),
-        output=TEXT,
-    )
+    complete(vnf=LINE, vduId=LINE, script=LINE, status=PLAIN, seconds=Number(), output=TEXT)
 )
 """What the scripts of an operation reported, in its journal."""
 
-CONTEXT = Record(
-    {
-        "request": MAPPING,
-        "old": LINE,
-        "new": LINE,
-        "defFiles": _TEXTS,
-        "oneNamespace": TRUTH,
-        "instance": MAPPING,
-        "facts": Record(
-            {
-                **dict.fromkeys(("names", "network", "storage", "pods"), MapOf(LINE, TEXT)),
-            },
-            frozenset({"names", "network", "storage"}),
-        ),
-    },
-    frozenset({"request", "old", "new", "defFiles", "oneNamespace", "instance", "facts"}),
+CONTEXT = complete(
+    request=MAPPING,
+    old=LINE,
+    new=LINE,
+    defFiles=_TEXTS,
+    oneNamespace=TRUTH,
+    instance=MAPPING,
+    facts=complete(
+        {"pods": MapOf(LINE, TEXT)},
+        **dict.fromkeys(("names", "network", "storage"), MapOf(LINE, TEXT)),
+    ),
 )
 """Of a change of the package, in its journal."""
 
-SUMMARY = Record(
+SUMMARY = complete(
     {
-        **dict.fromkeys(("number", "changes"), WHOLE),
-        **dict.fromkeys(("operation", "started", "ended"), LINE),
-        "seconds": Number(),
-        "origin": ORIGIN,
-        "result": LINE,
-        "cause": TEXT,
-        "isKept": TRUTH,
         "parts": MapOf(LINE, WHOLE, nullable=False),
         "digests": MapOf(LINE, LINE, nullable=False),
     },
-    frozenset(
-        {"number", "changes", "operation", "started", "ended", "seconds", "origin", "result"}
-        | {"cause", "isKept"}
-    ),
+    **dict.fromkeys(("number", "changes"), WHOLE),
+    **dict.fromkeys(("operation", "started", "ended", "result"), LINE),
+    seconds=Number(),
+    origin=ORIGIN,
+    cause=TEXT,
+    isKept=TRUTH,
 )
 CONTENT = Record(
     {
@@ -172,14 +133,11 @@ CONTENT = Record(
 )
 """A revision, see revision.py."""
 
-INSTANCE = Record(
-    {
-        "package": _PACKAGE,
-        "manifests": ListOf(Row((_KEY, LINE, WHOLE, PLAIN))),
-        "defFiles": _TEXTS,
-        "vdus": MapOf(LINE, LINE, nullable=False),
-    },
-    frozenset({"manifests", "defFiles", "vdus"}),
+INSTANCE = complete(
+    {"package": _PACKAGE},
+    manifests=ListOf(Row((_KEY, LINE, WHOLE, PLAIN))),
+    defFiles=_TEXTS,
+    vdus=MapOf(LINE, LINE, nullable=False),
 )
 """See instance_record.py."""
 

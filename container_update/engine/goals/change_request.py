@@ -19,7 +19,6 @@ from container_update.engine.goals.request_schema import (
     COORDINATE_NEW,
     COORDINATE_OLD,
     EXTERNAL_LB,
-    check,
 )
 from container_update.model.errors import PackageError
 from container_update.model.requests import DEF_FILES
@@ -96,7 +95,7 @@ class ChangeRequest:
         :raises PackageError: an attribute is missing or wrong; the message names it by its path.
         """
         given = _with_cp_names(body)
-        check(given, CHANGE_REQUEST)
+        CHANGE_REQUEST.check(given)
         assert isinstance(body, Mapping), "as the schema says"
         params = given["additionalParams"]
         external_lb = params.get(EXTERNAL_LB) or {} if EXTERNAL_LB in params else None

@@ -23,10 +23,10 @@ from container_update.engine.goals.request_schema import (
     INSTANTIATE_PARAMS,
     URL,
     VIM_CONNECTION,
-    check,
 )
-from container_update.model.errors import PackageError
 from container_update.model.objects import Json
+from container_update.model.schema import Schema
+from container_update.vnfm.api.json_schema import json_schema
 
 Text = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Prose = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]*$")]
@@ -77,24 +77,24 @@ class Body(BaseModel):
         return self.model_dump(exclude_unset=True)
 
 
-def _checked_by(schema: Json, path: str = "") -> BeforeValidator:
+def _checked_by(schema: Schema, *path: str) -> BeforeValidator:
     def checked(value: Any) -> Any:
-        try:
-            check(value, schema, path)
-        except PackageError as error:
-            raise ValueError(str(error)) from error
+        if (wrong := schema.first_violation(value, path)) is not None:
+            raise ValueError(str(wrong))
         return value
 
     return BeforeValidator(checked)
 
 
-VimConnection = Annotated[Map, _checked_by(VIM_CONNECTION), WithJsonSchema(VIM_CONNECTION)]
-KubernetesParams = Annotated[
-    Map, _checked_by(INSTANTIATE_PARAMS), WithJsonSchema(INSTANTIATE_PARAMS)
-]
-Url = Annotated[str, _checked_by(URL, "auth_url"), WithJsonSchema(URL)]
-AuthCred = Annotated[Map, _checked_by(ACCESS, "auth_cred"), WithJsonSchema(ACCESS)]
-ChangeVnfPkg = Annotated[Map, BeforeValidator(_writable), WithJsonSchema(CHANGE_REQUEST)]
+def _shown_as(schema: Schema) -> WithJsonSchema:
+    return WithJsonSchema(json_schema(schema))
+
+
+VimConnection = Annotated[Map, _checked_by(VIM_CONNECTION), _shown_as(VIM_CONNECTION)]
+KubernetesParams = Annotated[Map, _checked_by(INSTANTIATE_PARAMS), _shown_as(INSTANTIATE_PARAMS)]
+Url = Annotated[str, _checked_by(URL, "auth_url"), _shown_as(URL)]
+AuthCred = Annotated[Map, _checked_by(ACCESS, "auth_cred"), _shown_as(ACCESS)]
+ChangeVnfPkg = Annotated[Map, BeforeValidator(_writable), _shown_as(CHANGE_REQUEST)]
 """ChangeCurrentVnfPkgRequest (SOL003, 5.5.2.11a); checked when the VIM of the instance is known."""
 
 

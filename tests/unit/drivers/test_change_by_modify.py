@@ -65,7 +65,7 @@ REFUSED: dict[str, tuple[str | None, dict[str, Any], str]] = {
     ),
     "the type is misspelt": (
         "vnfd-2", {"upgrade-typ": "Blue-Green"},
-        r"^metadata.upgrade-typ: is not known; did you mean upgrade_type\?",
+        r"^metadata.upgrade-typ: .*did you mean upgrade_type\?",
     ),
     "a script is misspelt": (
         "vnfd-2", {"upgrade_type": "Blue-Green", "lcm-operation-cordinate-new-vnf": "a.py"},

@@ -793,7 +793,9 @@ def test_a_misspelt_parameter_is_refused_before_anything_is_done(
 ) -> None:
     request = {"vnfdId": "new", "metadata": {"upgrade_typ": "Blue-Green"}}
     output, reason = answer(script_of("modify_information_end", request=request))
-    assert reason.startswith("metadata.upgrade_typ: is not known; did you mean upgrade_type?")
+    assert reason.startswith(
+        "metadata.upgrade_typ: expected a name that is known (did you mean upgrade_type?)"
+    )
     assert v2_memory.recall(output) == {"state": "untouched"}
     assert (engine.requests, changes.bodies) == ([], [])
 

@@ -77,20 +77,23 @@ def test_one_vdu_need_not_be_a_list() -> None:
 
 
 WRONG: list[tuple[Any, str]] = [
-    ([], "the request: expected a JSON object"),
+    ([], "the document: expected a JSON object"),
     ({"additionalParams": {"upgrade_type": "Blue-Green"}}, "vnfdId: .* found nothing"),
-    (body(vnfdId=7), "vnfdId: .* found a value of type int"),
+    (body(vnfdId=7), "vnfdId: .* found a number"),
     (body(extVirtualLinks="net"), "extVirtualLinks: expected a list"),
     (body(extManagedVirtualLinks=["net"]), r"extManagedVirtualLinks\[0\]: expected a JSON"),
-    (body(flavour="x"), "flavour: is no attribute"),
-    (body(vnfdId="x" * 256), "vnfdId: .* found one of another form"),
-    (body({"upgrade_type": "Blue-Green\n"}), "upgrade_type: .* found one of another form"),
+    (
+        body(flavour="x"),
+        r"flavour: expected a field of a .*Request \(vnfdId, .*\), found another name",
+    ),
+    (body(vnfdId="x" * 256), "vnfdId: .* found more than 255 characters"),
+    (body({"upgrade_type": "Blue-Green\n"}), "upgrade_type: .* found invalid text"),
     (
         body(vimConnectionInfo={"v": {"password": "sesame"}}),
-        "vimConnectionInfo.v.password: is no attribute of a VimConnectionInfo",
+        "vimConnectionInfo.v.password: expected a field of a VimConnectionInfo",
     ),
     (body(vimConnectionInfo={"v": 1}), "vimConnectionInfo.v: expected a JSON object"),
-    ({"vnfdId": "x"}, "additionalParams.upgrade_type: .* found nothing"),
+    ({"vnfdId": "x"}, "additionalParams: .* with upgrade_type, found nothing"),
     ({"vnfdId": "x", "additionalParams": "text"}, "additionalParams: expected a JSON object"),
     (body({"upgrade_type": "Big-Bang"}), 'upgrade_type: expected .* found "Big-Bang"'),
     (body(extensions=[]), "extensions: expected a JSON object"),
@@ -100,7 +103,7 @@ WRONG: list[tuple[Any, str]] = [
     (body({"vdu_params": [{"vdu_id": "a"}, {"vdu_id": "a"}]}), r"\[1\].vdu_id: a is there twice"),
     (
         body({"vdu_params": [{"vdu_id": "a", "new_vnfc_param": "sesame"}]}),
-        r"vdu_params\[0\].new_vnfc_param: expected a JSON object .*, found a value of type str$",
+        r"vdu_params\[0\].new_vnfc_param: expected a JSON object .*, found text$",
     ),
     (body({"lcm-kubernetes-def-files": []}), "def-files: expected a list of paths"),
     (body({"lcm-kubernetes-def-files": [1]}), r"def-files\[0\]: expected a path"),
@@ -131,7 +134,7 @@ def without(values: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 WRONG += [
-    (body({given: "x"}), f"additionalParams.{given}: is not known; did you mean {meant}\\?")
+    (body({given: "x"}), f"additionalParams.{given}: .*did you mean {meant}\\?")
     for given, meant in (
         ("lcm-operation-cordinate-new-vnf", "lcm-operation-coordinate-new-vnf"),
         ("lcm_operation_coordinate_old_vnf", "lcm-operation-coordinate-old-vnf"),

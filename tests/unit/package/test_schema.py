@@ -44,6 +44,14 @@ CASES = {
         "f.yaml:11: expected text without spaces as "
         '"spec.template.spec.containers[0].image" in the Deployment, found a number',
     ),
+    "a volume's image that is a number": (
+        (
+            "      containers:",
+            "      volumes: [{name: v, image: {reference: 5}}]\n      containers:",
+        ),
+        "f.yaml:9: expected text without spaces as "
+        '"spec.template.spec.volumes[0].image.reference" in the Deployment, found a number',
+    ),
     "a label that is a number": (
         ("name: web", "name: web\n  labels: {a: 5}"),
         'f.yaml:5: expected text as "metadata.labels.a" in the Deployment, found a number: '
