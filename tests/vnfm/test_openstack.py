@@ -263,6 +263,25 @@ def test_a_stack_that_is_still_being_created_is_deleted_before_a_retry(
     assert reference(cloud.heat.stack("vnf-1") or {}) != killed
 
 
+def test_the_name_of_a_deleted_stack_is_waited_for(
+    cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Heat 24 refuses it for a moment after it has said DELETE_COMPLETE."""
+    package = tmp_path / ROLLING / "before"
+    Sample(ROLLING, cloud, tmp_path).zipped("before")
+    body = described_by(str(package), "simple", {"network": "private"}, Options())
+    create, refusals = cloud.heat.create, [ClusterError("StackExists", status=409)] * 2
+
+    def create_later(request: dict[str, Any], **how: Any) -> str:
+        if refusals:
+            raise refusals.pop()
+        return create(request, **how)
+
+    monkeypatch.setattr(cloud.heat, "create", create_later)
+    StackInstance(cloud.heat, "1", OPTIONS).run(Instantiate("vnf-1", body, OPTIONS, "1"))
+    assert cloud.stacks() == {"vnf-1": "CREATE_COMPLETE"}
+
+
 WRONG_PARAMETERS = {
     "one is missing": ({}, "network have no default and no value"),
     "one is not the template's": ({"network": "n", "netwrok": "n"}, "netwrok: expected parameters"),
