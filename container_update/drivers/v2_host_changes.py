@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Around what Tacker's v2 API does with its own code: its RollingUpdate, heal, and terminate.
+"""Around what Tacker's v2 API does with its own code: instantiate, RollingUpdate, heal, terminate.
 
 At ``change_current_package_start`` and ``_end`` Tacker 16 runs the script of the *new* package,
 which is ``tmp_csar_dir``; the old one is not at hand. At the end Tacker has instantiatedVnfInfo
@@ -29,10 +29,11 @@ from container_update.engine.goal import existing
 from container_update.engine.goals.change import KubernetesTarget
 from container_update.engine.goals.change_package import preview_change
 from container_update.engine.goals.change_request import ChangeRequest
+from container_update.engine.goals.install import Install
 from container_update.engine.goals.job import ChangeJob
-from container_update.engine.goals.uninstall import terminate
+from container_update.engine.goals.uninstall import Uninstall
 from container_update.engine.goals.upkeep import Heal
-from container_update.engine.read_packages import read_manifests
+from container_update.engine.read_packages import described_by, read_manifests
 from container_update.engine.recover import status
 from container_update.engine.run import run
 from container_update.model.cluster import Cluster
@@ -46,6 +47,14 @@ from container_update.package.fetch import is_url
 from container_update.planning.comparison import renames
 from container_update.planning.comparison.package_pair import Placing
 from container_update.records.vnf_records import VDU_RESES, Records, workloads_of
+
+TACKERS_KINDS = frozenset({
+    "ConfigMap", "DaemonSet", "Deployment", "HorizontalPodAutoscaler", "Job", "Namespace",
+    "NetworkPolicy", "PersistentVolumeClaim", "Pod", "ReplicaSet", "Role", "RoleBinding", "Secret",
+    "Service", "ServiceAccount", "StatefulSet",
+})  # fmt: skip
+"""Kinds that Tacker creates and deletes, as many as CNFs commonly have; of others it leaves objects
+out without a word, but for some that are rare."""
 
 
 def check_change(script: Json, output: Json) -> None:
@@ -135,10 +144,33 @@ def heal_vnf(script: Json, output: Json) -> None:
     output["vnf_instance"] = recorded(records, instance)
 
 
-def delete_renamed(script: Json, output: Json) -> None:  # noqa: ARG001 (has nothing to answer)
-    """Delete the VNF before Tacker does, if a Blue-Green change gave a Deployment another name.
+def create_others(script: Json, output: Json) -> None:
+    """Create what Tacker leaves out: objects of kinds that it does not know, custom resources too.
 
-    Tacker deletes by the names in the package, and would leave that Deployment.
+    This project's own service has created them by itself.
+
+    :param output: gets the instance, with the VDUs that are custom resources.
+    :raises ContainerUpdateError: it failed and was undone.
+    """
+    instance, package = script["vnf_instance"], script["tmp_csar_dir"]
+    if NEXT_STEP in script:
+        return
+    base = request_of(instance, package, package)
+    with cluster_of(instance) as (cluster, options):
+        placing = Placing(base.def_files, base.namespace, one_namespace=True)
+        goal = Install(package, placing, base.instance_id, options)
+        outcome = run(goal, cluster, options)
+    workloads = workloads_of(goal.vdus(), outcome.plan.manifests)
+    tackers = {vdu: each.body for vdu, each in recorded_workloads(instance).items()}
+    records = replace(Records.of_update(outcome), workloads={**workloads, **tackers})
+    output["vnf_instance"] = recorded(records, instance)
+
+
+def delete_others(script: Json, output: Json) -> None:  # noqa: ARG001 (has nothing to answer)
+    """Delete the VNF before Tacker does, if Tacker would leave something of it.
+
+    That is a Deployment to which a Blue-Green change gave another name than the package has, and
+    what :func:`create_others` created.
 
     :raises ClusterError: the VIM cannot be reached.
     :raises PlanError: something was not gone in time.
@@ -152,16 +184,11 @@ def delete_renamed(script: Json, output: Json) -> None:  # noqa: ARG001 (has not
             for body in listing.items
             if instance_of(body) == base.instance_id
         }
-        if renames.live_names(live):
-            terminate(
-                package,
-                cluster,
-                instance_id=instance["id"],
-                def_files=base.def_files,
-                namespace=base.namespace,
-                one_namespace=True,
-                options=options,
-            )
+        placing = Placing(base.def_files, base.namespace, one_namespace=True)
+        described = described_by(package, placing, options)
+        kinds = {manifest.key.kind for manifest in described}
+        if renames.live_names(live) or not kinds <= TACKERS_KINDS:
+            run(Uninstall(package, placing, instance["id"], options), cluster, options)
 
 
 def _is_of(vnfd_id: str | None, package: str, options: Options) -> bool:

@@ -49,6 +49,7 @@ OPERATIONS = frozenset(
 _ROLL_BACK = ("container_update.drivers.v2_rollback", "put_back")
 _HOST_CHANGES = "container_update.drivers.v2_host_changes"
 WORK = {
+    "instantiate_end": (_HOST_CHANGES, "create_others"),
     "modify_information_end": ("container_update.drivers.v2_records", "update_instance"),
     "modify_information_rollback_start": _ROLL_BACK,
     "modify_information_rollback_end": _ROLL_BACK,
@@ -56,7 +57,7 @@ WORK = {
     "change_current_package_end": (_HOST_CHANGES, "complete_records"),
     "heal_start": (_HOST_CHANGES, "heal_vnf"),
     "heal_end": (_HOST_CHANGES, "heal_vnf"),
-    "terminate_start": (_HOST_CHANGES, "delete_renamed"),
+    "terminate_start": (_HOST_CHANGES, "delete_others"),
 }
 """The operations that have something to do, and the function that does it; loaded when needed."""
 

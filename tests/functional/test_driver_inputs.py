@@ -94,6 +94,7 @@ def scripts(tacker: tacker_host.Tacker) -> dict[str, Json]:
         "rollback": ("modify_information_rollback_start", {"metadata": {}}, old),
         "start": ("change_current_package_start", rolling, new),
         "end": ("change_current_package_end", rolling, new),
+        "instantiate": ("instantiate_end", {"flavourId": "simple"}, old),
         "terminate": ("terminate_start", {"terminationType": "FORCEFUL"}, old),
     }
     return {
@@ -111,7 +112,7 @@ def scripts(tacker: tacker_host.Tacker) -> dict[str, Json]:
     }
 
 
-NAMES = ["update", "change", "rollback", "start", "end", "terminate"]
+NAMES = ["update", "change", "rollback", "start", "end", "instantiate", "terminate"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -19,7 +19,7 @@ from container_update.cluster.retry import RetryingCluster
 from container_update.drivers import tacker_v2, v2_process
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.cancellation import CancelToken
-from container_update.model.objects import Collection
+from container_update.model.objects import Collection, ObjectKey, instance_of
 from tests.functional import tacker_host
 from tests.functional.conftest import until
 from tests.functional.tacker_host import FRONT, Json, Tacker, manifests, unpacked
@@ -206,9 +206,41 @@ def test_a_renamed_deployment_is_refused_at_the_start_and_deleted_at_a_terminati
 
 
 def test_a_termination_of_what_has_its_own_names_is_left_to_tacker(tacker: Tacker) -> None:
+    tacker.instance["instantiatedVnfInfo"]["metadata"]["lcm-kubernetes-def-files"].pop()
     before = tacker.pods()
     assert tacker.run("terminate_start", {"terminationType": "FORCEFUL"}, "1.0") == ""
     assert tacker.pods() == before
+
+
+BUDGET = """\
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: front}
+spec: {minAvailable: 1, selector: {matchLabels: {app: front}}}
+"""
+
+
+def test_what_tacker_leaves_out_is_created_after_and_deleted_before_it(
+    tacker: Tacker, tmp_path: Path
+) -> None:
+    budget = "Files/kubernetes/budget.yaml"
+    files = {**manifests("1.0"), budget: BUDGET}
+    tacker.packages["1.0"], _ = unpacked(tmp_path / "budget", "1.0", files)
+    metadata = tacker.instance["instantiatedVnfInfo"]["metadata"]
+    metadata["lcm-kubernetes-def-files"][-1] = budget
+    before, key = tacker.pods(), ObjectKey("policy", "PodDisruptionBudget", "default", "front")
+
+    assert tacker.run("instantiate_end", {"flavourId": "simple"}, "1.0") == ""
+
+    live = tacker.cluster.get(key)
+    assert live is not None
+    assert instance_of(live) == tacker.instance["id"]
+    assert tacker.recorded() == tacker.pods() == before
+
+    assert tacker.run("terminate_start", {"terminationType": "FORCEFUL"}, "1.0") == ""
+
+    assert tacker.cluster.get(key) is None
+    assert tacker.pods() == []
 
 
 # --- a change by a modify request that was killed -----------------------------------------------

@@ -18,7 +18,7 @@ from container_update.package.tools import samples
 from container_update.workloads.pod_status import is_deleting
 from tests.tacker import lab as labs
 from tests.tacker import services
-from tests.tacker.operator import Operator
+from tests.tacker.operator import Operator, until
 
 Build = Callable[..., Mapping[str, Path]]
 SAMPLES = samples.root()
@@ -86,12 +86,15 @@ class Kubectl:
         listing = self._cluster.list(Collection(group, kind, "default"))
         return {each["metadata"]["name"] for each in listing.items if not is_deleting(each)}
 
-    def scale(self, kind: str, name: str, replicas: int) -> None:
-        """Change the number of a workload's pods."""
-        listing = self._cluster.list(Collection("apps", kind, "default"))
-        (live_object,) = (each for each in listing.items if each["metadata"]["name"] == name)
-        live_object["spec"]["replicas"] = replicas
-        self._cluster.replace({"apiVersion": "apps/v1", "kind": kind, **live_object})
+    def define(self, definition: dict[str, Any]) -> None:
+        """Create a CustomResourceDefinition and wait until its kind is served."""
+        self._cluster.create(definition)
+        live = ObjectKey.of(definition)
+        until(
+            lambda: self._cluster.get(live),
+            lambda body: "Established" in str(body.get("status")),
+            "the kind is served",
+        )
 
 
 @pytest.fixture
@@ -115,9 +118,12 @@ def onboarded(operator: Operator, build: Build, *sides: str) -> list[str]:
     return list(vnfd_ids.values())
 
 
-def instantiated(operator: Operator, cluster: EmbeddedCluster, vnfd_id: str) -> str:
+def instantiated(
+    operator: Operator, cluster: EmbeddedCluster, vnfd_id: str, *more_files: str
+) -> str:
     """Instantiate the guide's CNF from a package; return the id of the instance."""
     request = guide_request(operator.api, "instance_kubernetes.json")
+    request["additionalParams"]["lcm-kubernetes-def-files"] += more_files
     request["vimConnectionInfo"] = operator.vim_connection(cluster)
     instance_id = operator.create(vnfd_id)
     occurrence = operator.instantiate(instance_id, request)

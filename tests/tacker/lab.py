@@ -53,6 +53,7 @@ DEBIAN_PACKAGES = (
 """A bar separates the names that a package has in different releases."""
 
 
+PLUGIN = CHECKOUT / "samples/08-custom-resource/plugin"
 NO_SOURCES = (".*", "*.egg-info", "__pycache__", "build", "dist", "tests", "doc")
 """What the copy for the wheel leaves out; the build must not write into the checkout."""
 
@@ -191,8 +192,10 @@ def _substitute(file: Path, pattern: str, replacement: str) -> None:
 
 
 def install_checkout(lab: Lab) -> None:
-    """Install the checkout's wheel beside Tacker, unless this state is already installed."""
-    sources = [CHECKOUT / "pyproject.toml", *sorted(CHECKOUT.glob("container_update/**/*.py"))]
+    """Install the checkout's wheel and the sample's plugin beside Tacker, unless this state is
+    already installed."""
+    code = [*CHECKOUT.glob("container_update/**/*.py"), *PLUGIN.glob("*.py")]
+    sources = [CHECKOUT / "pyproject.toml", *sorted(code)]
     state = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     marks = {python: python.parents[1] / "installed" for python in lab.pythons.values()}
     behind = [
@@ -203,14 +206,15 @@ def install_checkout(lab: Lab) -> None:
     if not behind:
         return
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder, "source")
-        shutil.copytree(CHECKOUT, copy, ignore=shutil.ignore_patterns(*NO_SOURCES))
         pip = ("-m", "pip", "-q", "--disable-pip-version-check")
-        build = ("wheel", "--no-deps", "--no-build-isolation", "-w", folder, str(copy))
-        _run(str(lab.python), *pip, *build)
-        (wheel,) = Path(folder).glob("*.whl")
+        build = ("wheel", "--no-deps", "--no-build-isolation", "-w", folder)
+        for source in (CHECKOUT, PLUGIN):
+            copy = Path(folder, source.name)
+            shutil.copytree(source, copy, ignore=shutil.ignore_patterns(*NO_SOURCES))
+            _run(str(lab.python), *pip, *build, str(copy))
+        wheels = [*map(str, Path(folder).glob("*.whl"))]
         for python in behind:
-            _run(str(python), *pip, "install", "--no-deps", "--force-reinstall", str(wheel))
+            _run(str(python), *pip, "install", "--no-deps", "--force-reinstall", *wheels)
             marks[python].write_text(state)
 
 

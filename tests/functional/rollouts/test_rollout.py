@@ -17,6 +17,7 @@ from container_update.model.errors import PlanError, UpdateFailedError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import StepState
 from container_update.model.plan import Action
+from container_update.package.tools import samples
 from container_update.workloads import registry
 from container_update.workloads.pod_status import is_deleting
 from container_update.workloads.readiness import Baseline, State
@@ -27,6 +28,7 @@ from tests.functional.conftest import REAL, until
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.rollouts.controller import DEFINITION, HASH_LABEL
 
+PLUGIN, NAME = samples.root() / "08-custom-resource/plugin", "container_update_argo_rollouts"
 OLD, NEW = config_map(setting="old", other="old"), config_map(setting="new", other="old")
 OTHER = config_map(setting="old", other="new")
 
@@ -58,10 +60,18 @@ def served(cnf: Cnf) -> None:
     cnf.admin.replace({**bound, "rules": [*bound["rules"], rule]})
 
 
+@pytest.fixture(scope="module")
+def distribution(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The plugin of the sample, as a distribution."""
+    module = (PLUGIN / f"{NAME}.py").read_text()
+    entry_point = f"[{registry.ENTRY_POINTS}]\nRollout = {NAME}:Rollout\n"
+    return plugins.distribution(tmp_path_factory.mktemp("plugin"), entry_point, **{NAME: module})
+
+
 @pytest.fixture
-def plugin() -> Iterator[None]:
+def plugin(distribution: Path) -> Iterator[None]:
     """Install the plugin for the length of a test."""
-    with plugins.installed(Path(__file__).parent / "distribution"):
+    with plugins.installed(distribution):
         yield
 
 
@@ -162,8 +172,10 @@ def test_a_rollout_step_that_waits_for_a_person_is_reported(cnf: Cnf) -> None:
     ]
 
 
-def test_without_the_plugin_a_rollout_is_reported_and_left_alone(cnf: Cnf) -> None:
-    with plugins.installed(Path(__file__).parent / "distribution"):
+def test_without_the_plugin_a_rollout_is_reported_and_left_alone(
+    cnf: Cnf, distribution: Path
+) -> None:
+    with plugins.installed(distribution):
         cnf.instantiate(cm=OLD, w=rollout())
     before = pods(cnf)
     outcome = cnf.update({"cm": NEW, "w": rollout()})

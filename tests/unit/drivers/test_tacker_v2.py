@@ -215,6 +215,7 @@ def test_there_are_seven_operations_with_four_points_each() -> None:
         "change_current_package_end",
         "heal_start",
         "heal_end",
+        "instantiate_end",
         "terminate_start",
     }
     assert MODIFY == [
