@@ -112,23 +112,27 @@ class Operator:
         return self.operate(instance_id, "terminate", {"terminationType": "FORCEFUL"})
 
     def operate(self, instance_id: str, operation: str, request: Json) -> Json:
-        """Begin an operation by its name in the URL and return the settled operation occurrence.
-
-        Tacker's v2 API refuses for a moment after an operation is COMPLETED.
-        """
+        """Begin an operation by its name in the URL and return the settled operation occurrence."""
         earlier = {each["id"] for each in self._occurrences(instance_id, operation.upper())}
-        path = f"{self._instances()}/{instance_id}/{operation}"
+        self._accepted("POST", f"{self._instances()}/{instance_id}/{operation}", request)
+        return self.settled(instance_id, operation.upper(), besides=earlier)
+
+    def _accepted(self, method: str, path: str, body: Json | None = None) -> None:
+        """Send a request until Tacker does not refuse it with 409.
+
+        The conductor shows an operation's end while it still holds the lock of the VNF instance, to
+        send the notification; whatever begins or rolls back an operation meanwhile is refused.
+        """
 
         def refusal() -> str:
             try:
-                self.call("POST", path, request)
+                self.call(method, path, body)
             except AssertionError as refused:
                 return str(refused)
             return ""
 
-        answer = until(refusal, lambda text: " 409 " not in text, f"{operation} is accepted")
-        assert not answer, answer
-        return self.settled(instance_id, operation.upper(), besides=earlier)
+        refused = until(refusal, lambda text: ": 409 " not in text, f"{path} is accepted")
+        assert not refused, refused
 
     def modify(self, instance_id: str, request: Json) -> Json:
         """Modify it and return the settled operation occurrence.
@@ -141,7 +145,7 @@ class Operator:
     def begin_modify(self, instance_id: str, request: Json) -> set[str]:
         """Send a modify request; return the ids of earlier ones' occurrences."""
         earlier = {each["id"] for each in self._occurrences(instance_id, "MODIFY_INFO")}
-        self.call("PATCH", f"{self._instances()}/{instance_id}", request)
+        self._accepted("PATCH", f"{self._instances()}/{instance_id}", request)
         return earlier
 
     def rollback(self, occurrence: Json) -> Json:
@@ -154,7 +158,7 @@ class Operator:
 
         def rolled_back() -> Json:
             entered = self.call("GET", path)["stateEnteredTime"]
-            self.call("POST", f"{path}/rollback")
+            self._accepted("POST", f"{path}/rollback")
             return dict(
                 until(
                     lambda: self.call("GET", path),

@@ -174,7 +174,6 @@ def test_after_a_failed_update_the_next_one_completes_and_a_termination_too(
     assert_removed(operator, instance_id, kubectl)
 
 
-@pytest.mark.complete  # Tacker answers 409 now and then, while it settles what it finds
 def test_what_a_killed_conductor_left_is_put_right_by_the_next_requests(
     operator: Operator, cluster: EmbeddedCluster, kubectl: Kubectl, edited: Edited
 ) -> None:
