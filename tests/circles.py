@@ -28,7 +28,6 @@ THOROUGH = {
     "tests/emulator/test_helm.py": "Helm, against the emulator",
     "tests/emulator/test_kubectl.py": "kubectl, against the emulator",
     "tests/emulator/test_protobuf.py": "kubectl, against the emulator",
-    "tests/functional/change_vnfpkg/test_kubernetes_in_trouble.py": "a matrix of faults",
     "tests/functional/change_vnfpkg/test_samples.py": "processes, and what is typed",
     "tests/functional/change_vnfpkg/test_traffic.py": "load",
     "tests/functional/reference/test_trouble.py": "a matrix of faults",

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many concurrent instances, services that are killed, and two services on one database."""
+"""Many concurrent instances, and a service that is killed."""
 
 from __future__ import annotations
 
 import random
 from pathlib import Path
 from threading import Event
-from typing import Any, Protocol
+from typing import Protocol
 
 from container_update.cluster.client import KubernetesCluster
 from container_update.emulator.kubernetes import EmbeddedCluster
@@ -117,26 +117,3 @@ def _settle(client: Client, chance: random.Random, *, wait: bool) -> None:
             return
         for each in unsettled:
             client.settled(f"{root}/{each['id']}")
-
-
-def test_two_services_on_one_database_run_one_operation_of_an_instance(
-    postgresql: str, cluster: EmbeddedCluster, kubernetes: KubernetesCluster, tmp_path: Path
-) -> None:
-    first_at, second_at = tmp_path / "first", tmp_path / "second"
-    with served(first_at, postgresql) as first, served(second_at, postgresql) as second:
-        pair: list[Any] = [client_of(service, "v1") for service in (first, second)]
-        instances = fleet.launch(pair[0], cluster, kubernetes, tmp_path, 4)
-
-        for _ in range(3):
-            for path in instances.paths:
-                now = pair[0].call("GET", path)["vnfdId"]
-                request = vnfs.modification(instances.other(now))
-                answers = [each.send("PATCH", path, request) for each in pair]
-                assert sorted(answer.status_code for answer in answers) == [202, 409]
-            _settle(pair[0], random.Random(SEED), wait=True)
-
-        second.kill()
-        operations = [modify(pair[0], instances, path) for path in instances.paths]
-        for operation in operations:
-            assert pair[0].settled(operation)["operationState"] == "COMPLETED"
-        fleet.check(pair[0], instances, kubernetes)

@@ -19,18 +19,16 @@ import yaml
 from container_update.engine.goals.change_package import (
     Changed,
     coordination_of,
-    preview_change,
     resume_change,
     run_change,
 )
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.job import ChangeJob
 from container_update.model.cancellation import CancelToken
-from container_update.model.errors import ContainerUpdateError, NoWayBackError
+from container_update.model.errors import ContainerUpdateError
 from container_update.model.operation import name_of
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
-from container_update.model.plan import Plan
 from container_update.openstack import live
 from container_update.openstack.change import OpenStackTarget
 from container_update.openstack.client import Heat, reference
@@ -99,8 +97,6 @@ class OpenStackContractSite(ContractSite):
 
     bad_image_words = f"Image {BAD_IMAGE} could not be found"
 
-    no_way_back = (NoWayBackError,)
-
     @property
     def renews_vnfc_ids(self) -> bool:
         return False
@@ -108,10 +104,6 @@ class OpenStackContractSite(ContractSite):
     @property
     def can_change_a_part(self) -> bool:
         return self.in_place
-
-    @property
-    def fewest_writes(self) -> int:
-        return 6
 
     # --- what the contract requires --------------------------------------------------------------
 
@@ -130,9 +122,6 @@ class OpenStackContractSite(ContractSite):
     def change(self, release: Release, arguments: Arguments = PLAIN) -> Changed:
         job, target = self.job(release, arguments)
         return run_change(job, target, arguments.cancel, arguments.progress)
-
-    def plan(self, release: Release, arguments: Arguments = PLAIN) -> Plan:
-        return preview_change(*self.job(release, arguments))
 
     def rollback(self) -> Outcome | None:
         return StackInstance(self.heat, INSTANCE, self.options).recover(back=True)

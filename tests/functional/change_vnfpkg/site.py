@@ -16,7 +16,6 @@ from container_update.engine.goals.change_package import Changed
 from container_update.model.cancellation import CancelToken
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
-from container_update.model.plan import Plan
 from tests.functional.upgrade_types import ROLLING
 
 INSTANCE = "5d1b2a6c-0f0e-4c59-9f0f-6f2f6f1f0005"
@@ -78,9 +77,6 @@ class ContractSite(ABC):
     bad_image_words = r"ErrImagePull|ImagePullBackOff"
     """The VIM's message for a missing image, as a regular expression."""
 
-    no_way_back: tuple[type[Exception], ...] = ()
-    """What a rollback raises once the old VNF is being removed, if that cannot be undone."""
-
     @property
     def renews_vnfc_ids(self) -> bool:
         """Whether the specification gives a VNFC a new id in the records with this strategy."""
@@ -98,10 +94,6 @@ class ContractSite(ABC):
     @abstractmethod
     def change(self, release: Release, arguments: Arguments = PLAIN) -> Changed:
         """Change to another release."""
-
-    @abstractmethod
-    def plan(self, release: Release, arguments: Arguments = PLAIN) -> Plan:
-        """Return the plan of :meth:`change`."""
 
     @abstractmethod
     def rollback(self) -> Outcome | None:

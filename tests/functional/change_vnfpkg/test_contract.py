@@ -4,21 +4,15 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
-    ContainerUpdateError,
     PackageError,
     UpdateFailedError,
-    UpdateInProgressError,
-    UpdateInterruptedError,
 )
 from container_update.model.outcome import StepResult
 from container_update.model.plan import Plan
@@ -33,8 +27,6 @@ from tests.functional.change_vnfpkg.site import (
     ContractSite,
     Release,
 )
-from tests.functional.scripts import GOOD, ended_at_once
-from tests.functional.upgrade_types import CANARY
 
 V3 = Release("v3")
 
@@ -88,13 +80,6 @@ def test_the_new_release_runs_and_serves(site: ContractSite) -> None:
     outcome = site.change(V2).outcome
     assert site.is_at("v2")
     assert {result.state.value for result in outcome.results} == {"done"}
-
-
-def test_a_plan_writes_nothing_and_names_every_vdu(site: ContractSite) -> None:
-    site.instantiate(V1)
-    plan = site.plan(V2)
-    assert not plan.is_empty
-    assert site.is_at("v1")
 
 
 def test_a_second_run_finds_nothing_to_do(site: ContractSite) -> None:
@@ -342,14 +327,6 @@ def test_with_leave_failed_a_failed_change_waits_for_a_rollback(site: ContractSi
     assert site.is_at("v1")
 
 
-def test_a_change_can_be_tried_again_after_its_rollback(site: ContractSite) -> None:
-    site.instantiate(V1)
-    with pytest.raises(UpdateFailedError):
-        site.change(BROKEN)
-    site.change(V2)
-    assert site.is_at("v2")
-
-
 def test_a_change_to_another_release_first_undoes_a_failed_one(
     site: ContractSite,
 ) -> None:
@@ -358,73 +335,6 @@ def test_a_change_to_another_release_first_undoes_a_failed_one(
         site.change(BROKEN, Arguments(leave_failed=True))
     site.change(V3)
     assert site.is_at("v3")
-
-
-def test_a_cancelled_change_restores_the_old_release(site: ContractSite) -> None:
-    site.instantiate(V1)
-    cancel = CancelToken()
-    slow = "import time; time.sleep(30)"
-
-    def cancel_after_first_step(event: object) -> None:
-        if isinstance(event, StepResult):
-            cancel.request("by a test")
-
-    with pytest.raises(UpdateInterruptedError):
-        site.change(
-            replace(V2, scripts=scripts(slow, slow)),
-            Arguments(SCRIPT_PARAMS, progress=cancel_after_first_step, cancel=cancel),
-        )
-    assert site.is_at("v1")
-
-
-@pytest.fixture
-def scripts_end_at_once() -> Iterator[None]:
-    with ended_at_once():
-        yield
-
-
-MOST_WRITES = 21
-"""No strategy sends more write requests, lease and journal included."""
-
-
-@pytest.mark.thorough  # a matrix of faults
-@pytest.mark.usefixtures("scripts_end_at_once")
-@pytest.mark.parametrize(
-    ("recovery", "number"),
-    [
-        *(("rollback", number) for number in range(1, MOST_WRITES + 1)),
-        *((("resume", "again")[number % 2], number) for number in range(1, MOST_WRITES + 1)),
-    ],
-)
-def test_a_change_interrupted_after_any_write_can_be_finished_or_undone(
-    site: ContractSite, number: int, recovery: str
-) -> None:
-    site.instantiate(V1)
-    release = replace(V2, scripts=scripts(GOOD, GOOD))
-    was_interrupted = site.interrupt(release, Arguments(SCRIPT_PARAMS), number)
-    assert was_interrupted or number > 6
-    is_tested = number < MOST_WRITES or site.upgrade_type == CANARY  # see test_canary
-    assert not was_interrupted or is_tested, "a write of this strategy is not tested"
-    if not was_interrupted:
-        assert site.is_at("v2")
-        return
-    finish: dict[str, Callable[[], object]] = {
-        "rollback": site.rollback,
-        "resume": site.resume,
-        "again": lambda: site.change(release, Arguments(SCRIPT_PARAMS)),
-    }
-    try:
-        outcome = finish[recovery]()
-    except site.no_way_back:  # the old VNF was being removed: the change can only be finished
-        assert recovery == "rollback"
-        site.resume()
-        assert site.is_at("v2")
-        return
-    expected = {"rollback": "v1", "resume": "v2", "again": "v2"}[recovery]
-    if outcome is None:  # nothing was begun, or everything was done
-        assert site.is_at("v1") or site.is_at("v2")
-    else:
-        assert site.is_at(expected)
 
 
 @pytest.mark.parametrize("number", range(3, 15, 2))
@@ -440,23 +350,6 @@ def test_an_interrupted_failing_change_ends_with_the_old_release(
         with contextlib.suppress(UpdateFailedError):  # it fails again, and undoes itself
             site.resume()
     assert site.is_at("v1")
-
-
-def test_a_second_change_of_the_same_instance_is_refused_meanwhile(site: ContractSite) -> None:
-    site.instantiate(V1)
-    events = itertools.count()
-    errors: list[ContainerUpdateError] = []
-
-    def meanwhile(_: object) -> None:
-        if next(events) == 1:  # the first is the plan; several steps may end at the same time
-            try:
-                site.change(V3)
-            except UpdateInProgressError as error:
-                errors.append(error)
-
-    site.change(V2, Arguments(progress=meanwhile))
-    assert len(errors) == 1
-    assert site.is_at("v2")
 
 
 # --- wrong requests -----------------------------------------------------------------------------

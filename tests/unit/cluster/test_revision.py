@@ -131,11 +131,3 @@ def test_parts_that_somebody_else_has_named_are_not_read(parts: object) -> None:
     damaged = {**data, "summary": with_(data["summary"], parts=parts)}
     with pytest.raises(DAMAGED):
         revisions.part_numbers(damaged)
-
-
-def test_only_a_finished_update_can_be_undone() -> None:
-    done = revision(config("ConfigMap", "ns", "old", "new"))
-    change = replace(done, origin=replace(done.origin, kind="Blue-Green"))
-    assert done.can_be_undone
-    assert not replace(done, result=Result.UNDONE).can_be_undone
-    assert not change.can_be_undone

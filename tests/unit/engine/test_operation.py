@@ -169,17 +169,6 @@ def test_what_a_run_creates_is_the_journals_until_the_run_ends() -> None:
     assert_ended(cluster, AFTER)
 
 
-def test_the_journal_has_what_another_host_needs() -> None:
-    cluster = fake()
-    interrupt(cluster, context={"vnfd": "v-2"})
-    record = journal(cluster).read()
-    assert record is not None
-    assert (record.goal, record.context, record.def_files) == (GOAL, {"vnfd": "v-2"}, ("a.yaml",))
-    assert [step.key for step in record.steps] == [ONE, TWO]
-    assert record.phase is Phase.UPDATE
-    assert LEASE not in cluster.objects
-
-
 def rights(cluster: FakeCluster, *refused: Right) -> None:
     def answer(asked: Sequence[Right]) -> tuple[Right, ...]:
         return tuple(right for right in asked if right in refused)
@@ -204,30 +193,6 @@ def test_without_the_right_to_release_it_what_is_created_is_never_the_journals(
 
 
 @pytest.mark.parametrize(
-    ("verb", "key"), [("create", TWO), ("replace", ONE)], ids=["late", "early"]
-)
-def test_a_run_that_fails_and_is_undone_has_ended(verb: str, key: ObjectKey) -> None:
-    """Whether it had begun all of its steps or not."""
-    cluster = fake()
-    at(cluster, verb, key, refuse)
-    with pytest.raises(UpdateFailedError):
-        run(cluster)
-    assert_ended(cluster, BEFORE)
-
-
-def test_the_journal_says_that_a_run_is_being_undone() -> None:
-    cluster = fake()
-    phases = []
-    at(cluster, "create", TWO, lambda: phases.append(phase(cluster)))
-    at(cluster, "create", TWO, refuse)
-    at(cluster, "replace", ONE, lambda: phases.append(phase(cluster)), nth=2)
-    with pytest.raises(UpdateFailedError):
-        run(cluster)
-    assert phases == [Phase.UPDATE, Phase.UNDO]
-    assert_ended(cluster, BEFORE)
-
-
-@pytest.mark.parametrize(
     ("leave_failed", "error", "left"),
     [(False, UndoIncompleteError, Phase.UNDO), (True, UpdateFailedError, Phase.UPDATE)],
 )
@@ -241,15 +206,6 @@ def test_a_run_that_is_not_undone_has_not_ended(
         run(cluster, leave_failed=leave_failed)
     assert phase(cluster) is left
     assert LEASE not in cluster.objects
-
-
-def test_a_run_is_undone_although_its_journal_cannot_say_so() -> None:
-    cluster = fake()
-    at(cluster, "create", TWO, lambda: at(cluster, "replace", JOURNAL, refuse))
-    at(cluster, "create", TWO, refuse)
-    with pytest.raises(UpdateFailedError, match="Everything is as before"):
-        run(cluster)
-    assert_ended(cluster, BEFORE)
 
 
 def test_of_what_was_undone_only_what_others_changed_is_released() -> None:
@@ -346,38 +302,6 @@ def test_what_is_being_undone_is_undone_whatever_is_asked() -> None:
     assert_ended(cluster, BEFORE)
 
 
-def interrupt_at_its_end(cluster: FakeCluster) -> None:
-    """Leave a run behind that has written everything."""
-    cancel = CancelToken()
-
-    def body(run: JournalledRun) -> Sequence[StepResult]:
-        run.execution.run()
-        cancel.request("by the test", keep_journal=True)
-        run.execution.give_up("by the test")
-
-    with pytest.raises(UpdateInterruptedError):
-        run(cluster, body, cancel)
-    assert content(cluster) == AFTER
-
-
-def test_a_resumed_run_that_fails_undoes_what_the_run_before_it_wrote() -> None:
-    """Also what it has not come to itself."""
-    cluster = fake()
-    interrupt_at_its_end(cluster)
-    at(cluster, "get", ONE, refuse, nth=2)  # the first one raises the fence
-    with pytest.raises(UpdateFailedError, match="Everything is as before"):
-        operation(cluster).recover()
-    assert_ended(cluster, BEFORE)
-
-
-def test_what_a_run_created_and_others_have_changed_stays_when_it_is_undone_later() -> None:
-    cluster = fake()
-    interrupt_at_its_end(cluster)
-    cluster.put({**cluster.objects[TWO], "data": {"k": "theirs"}})
-    operation(cluster).recover(back=True)
-    assert_ended(cluster, {"one": OLD, "two": {"k": "theirs"}})
-
-
 def test_a_journal_that_its_run_removes_just_then_leaves_nothing_to_be_done() -> None:
     cluster = fake()
     interrupt(cluster)
@@ -416,13 +340,6 @@ def test_a_change_of_the_package_is_finished_only_by_who_knows_how() -> None:
     assert_ended(cluster, AFTER)
 
 
-def test_an_update_goes_on_by_its_steps_also_where_a_change_could_go_on() -> None:
-    cluster = fake()
-    interrupt(cluster)
-    operation(cluster).recover(go_on=lambda _, resumed: pytest.fail("it has no context"))
-    assert_ended(cluster, AFTER)
-
-
 def silent(cluster: FakeCluster) -> None:
     """Put a Lease there whose holder has not renewed it for years."""
     lock = LeaseLock(RetryingCluster(cluster, 0), "ns", "i", "op-0", "host.0", 1, CancelToken())
@@ -455,13 +372,6 @@ def test_what_a_run_left_that_changed_nothing_is_removed(
     assert set(cluster.objects) == there
     assert operation(cluster).recover() is None
     assert_ended(cluster, BEFORE)
-
-
-def test_nothing_is_written_where_there_is_nothing_to_recover() -> None:
-    cluster = fake()
-    assert operation(cluster).recover() is None
-    assert writes(cluster) == []
-    assert str(operation(cluster).status()) == "No update is under way."
 
 
 def test_the_status_names_who_holds_the_instance_and_whether_it_is_still_heard_of() -> None:

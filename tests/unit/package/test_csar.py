@@ -144,7 +144,6 @@ MANIFEST_FILES = {
 }
 
 
-C_D = ["c/d.yaml"]
 FLAT = {
     "YAML and JSON of all folders": (
         ["b.yml", "a.json", "c/d.yaml"],

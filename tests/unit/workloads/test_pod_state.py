@@ -25,7 +25,6 @@ def waiting(reason: str, message: str | None = None) -> list[Json]:
     return [container(waiting={"reason": reason, **told}, started=False)]
 
 
-CRASHING = container(restarts=1, running={}, ended={"exitCode": 1})
 CASES = {
     "ready": (pod("p"), PodState("Running", GOOD)),
     "deleted": (pod("p", deleting=True), PodState("Terminating", BUSY)),

@@ -6,8 +6,7 @@ from __future__ import annotations
 import pytest
 
 from container_update.engine.checks import preflight
-from container_update.engine.checks.preflight import Check
-from container_update.model.cluster import ClusterContext, Right
+from container_update.model.cluster import ClusterContext
 from container_update.model.errors import (
     ClusterError,
     NextStep,
@@ -17,13 +16,11 @@ from container_update.model.errors import (
 )
 from container_update.model.objects import ObjectKey
 from container_update.model.operation import Status
-from container_update.model.plan import Plan
 from container_update.package.tools.lint.finding import Finding
 from tests.unit.fakes import FakeCluster
 
 ERROR = Finding.error("a.yaml", "is wrong", "correct it")
 NOTE = Finding.note("b.yaml", "is odd", "look at it")
-EMPTY = Plan("ns", None, ())
 
 
 @pytest.mark.parametrize(
@@ -69,14 +66,6 @@ def test_a_namespace_that_is_missing_or_cannot_be_read_is_told() -> None:
         preflight.namespace("ns", cluster)
 
 
-def test_rights_that_are_missing_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster = FakeCluster()
-    assert preflight.rights(EMPTY, cluster) == "all 7 that are needed"
-    monkeypatch.setattr(cluster, "refused", lambda rights: (Right("ns", "", "Secret", "create"),))
-    with pytest.raises(ClusterError, match="may not create Secret in namespace ns: bind a Role"):
-        preflight.rights(EMPTY, cluster)
-
-
 @pytest.mark.parametrize(
     ("status", "step"),
     [
@@ -89,13 +78,6 @@ def test_an_operation_that_has_not_ended_is_a_problem(status: Status, step: Next
     with pytest.raises(UpdateInProgressError, match=r"^Held by host-1 since 10:00") as raised:
         preflight.idle(status)
     assert raised.value.next_step is step
-
-
-def test_the_exit_status_is_that_of_the_first_problem() -> None:
-    fine = Check("a", "fine")
-    first, second = Check("b", error=PackageError("x")), Check("c", error=PlanError("y"))
-    assert preflight.exit_status([fine]) == 0
-    assert preflight.exit_status([fine, first, second]) == PackageError.exit_status
 
 
 @pytest.mark.parametrize(
