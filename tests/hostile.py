@@ -689,7 +689,7 @@ def main() -> None:
     Each package has a process of its own. A line has the processor time of its try, and the most
     memory that the process has held until then.
     """
-    from container_update.model.options import Options  # noqa: PLC0415
+    from container_update import Options  # noqa: PLC0415
 
     old = sys.argv[1]
     options = Options()
@@ -769,13 +769,13 @@ def _read(_: str, source: str, options: Any) -> None:
 
 
 def _plan(old: str, new: str, options: Any) -> None:
-    from container_update.engine.goals.update import plan_update  # noqa: PLC0415
+    from container_update import plan_update  # noqa: PLC0415
 
     plan_update(_request(old, new), _cluster(), options)
 
 
 def _update(old: str, new: str, options: Any) -> None:
-    from container_update.engine.goals.update import update  # noqa: PLC0415
+    from container_update import update  # noqa: PLC0415
 
     cluster = _cluster()
     try:
@@ -786,7 +786,7 @@ def _update(old: str, new: str, options: Any) -> None:
 
 
 def _request(old: str, new: str) -> Any:
-    from container_update.model.requests import UpdateRequest  # noqa: PLC0415
+    from container_update import UpdateRequest  # noqa: PLC0415
     from container_update.package import csar  # noqa: PLC0415
 
     with csar.open_package(new) as package:

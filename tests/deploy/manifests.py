@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from container_update.vnfm import workers
-from container_update.vnfm.http import connections
+from tests.internals.service import connections
 
 Json = dict[str, Any]
 

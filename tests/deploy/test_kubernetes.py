@@ -18,15 +18,13 @@ import yaml
 from fastapi.testclient import TestClient
 from oslo_config import cfg
 
+from container_update import Options
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
-from container_update.model import options
-from container_update.model.options import Options
-from container_update.vnfm import settings
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
 from tests import needs
 from tests.deploy import manifests
 from tests.deploy.manifests import KUBERNETES, NAMESPACE, Json
+from tests.internals.core import options
+from tests.internals.service import Service, Settings, settings
 from tests.vnfm.waiting import until
 
 PLURALS = {

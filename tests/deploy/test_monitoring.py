@@ -16,9 +16,8 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from container_update.vnfm.metrics import Gauges, Metrics
-from container_update.vnfm.store.database import Database, now
-from container_update.vnfm.store.rows import Instance, Operation, Package
 from tests.deploy.manifests import ROOT
+from tests.internals.service import Database, Instance, Operation, Package, now
 
 promql = pytest.importorskip(
     "promql_parser", reason="no promql-parser: pip install promql-parser, on Linux"

@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from container_update import Options
 from container_update.cli import main
-from container_update.model import options
-from container_update.model.options import Options
-from container_update.vnfm import settings
-from container_update.vnfm.settings import Settings
 from tests.deploy.manifests import ROOT, configuration, stop_seconds
+from tests.internals.core import options
+from tests.internals.service import Settings, settings
 
 UNIT = ROOT / "deploy/systemd/container-update.service"
 SETTINGS = ROOT / "deploy/systemd/vnfm.conf"

@@ -9,19 +9,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from container_update.cluster.client import KubernetesCluster
-from container_update.cluster.history.revision import Revision
-from container_update.engine.goals.go_back import history, undo
-from container_update.engine.goals.install import install
-from container_update.engine.goals.update import plan_update, update
-from container_update.engine.recover import resume, rollback
-from container_update.model.objects import Collection, Json, ObjectKey
-from container_update.model.options import Options
-from container_update.model.outcome import Outcome
-from container_update.model.plan import Plan
-from container_update.model.requests import UpdateRequest
+from container_update import (
+    Options,
+    Outcome,
+    Plan,
+    Revision,
+    UpdateRequest,
+    history,
+    install,
+    plan_update,
+    resume,
+    rollback,
+    undo,
+    update,
+)
 from container_update.workloads.ownership import owned_pods
-from container_update.workloads.pod_status import is_deleting, is_finished
+from tests.internals.core import (
+    Collection,
+    Json,
+    KubernetesCluster,
+    ObjectKey,
+    is_deleting,
+    is_finished,
+)
 
 INSTANCE = "5d1b2a6c-0f0e-4c59-9f0f-6f2f6f1f0001"
 

@@ -17,12 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from container_update.cluster.client import KubernetesCluster, connect
+from container_update import Options, connect
 from container_update.model.cluster import Right
-from container_update.model.objects import ObjectKey
-from container_update.model.options import Options
 from tests.functional import role
 from tests.functional.cnf import Cnf
+from tests.internals.core import KubernetesCluster, ObjectKey
 
 REAL = os.environ.get("CONTAINER_UPDATE_KUBECONFIG")
 

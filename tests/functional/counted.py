@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from container_update.model.cluster import Keep, Listing
-from container_update.model.objects import Collection, Json
+from tests.internals.core import Collection, Json
 
 
 class Counted:

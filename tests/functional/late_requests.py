@@ -17,13 +17,9 @@ from dataclasses import dataclass, field, replace
 
 from aiohttp import web
 
+from container_update import ContainerUpdateError, NextStep, UpdateInProgressError
 from container_update.emulator.faults import FaultedRequest
 from container_update.emulator.http_server import Handler
-from container_update.model.errors import (
-    ContainerUpdateError,
-    NextStep,
-    UpdateInProgressError,
-)
 from tests.circles import Circle
 from tests.functional import matrix
 from tests.functional.matrix import MissedError, Point, PointRun, Request, Victim

@@ -29,15 +29,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 from unittest import mock
 
-from container_update.cluster import journal_secret
-from container_update.cluster.client import connect
-from container_update.cluster.lease import LeaseLock, utc_now
+from container_update import ContainerUpdateError, Options, UndoIncompleteError, connect
 from container_update.emulator import faults
 from container_update.emulator.faults import Effect, Fault
 from container_update.emulator.http_server import RequestRecord
-from container_update.engine import operation
-from container_update.model.errors import ContainerUpdateError, UndoIncompleteError
-from container_update.model.options import Options
 from tests import forks, garbage
 from tests.circles import Circle
 from tests.functional import scripts
@@ -47,6 +42,7 @@ from tests.functional.reference_lifecycle import LIFECYCLE
 from tests.functional.reference_surroundings import REFUSED, SURROUNDINGS
 from tests.functional.reference_update import UPDATE, Lab, Reference
 from tests.functional.upgrade_types import BLUE_GREEN, ROLLING
+from tests.internals.core import LeaseLock, journal_secret, operation, utc_now
 
 REFERENCES: dict[str, Reference[Any]] = {
     "update": UPDATE,

@@ -9,12 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from container_update.cluster.client import KubernetesCluster
-from container_update.engine.goals import change_package
-from container_update.engine.goals.change import KubernetesTarget
-from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.job import ChangeJob
-from container_update.model.options import Options
+from container_update import ChangeRequest, Options
 from tests.functional import reference_update
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import ENV, config_map, workload
@@ -22,6 +17,7 @@ from tests.functional.promise import Expected, Running
 from tests.functional.reference_update import Files, Lab, Reference
 from tests.functional.scripts import BAD, GOOD
 from tests.functional.upgrade_types import BLUE_GREEN, ROLLING, UPGRADE_TYPES
+from tests.internals.core import ChangeJob, KubernetesCluster, KubernetesTarget, change_package
 
 OPTIONS = replace(reference_update.OPTIONS, drain_seconds=0.05, coordination_seconds=15)
 

@@ -12,20 +12,16 @@ from dataclasses import dataclass, replace
 import yaml
 from aiohttp import web
 
-from container_update.cluster.client import KubernetesCluster
-from container_update.cluster.history.store import History
+from container_update import Options, install, terminate
 from container_update.emulator.http_server import Handler
 from container_update.emulator.kubernetes import Registry
 from container_update.emulator.kubernetes.api_errors import ApiError
-from container_update.engine.goals.install import install
-from container_update.engine.goals.uninstall import terminate
-from container_update.model.options import Options
-from container_update.planning.uninstall import Included
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import config_map, secret, workload
 from tests.functional.promise import BESIDE, Expected, Running
 from tests.functional.reference_surroundings import HOLD, Releasing
 from tests.functional.reference_update import OPTIONS, Files, Lab, Reference, named
+from tests.internals.core import History, Included, KubernetesCluster
 
 Request = tuple[str, str]
 """A package and a namespace."""

@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 
 from container_update.emulator.kubernetes import Registry
 from container_update.emulator.kubernetes.resources import Resource
-from container_update.model.objects import Json
-from container_update.workloads.pod_template import containers, pod_spec
 from tests.functional.promise import Expected
 from tests.functional.reference_update import UPDATE, Files, Lab, ReferenceUpdate
+from tests.internals.core import Json, containers, pod_spec
 
 PART_BYTES = 1250
 """The journal of the reference update has about 3.2 kB: three parts."""

@@ -17,24 +17,30 @@ from typing import Any, Generic, TypeVar
 
 import yaml
 
-from container_update.cluster import journal_secret
-from container_update.cluster.client import KubernetesCluster, connect
-from container_update.cluster.history.store import History
-from container_update.cluster.retry import RetryingCluster
+from container_update import (
+    CancelToken,
+    Options,
+    Outcome,
+    UpdateRequest,
+    connect,
+    resume,
+    rollback,
+    update,
+)
 from container_update.emulator.faults import Fault, Faults
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster, Registry
 from container_update.emulator.kubernetes.kubelet.behaviour import Exit
-from container_update.engine.goals.update import update
 from container_update.engine.operation import Operation
-from container_update.engine.recover import resume, rollback
-from container_update.model.cancellation import CancelToken
-from container_update.model.objects import INSTANCE_LABEL
-from container_update.model.options import Options
-from container_update.model.outcome import Outcome
-from container_update.model.requests import UpdateRequest
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import config_map, secret, workload
 from tests.functional.promise import Expected, Running, Snapshot, settled
+from tests.internals.core import (
+    INSTANCE_LABEL,
+    History,
+    KubernetesCluster,
+    RetryingCluster,
+    journal_secret,
+)
 
 Files = dict[str, str]
 

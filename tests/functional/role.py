@@ -9,8 +9,7 @@ from typing import Any
 import yaml
 from kubernetes import client, config
 
-from container_update.model.objects import Json, ObjectKey
-from container_update.package.tools import samples
+from tests.internals.core import Json, ObjectKey, samples
 
 ROLE = samples.root() / "rbac/role.yaml"
 NAME = "container-update"

@@ -13,7 +13,7 @@ from typing import Any
 from unittest import mock
 
 from container_update.engine.goals.change_request import ScriptName
-from container_update.engine.scripts import coordination
+from tests.internals.core import coordination
 
 GOOD, BAD = "print('ready')", "import sys; sys.exit('not ready')"
 _ENDS = {GOOD: (0, "ready\n"), BAD: (1, "not ready\n")}

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from container_update.cluster.client import KubernetesCluster, connect
-from container_update.drivers import v2_process
+from container_update import connect, install
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.engine.goals.install import install
-from container_update.model.objects import Collection, ObjectKey
+from tests.internals.core import Collection, KubernetesCluster, ObjectKey, v2_process
 from tests.tacker.operator import kubernetes_vim
 from tests.vnfm import vnfs
 

@@ -13,20 +13,23 @@ from typing import Any
 
 import pytest
 
-from container_update.cli.main import main
-from container_update.cluster.client import KubernetesCluster, connect
+from container_update import (
+    ClusterError,
+    Plan,
+    PlanError,
+    change_package,
+    connect,
+    install,
+    plan_change,
+)
 from container_update.emulator.http_server import RequestRecord
 from container_update.emulator.kubernetes import ApiError, EmbeddedCluster
-from container_update.engine.goals.change_package import change_package, plan_change
-from container_update.engine.goals.install import install
-from container_update.model.errors import ClusterError, PlanError
-from container_update.model.objects import Json, ObjectKey
-from container_update.model.plan import Action, Plan
 from container_update.planning.steps import object_steps
 from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.conftest import OPTIONS, REAL
 from tests.functional.manifests import config_map, workload
 from tests.functional.upgrade_types import BLUE_GREEN, ROLLING, UPGRADE_TYPES
+from tests.internals.core import Action, Json, KubernetesCluster, ObjectKey, main
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="requests are the embedded cluster's")
 

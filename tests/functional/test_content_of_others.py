@@ -10,14 +10,12 @@ from unittest.mock import patch
 
 import pytest
 
+from container_update import UpdateFailedError, change_package
 from container_update.cluster.login.renewal import Login
-from container_update.engine.goals.change_package import change_package
-from container_update.engine.goals.upkeep import heal
-from container_update.model.errors import UpdateFailedError
-from container_update.model.objects import Json, ObjectKey
-from container_update.planning.comparison.package_pair import Placing
+from container_update.model.objects import ObjectKey
 from tests.functional.cnf import BAD_IMAGE, Cnf
 from tests.functional.manifests import ENV, config_map, workload
+from tests.internals.core import Json, Placing, heal
 
 TOKEN = "kubernetes.io/service-account-token"
 

@@ -12,25 +12,30 @@ from typing import Any, NoReturn, TypeVar
 
 import pytest
 
-from container_update.cli.main import main
-from container_update.cluster import informer
-from container_update.cluster.client import connect
+from container_update import (
+    CancelToken,
+    ClusterError,
+    Options,
+    Outcome,
+    PackageError,
+    StepResult,
+    UpdateInterruptedError,
+    change_package,
+    connect,
+    install,
+    plan_update,
+    resume,
+    rollback,
+    update,
+)
 from container_update.engine.goals import update as updating
-from container_update.engine.goals.change_package import change_package
-from container_update.engine.goals.install import install
-from container_update.engine.goals.update import plan_update, update
-from container_update.engine.recover import resume, rollback
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import ClusterError, PackageError, UpdateInterruptedError
-from container_update.model.options import Options
-from container_update.model.outcome import Outcome, StepResult, StepState
-from container_update.package import archive
 from container_update.vnfm.lcm.live.pods import vdus_of
 from tests.functional.cnf import IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import until
 from tests.functional.counted import Counted
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.upgrade_types import ROLLING
+from tests.internals.core import StepState, archive, informer, main
 
 T = TypeVar("T")
 

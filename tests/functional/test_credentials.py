@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.cluster.client import connect
+from container_update import connect
 from container_update.emulator.kubernetes.api.access import Access
 from container_update.emulator.kubernetes.api_errors import ApiError
-from container_update.model.outcome import StepState
 from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.conftest import REAL
 from tests.functional.manifests import ENV, config_map, workload
+from tests.internals.core import StepState
 
 OLD, NEW = config_map(setting="old"), config_map(setting="new")
 

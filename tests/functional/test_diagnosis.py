@@ -13,17 +13,15 @@ from typing import Any
 
 import pytest
 
-from container_update.cli.main import main
-from container_update.cluster.client import connect
+from container_update import StepResult, UpdateFailedError, connect
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
 from container_update.emulator.kubernetes.kubelet import Exit
 from container_update.engine.progress import step_events
-from container_update.model.errors import UpdateFailedError
-from container_update.model.outcome import StepResult, StepState
 from tests.functional.cnf import BAD_IMAGE, Cnf
 from tests.functional.conftest import OPTIONS
 from tests.functional.manifests import secret, workload
 from tests.functional.test_least_rights import RIGHTS, grant
+from tests.internals.core import StepState, main
 
 NEW, LOG = "crash:2", ["reading /etc/web", "fatal: no licence", "token: planted-Zq7xW"]
 

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from container_update.cli.main import main
-from container_update.emulator.demo.scenarios import guide_request
-from container_update.engine.goals.install import install
-from container_update.model.objects import ObjectKey
+from container_update import install
 from tests.functional.cnf import INSTANCE, Cnf
+from tests.internals.core import ObjectKey, guide_request, main
 
 GUIDE = guide_request("v1")
 PACKAGES = (GUIDE.old, GUIDE.new, *(word for f in GUIDE.def_files for word in ("--def-file", f)))

@@ -7,25 +7,24 @@ from dataclasses import replace
 
 import pytest
 
-from container_update.cluster.client import connect_vim
-from container_update.engine.goals.change_package import change_package
-from container_update.engine.goals.update import update
-from container_update.engine.recover import resume
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import (
+from container_update import (
+    CancelToken,
     ClusterError,
     ContainerUpdateError,
     PackageError,
+    Plan,
     PlanError,
     UpdateFailedError,
     UpdateInterruptedError,
+    change_package,
+    resume,
+    update,
 )
-from container_update.model.objects import Collection, ObjectKey
-from container_update.model.outcome import Event, StepState
-from container_update.model.plan import Plan
+from container_update.cluster.client import connect_vim
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import ENV, ENV_FROM, config_map, secret, workload
+from tests.internals.core import Collection, Event, ObjectKey, StepState
 
 KINDS = ("Pod", "Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
 OLD, NEW = config_map(setting="old"), config_map(setting="new")

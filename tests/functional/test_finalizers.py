@@ -15,19 +15,20 @@ from dataclasses import replace
 
 import pytest
 
-from container_update.engine.goals.update import update
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import (
+from container_update import (
+    CancelToken,
+    Plan,
+    Step,
+    StepResult,
     UndoIncompleteError,
     UpdateFailedError,
     UpdateInterruptedError,
+    update,
 )
-from container_update.model.objects import Json, ObjectKey
-from container_update.model.outcome import StepResult, StepState
-from container_update.model.plan import Plan, Step
 from tests.functional.cnf import BAD_IMAGE, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import config_map, secret, workload
+from tests.internals.core import Json, ObjectKey, StepState
 
 HOLD = "example.com/hold"
 FINALIZERS = f"metadata: {{finalizers: [{HOLD}], "

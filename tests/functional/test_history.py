@@ -14,22 +14,16 @@ from typing import Any
 
 import pytest
 
+from container_update import PlanError, UpdateFailedError, change_package, plan_undo
 from container_update.cli.reports.history_report import diff_of_revision
-from container_update.cli.reports.lines import text_of
 from container_update.cluster.history import store
 from container_update.cluster.history.revision import Result
-from container_update.cluster.history.store import History
 from container_update.drivers.v2_records import read_options
-from container_update.engine.goals.change_package import change_package
-from container_update.engine.goals.go_back import plan_undo
 from container_update.engine.instances import record_of
 from container_update.engine.journalled_run import JournalledRun
-from container_update.model.errors import PlanError, UpdateFailedError
-from container_update.model.objects import Collection, Json, ObjectKey
-from container_update.model.outcome import StepState
-from container_update.model.plan import Action
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.manifests import ENV, config_map, secret, workload
+from tests.internals.core import Action, Collection, History, Json, ObjectKey, StepState, text_of
 
 OLD = {
     "cm": config_map(setting="old"),

@@ -14,15 +14,14 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.cluster.lease import LeaseLock
-from container_update.cluster.retry import RetryingCluster
-from container_update.drivers import tacker_v2, v2_process
+from container_update import CancelToken
+from container_update.drivers import tacker_v2
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.cancellation import CancelToken
-from container_update.model.objects import Collection, ObjectKey, instance_of
+from container_update.model.objects import ObjectKey, instance_of
 from tests.functional import tacker_host
 from tests.functional.conftest import until
 from tests.functional.tacker_host import FRONT, Json, Tacker, manifests, unpacked
+from tests.internals.core import Collection, LeaseLock, RetryingCluster, v2_process
 from tests.vnfm import vnfs
 
 HIDDEN = "sesame-open"

@@ -17,19 +17,31 @@ from typing import Any
 
 import pytest
 
-from container_update.cluster.client import KubernetesCluster, connect
-from container_update.engine.goals.go_back import undo
-from container_update.engine.goals.install import install
-from container_update.engine.goals.update import update
-from container_update.engine.recover import resume, rollback
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import ContainerUpdateError, PlanError, UpdateInterruptedError
-from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey
-from container_update.model.operation import name_of
-from container_update.model.outcome import Event, StepResult
+from container_update import (
+    CancelToken,
+    ContainerUpdateError,
+    PlanError,
+    StepResult,
+    UpdateInterruptedError,
+    connect,
+    install,
+    resume,
+    rollback,
+    undo,
+    update,
+)
 from container_update.model.packing import packed, unpacked
 from tests.functional.cnf import IMAGES, INSTANCE, Cnf
 from tests.functional.manifests import ENV, config_map, workload
+from tests.internals.core import (
+    INSTANCE_LABEL,
+    Collection,
+    Event,
+    Json,
+    KubernetesCluster,
+    ObjectKey,
+    name_of,
+)
 
 OLD = {
     "cm": config_map(setting="old"),

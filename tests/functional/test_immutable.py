@@ -10,13 +10,11 @@ from collections.abc import Callable
 
 import pytest
 
-from container_update.engine.goals.change_package import change_package
-from container_update.engine.goals.upkeep import heal
-from container_update.model.errors import PlanError, UpdateFailedError
-from container_update.planning.comparison.package_pair import Placing
+from container_update import PlanError, UpdateFailedError, change_package
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.upgrade_types import UPGRADE_TYPES
+from tests.internals.core import Placing, heal
 
 OLD, NEW = (config_map(immutable=True, setting=value) for value in ("old", "new"))
 KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Pod")

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from container_update.cli.main import main
-from container_update.model.errors import PackageError
+from container_update import PackageError
 from tests.functional.cnf import Cnf
 from tests.functional.manifests import ENV, config_map, workload
+from tests.internals.core import main
 
 FILES = {"cm": config_map(setting="a"), "w": workload("Deployment", container=ENV)}
 OLD = "---\n".join(FILES.values())

@@ -12,26 +12,34 @@ from typing import Any
 
 import pytest
 
-from container_update.cli.main import main
-from container_update.cluster.journal import Journal
-from container_update.engine.goals.go_back import undo
-from container_update.engine.goals.install import install
-from container_update.engine.goals.uninstall import terminate
-from container_update.engine.instances import NotInstalledError
-from container_update.engine.recover import resume, rollback
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import (
+from container_update import (
+    CancelToken,
     ClusterError,
     PlanError,
+    StepResult,
+    UndoStarted,
     UpdateFailedError,
     UpdateInterruptedError,
+    install,
+    resume,
+    rollback,
+    terminate,
+    undo,
 )
-from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey
-from container_update.model.outcome import Event, StepResult, UndoStarted
-from container_update.planning.uninstall import Included
+from container_update.cluster.journal import Journal
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.counted import Counted
 from tests.functional.manifests import ENV, config_map, workload
+from tests.internals.core import (
+    INSTANCE_LABEL,
+    Collection,
+    Event,
+    Included,
+    Json,
+    NotInstalledError,
+    ObjectKey,
+    main,
+)
 
 FILES = {"cm": config_map(setting="a"), "w": workload("Deployment", container=ENV)}
 CLAIM = """

@@ -14,12 +14,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from container_update.cli.main import main
-from container_update.cluster.client import connect
-from container_update.emulator.demo.scenarios import guide_request
+from container_update import connect, install
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
-from container_update.engine.goals.install import install
-from container_update.package.tools import samples
+from tests.internals.core import guide_request, main, samples
 
 FILE = resources.files("container_update.cli.reports").joinpath("schema.json")
 SCHEMA = json.loads(FILE.read_text("utf-8"))

@@ -15,18 +15,20 @@ from typing import Any
 
 import pytest
 
-from container_update.engine.goals.update import update
-from container_update.engine.instances import NotInstalledError
+from container_update import (
+    ClusterError,
+    Plan,
+    StepResult,
+    UndoIncompleteError,
+    UpdateInProgressError,
+    update,
+)
 from container_update.model import cluster
-from container_update.model.errors import ClusterError, UndoIncompleteError, UpdateInProgressError
-from container_update.model.objects import Collection, Json
-from container_update.model.operation import name_of
-from container_update.model.outcome import StepResult
-from container_update.model.plan import Plan
 from tests.functional import role
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import ENV, ENV_FROM, config_map, secret, workload
+from tests.internals.core import Collection, Json, NotInstalledError, name_of
 
 
 @dataclass(frozen=True)

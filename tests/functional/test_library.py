@@ -16,7 +16,7 @@ import pytest
 
 import container_update as library
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.package.tools import samples
+from tests.internals.core import samples
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "doc/source/library.rst"

@@ -13,25 +13,23 @@ from typing import Any
 
 import pytest
 
-from container_update.cluster.client import connect
-from container_update.emulator.faults import Fault, answer_after, drop_after
-from container_update.emulator.kubernetes import Registry
-from container_update.emulator.kubernetes.resources import Resource
-from container_update.engine.goals.change import KubernetesTarget
-from container_update.engine.goals.change_package import preview_change, run_change
-from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.job import ChangeJob
-from container_update.engine.goals.update import plan_update, update
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import (
+from container_update import (
+    CancelToken,
+    ChangeRequest,
+    Plan,
+    Step,
+    StepResult,
     UndoIncompleteError,
     UpdateFailedError,
     UpdateInterruptedError,
+    connect,
+    plan_update,
+    update,
 )
-from container_update.model.objects import Json
-from container_update.model.outcome import StepResult, StepState
-from container_update.model.plan import Plan, Step
-from container_update.workloads.pod_template import containers, images, pod_spec, with_images
+from container_update.emulator.faults import Fault, answer_after, drop_after
+from container_update.emulator.kubernetes import Registry
+from container_update.emulator.kubernetes.resources import Resource
+from container_update.workloads.pod_template import images, with_images
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE
 from tests.functional.conftest import REAL
 from tests.functional.manifests import ENV, config_map, workload
@@ -39,6 +37,16 @@ from tests.functional.promise import Checker, Expected, Running, Snapshot
 from tests.functional.reference_change import CHANGES
 from tests.functional.reference_update import OPTIONS, Files, Lab
 from tests.functional.upgrade_types import UPGRADE_TYPES
+from tests.internals.core import (
+    ChangeJob,
+    Json,
+    KubernetesTarget,
+    StepState,
+    containers,
+    pod_spec,
+    preview_change,
+    run_change,
+)
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="the webhook is the embedded cluster's")
 

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from container_update.emulator.faults import Fault
-from container_update.emulator.kubernetes import Registry
-from container_update.model.errors import (
+from container_update import (
     ContainerUpdateError,
     LeaseLostError,
     UndoIncompleteError,
     UpdateFailedError,
 )
+from container_update.emulator.faults import Fault
+from container_update.emulator.kubernetes import Registry
 from tests.circles import Circle, in_circles
 from tests.examples import examples
 from tests.functional import matrix

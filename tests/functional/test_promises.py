@@ -16,25 +16,27 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.cli.main import main
-from container_update.cluster.client import connect
-from container_update.engine.goals.go_back import history, undo
-from container_update.engine.goals.uninstall import terminate
-from container_update.engine.recover import resume, rollback
-from container_update.engine.watch import attach
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import (
+from container_update import (
+    CancelToken,
     ClusterError,
     ContainerUpdateError,
+    Plan,
     PlanError,
+    ResumeStarted,
+    Step,
+    StepResult,
     UndoIncompleteError,
+    UndoStarted,
     UpdateFailedError,
     UpdateInProgressError,
     UpdateInterruptedError,
+    connect,
+    history,
+    resume,
+    rollback,
+    terminate,
+    undo,
 )
-from container_update.model.objects import INSTANCE_LABEL, ObjectKey
-from container_update.model.outcome import Event, ResumeStarted, StepResult, UndoStarted
-from container_update.model.plan import Action, Plan, Step
 from tests.circles import Circle, in_circles
 from tests.functional import role
 from tests.functional.change_vnfpkg.dying import Died, Dying
@@ -45,6 +47,7 @@ from tests.functional.promise import Expected, Snapshot
 from tests.functional.reference_update import Lab
 from tests.functional.test_json_documents import VALIDATOR
 from tests.functional.verbs import FAST, OPTIONS, PROMISES, VERBS, Site, Verb
+from tests.internals.core import INSTANCE_LABEL, Action, Event, ObjectKey, attach, main
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="looks into the embedded cluster")
 

@@ -11,15 +11,12 @@ from dataclasses import replace
 
 import pytest
 
-from container_update.engine.goals.update import update
-from container_update.model.errors import ClusterError, UpdateFailedError
-from container_update.model.objects import Collection, Json, ObjectKey
-from container_update.model.outcome import StepResult, StepState
-from container_update.model.plan import Plan, Step
+from container_update import ClusterError, Plan, Step, StepResult, UpdateFailedError, update
 from tests.functional import role
 from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import ENV, config_map, workload
+from tests.internals.core import Collection, Json, ObjectKey, StepState
 
 SURGE = "strategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}"
 KINDS = {"Deployment": SURGE, "ReplicaSet": "", "StatefulSet": "", "DaemonSet": ""}

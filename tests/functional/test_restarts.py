@@ -8,9 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from container_update.engine.goals.change_package import change_package
-from container_update.model.outcome import Outcome, StepState
-from container_update.model.plan import CHANGED_KEYS, CHANGED_OBJECTS, Action
+from container_update import Outcome, change_package
+from container_update.model.plan import CHANGED_KEYS, CHANGED_OBJECTS
 from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.manifests import (
     ENV,
@@ -23,6 +22,7 @@ from tests.functional.manifests import (
     secret,
     workload,
 )
+from tests.internals.core import Action, StepState
 
 CONTROLLED = ("Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
 KINDS = ("Pod", *CONTROLLED)

@@ -10,14 +10,12 @@ from dataclasses import replace
 
 import pytest
 
+from container_update import UpdateFailedError
 from container_update.cluster.informer import Informer
-from container_update.model.errors import UpdateFailedError
-from container_update.model.objects import Collection, Json
-from container_update.model.plan import Action
 from container_update.planning.configuration import OPT_OUT_ANNOTATION
-from container_update.workloads.pod_status import is_ready
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.manifests import ENV, ENV_FROM, MOUNT, VOLUME, config_map, secret, workload
+from tests.internals.core import Action, Collection, Json, is_ready
 
 OLD, NEW = config_map(setting="old"), config_map(setting="new")
 ON_DELETE = "updateStrategy: {type: OnDelete}"

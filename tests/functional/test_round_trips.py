@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks import embedded
-from container_update.cluster.client import connect
-from container_update.emulator.demo.scenarios import guide_request
-from container_update.engine.goals.install import install
-from container_update.engine.goals.update import update
+from container_update import connect, install, update
 from tests.functional.conftest import OPTIONS, REAL
+from tests.internals.core import guide_request
 
 LATENCY = 0.5
 """Of each request, in seconds: requests that do not wait for one another begin within it."""

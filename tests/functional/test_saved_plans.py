@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from container_update.cli.main import main
 from tests.functional.cnf import IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import ENV, config_map, secret, workload
 from tests.functional.upgrade_types import ROLLING
+from tests.internals.core import main
 
 OLD = {
     "cm": config_map(setting="old"),

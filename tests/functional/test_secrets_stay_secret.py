@@ -15,18 +15,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from container_update.cli.main import main
+from container_update import CancelToken, ContainerUpdateError, Plan, StepResult, update
 from container_update.cli.reports import html_report, json_report, outcome_report, plan_report
-from container_update.cli.reports.lines import text_of
 from container_update.cli.terminal.output import FORMATS, HTML, MARKDOWN
-from container_update.engine.goals.update import update
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import ContainerUpdateError
-from container_update.model.objects import Collection
-from container_update.model.outcome import StepResult
-from container_update.model.plan import Plan
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.manifests import config_map, workload
+from tests.internals.core import Collection, main, text_of
 
 PLANTED = {
     name: f"planted-{name}-Zq7xW" for name in ("old", "new", "text", "pull", "note", "other")

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from container_update import UpdateInterruptedError
 from container_update.emulator.faults import Fault, FaultedRequest
-from container_update.model.errors import UpdateInterruptedError
 from tests.functional.cnf import INSTANCE
 from tests.functional.conftest import REAL
 from tests.functional.manifests import config_map

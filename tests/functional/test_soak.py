@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from container_update import UpdateFailedError
 from container_update.emulator.kubernetes import Registry
-from container_update.model.errors import UpdateFailedError
 from tests.circles import Circle, in_circles
 from tests.footprint import Footprint, footprint, resident_bytes
 from tests.functional.cnf import INSTANCE

@@ -14,9 +14,8 @@ from typing import Any
 
 import pytest
 
-from container_update.model.objects import Json
-from container_update.model.operation import name_of
 from tests.functional.cnf import Cnf
+from tests.internals.core import Json, name_of
 
 ORDER = "\x1b]0;title\x07\x1b[2J"
 PROGRAM = "import sys; from container_update.cli.main import main; sys.exit(main())"

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from container_update import Outcome, PackageError, UpdateFailedError
 from container_update.engine.goals.upkeep import Heal, Scale
 from container_update.engine.run import run
-from container_update.model.errors import PackageError, UpdateFailedError
-from container_update.model.outcome import Outcome, StepState
-from container_update.planning.comparison.package_pair import Placing
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.manifests import ENV, config_map, workload
+from tests.internals.core import Placing, StepState
 
 KINDS = ("Pod", "Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
 ON_DELETE = "updateStrategy: {type: OnDelete}"

@@ -7,13 +7,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from container_update.cluster.client import KubernetesCluster
-from container_update.emulator.demo.scenarios import guide_request
-from container_update.engine.goals.install import install
-from container_update.engine.goals.update import update
-from container_update.model.outcome import Outcome
+from container_update import Outcome, install, update
 from container_update.planning.comparison.diff import content
 from tests.functional.cnf import Cnf, PodState
+from tests.internals.core import KubernetesCluster, guide_request
 
 
 @dataclass(frozen=True)

@@ -14,20 +14,22 @@ import pytest
 import yaml
 from aiohttp import web
 
-from container_update.cluster import informer
-from container_update.cluster.client import connect
+from container_update import (
+    CancelToken,
+    Step,
+    StepWait,
+    UpdateFailedError,
+    UpdateInterruptedError,
+    connect,
+    update,
+)
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
 from container_update.emulator.kubernetes.kubelet import Exit
-from container_update.engine.goals.update import update
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import UpdateFailedError, UpdateInterruptedError
-from container_update.model.objects import Collection, Json
-from container_update.model.outcome import StepState, StepWait
-from container_update.model.plan import Step
-from container_update.workloads.pod_status import is_deleting, is_ready, problem
+from container_update.workloads.pod_status import problem
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.conftest import OPTIONS, until
 from tests.functional.manifests import workload
+from tests.internals.core import Collection, Json, StepState, informer, is_deleting, is_ready
 
 FOR_EVER = 3600
 SHORT = replace(OPTIONS, grace_period=0.5, timeout=20, undo_timeout=20)

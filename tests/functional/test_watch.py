@@ -14,25 +14,26 @@ from typing import Any
 
 import pytest
 
-from container_update.cli.main import main
-from container_update.engine import watch
-from container_update.engine.goals.update import update
-from container_update.engine.watch import Watch, attach
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import PlanError, UpdateFailedError, UpdateInterruptedError
-from container_update.model.outcome import (
-    Event,
+from container_update import (
+    CancelToken,
     Outcome,
+    Plan,
+    PlanError,
+    Step,
     StepResult,
-    StepState,
     StepWait,
     UndoStarted,
+    UpdateFailedError,
+    UpdateInterruptedError,
+    update,
 )
-from container_update.model.plan import Plan, Step
+from container_update.engine import watch
+from container_update.engine.watch import Watch
 from tests.functional import role
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import ENV, config_map, workload
+from tests.internals.core import Event, StepState, attach, main
 
 OLD = {
     "cm": config_map(setting="old"),

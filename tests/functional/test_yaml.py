@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from container_update.model.errors import PackageError
+from container_update import PackageError
 from container_update.package import manifests
 from tests import needs
 

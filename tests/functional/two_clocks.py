@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from container_update.model.errors import ContainerUpdateError, UpdateInProgressError
+from container_update import ContainerUpdateError, UpdateInProgressError
 from tests.circles import Circle
 from tests.functional import matrix
 from tests.functional.late_requests import DEADLINE, HeldRequest, writes

@@ -16,21 +16,24 @@ from typing import Any
 
 import pytest
 
+from container_update import (
+    CancelToken,
+    Outcome,
+    StepResult,
+    StepWait,
+    UpdateInterruptedError,
+    UpdateRequest,
+    change_package,
+    install,
+    resume,
+    rollback,
+    terminate,
+    undo,
+    update,
+)
 from container_update.emulator.kubernetes import Registry
 from container_update.emulator.kubernetes.kubelet.behaviour import Exit
 from container_update.engine.goals import upkeep
-from container_update.engine.goals.change_package import change_package
-from container_update.engine.goals.go_back import undo
-from container_update.engine.goals.install import install
-from container_update.engine.goals.uninstall import terminate
-from container_update.engine.goals.update import update
-from container_update.engine.recover import resume, rollback
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import UpdateInterruptedError
-from container_update.model.outcome import Event, Outcome, StepResult, StepWait
-from container_update.model.requests import UpdateRequest
-from container_update.package.tools import build
-from container_update.planning.comparison.package_pair import Placing
 from tests.functional import reference_update
 from tests.functional.change_vnfpkg.kubernetes import VDU, VNFD
 from tests.functional.cnf import IMAGES, INSTANCE
@@ -38,6 +41,7 @@ from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.promise import Checker, Expected, Running, settled
 from tests.functional.reference_update import Lab
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING
+from tests.internals.core import Event, Placing, build
 
 OPTIONS = replace(reference_update.OPTIONS, drain_seconds=0.05)
 FAST = ("--grace-period", "0.3", "--drain-seconds", "0.05")

@@ -17,6 +17,7 @@ ROW = re.compile(r"^   \* - (\w+-\d+)\n     - (.+(?:\n+       .+)*)", re.MULTILI
 REFERENCE = re.compile(r"``(tests/[\w/]+\.py)``|``::(test_\w+)``")
 SHOWN = re.compile(r"^ +\| (?:(\w+): )?``(tests/[\w/]+\.py)``", re.MULTILINE)
 DIFFERENCE = re.compile(r"\bD\d+\b")
+IMPORTS_MAIN = re.compile(r"^from tests\.internals\.core import \(?[^)=]*?\bmain\b", re.MULTILINE)
 
 ROWS: list[tuple[str, str]] = ROW.findall(PAGE)
 """Each row's id, and its requirement with the tests."""
@@ -71,7 +72,7 @@ def how(file: str) -> str:
     if file.startswith("tests/tacker/"):
         return "conductor" if "tacker: Tacker" in text else "Tacker"
     if file.startswith("tests/functional/"):
-        return "command" if "container_update.cli.main" in text else "cluster"
+        return "command" if IMPORTS_MAIN.search(text) else "cluster"
     return "service" if file.startswith("tests/vnfm/") else "unit"
 
 

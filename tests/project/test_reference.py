@@ -12,10 +12,10 @@ from shutil import which
 import pytest
 
 import container_update.model.errors
+from container_update import ContainerUpdateError
 from container_update.cli import main, man
 from container_update.cli.arguments import parser
 from container_update.cli.terminal import approval, output
-from container_update.model.errors import ContainerUpdateError
 from tests.project.test_checks import ROOT
 
 STATUSES = ROOT / "doc/source/reference/exit-status.rst"

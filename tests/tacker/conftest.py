@@ -11,11 +11,9 @@ from typing import Any
 
 import pytest
 
-from container_update.cluster.client import connect
+from container_update import connect
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.objects import Collection, ObjectKey
-from container_update.package.tools import samples
-from container_update.workloads.pod_status import is_deleting
+from tests.internals.core import Collection, ObjectKey, is_deleting, samples
 from tests.tacker import lab as labs
 from tests.tacker import services
 from tests.tacker.operator import Operator, until

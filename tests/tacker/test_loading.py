@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from container_update.package.tools.build import driver_file
+from tests.internals.core import driver_file
 from tests.project.test_repository import ROOT
 from tests.tacker import programs
 from tests.tacker.conftest import Build

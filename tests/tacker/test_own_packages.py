@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from container_update.cli.main import main
+from container_update import PackageError
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.errors import PackageError
-from container_update.package.tools.build import DRIVERS, driver_file
+from container_update.package.tools.build import DRIVERS
 from container_update.package.tools.samples import TYPE_FILES
+from tests.internals.core import driver_file, main
 from tests.tacker.conftest import Build, Kubectl, guide_request, running_cnf
 from tests.tacker.lab import Lab
 from tests.tacker.operator import Operator

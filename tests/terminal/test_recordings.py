@@ -16,16 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from container_update.cluster.client import connect
-from container_update.emulator.demo.scenarios import guide_request
+from container_update import CancelToken, StepResult, UpdateInterruptedError, connect, install
+from container_update import update as update_cnf
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
-from container_update.engine.goals.install import install
-from container_update.engine.goals.update import update as update_cnf
 from container_update.engine.instances import only_instance
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import UpdateInterruptedError
-from container_update.model.outcome import Event, StepResult
 from tests.functional.cnf import BAD_IMAGE
+from tests.internals.core import Event, guide_request
 from tests.terminal.recorder import Recording, record
 
 RECORDINGS = Path(__file__).with_name("recordings")

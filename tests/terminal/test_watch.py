@@ -7,14 +7,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from container_update.cluster.client import connect
-from container_update.emulator.demo.scenarios import guide_request
+from container_update import CancelToken, StepWait, UpdateInterruptedError, connect, install, update
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
-from container_update.engine.goals.install import install
-from container_update.engine.goals.update import update
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import UpdateInterruptedError
-from container_update.model.outcome import Event, StepWait
+from tests.internals.core import Event, guide_request
 from tests.terminal.recorder import record
 
 REQUEST = guide_request("v1")

@@ -13,9 +13,8 @@ from typing import Any
 
 from container_update.emulator.heat import EmbeddedOpenStack
 from container_update.emulator.heat.balancer import Balancer
-from container_update.openstack import live
-from container_update.openstack.client import Heat, connect, reference
-from container_update.package import hot
+from tests.internals.core import hot
+from tests.internals.stacks import Heat, connect, live, reference
 from tests.vnfm.client import Client
 from tests.vnfm.conftest import SAMPLES
 

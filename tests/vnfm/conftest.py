@@ -14,14 +14,12 @@ import pytest
 import tackerclient
 from fastapi.testclient import TestClient
 
-from container_update.cluster.client import KubernetesCluster, connect
+from container_update import Options, connect
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.options import Options
 from container_update.package import vnfd, yaml11
-from container_update.package.tools import samples
 from container_update.package.values.reading import Reading
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
+from tests.internals.core import KubernetesCluster, samples
+from tests.internals.service import Service, Settings
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import postgres, scalable
 from tests.vnfm.client import Client

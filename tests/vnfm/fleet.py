@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from container_update.cluster.client import KubernetesCluster
-from container_update.model.objects import Collection, ObjectKey
+from tests.internals.core import Collection, KubernetesCluster, ObjectKey
 from tests.tacker.operator import ClusterAccess
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client

@@ -8,10 +8,7 @@ from datetime import timedelta
 
 from sqlalchemy import insert, select
 
-from container_update.vnfm.service import Service
-from container_update.vnfm.states import State
-from container_update.vnfm.store.database import now
-from container_update.vnfm.store.rows import Instance, Operation, Package
+from tests.internals.service import Instance, Operation, Package, Service, State, now
 
 INSTANCES, OPERATIONS = 200, 10_000
 FAILED = (7, 120)

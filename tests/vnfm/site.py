@@ -14,13 +14,11 @@ from typing import Any
 import requests
 import uvicorn
 
-from container_update.model.options import Options
+from container_update import Options
 from container_update.vnfm.commands import demo
 from container_update.vnfm.commands.demo import Scene, Stage
-from container_update.vnfm.http.authentication import read_tokens
 from container_update.vnfm.http.connections import server_config
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
+from tests.internals.service import Service, Settings, read_tokens
 from tests.vnfm.waiting import until
 
 SETTLED = frozenset({"COMPLETED", "FAILED", "FAILED_TEMP", "ROLLED_BACK"})

@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.engine.goals.request_schema import CHANGE_REQUEST
-from container_update.model.options import Options
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
 from tests import one_by_one
-from tests.unit.operations.test_change_request import WRONG
+from tests.internals.service import Service, Settings
+from tests.unit.engine.test_change_request import WRONG
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 

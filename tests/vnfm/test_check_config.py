@@ -17,16 +17,10 @@ import trustme
 from alembic import command
 from cryptography.hazmat.primitives import serialization
 
+from container_update import ContainerUpdateError, Options
 from container_update.cli import main
 from container_update.emulator.heat import EmbeddedOpenStack
-from container_update.model.errors import ContainerUpdateError
-from container_update.model.options import Options
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
-from container_update.vnfm.store import revisions
-from container_update.vnfm.store.database import Database, now
-from container_update.vnfm.store.rows import Vim
-from container_update.vnfm.store.vault import Vault
+from tests.internals.service import Database, Service, Settings, Vault, Vim, now, revisions
 
 SECRET = "hunter2-and-more"
 

@@ -17,11 +17,9 @@ import pytest
 import uvicorn
 from fastapi.testclient import TestClient
 
-from container_update.model.options import Options
+from container_update import Options
 from container_update.vnfm.commands import serve
-from container_update.vnfm.http import connections
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
+from tests.internals.service import Service, Settings, connections
 from tests.vnfm.consumer import Consumer
 from tests.vnfm.waiting import until
 

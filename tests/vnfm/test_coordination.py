@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.options import Options
-from container_update.package.tools import build
+from tests.internals.core import build
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 from tests.vnfm.clouds import BLUE_GREEN, ROLLING, Cloud, Sample, instantiated

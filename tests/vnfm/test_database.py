@@ -15,13 +15,18 @@ from alembic.migration import MigrationContext
 from sqlalchemy import select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
-from container_update.model.errors import ContainerUpdateError
-from container_update.model.options import Options
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
-from container_update.vnfm.states import UNSETTLED, State
-from container_update.vnfm.store.database import Database, now
-from container_update.vnfm.store.rows import Base, Operation, Subscription
+from container_update import ContainerUpdateError, Options
+from container_update.vnfm.states import UNSETTLED
+from tests.internals.service import (
+    Base,
+    Database,
+    Operation,
+    Service,
+    Settings,
+    State,
+    Subscription,
+    now,
+)
 from tests.vnfm.postgres import Server
 from tests.vnfm.waiting import PATIENCE_SECONDS
 

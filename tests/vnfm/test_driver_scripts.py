@@ -13,13 +13,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.options import Options
-from container_update.vnfm.lcm.mgmt_drivers import v2
-from container_update.vnfm.lcm.mgmt_drivers.answers import ScriptError, plain_answer
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
-from tests.unit.operations.test_coordination import LEFT_BEHIND, assert_ends
+from container_update.vnfm.lcm.mgmt_drivers.answers import plain_answer
+from tests.internals.service import ScriptError, Service, Settings, v2
+from tests.unit.engine.test_coordination import LEFT_BEHIND, assert_ends
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 from tests.vnfm.waiting import until

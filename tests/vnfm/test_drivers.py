@@ -14,11 +14,10 @@ from unittest.mock import Mock
 import pytest
 from fastapi.testclient import TestClient
 
+from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.options import Options
-from container_update.vnfm.lcm.mgmt_drivers import v1, v2
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
+from container_update.vnfm.lcm.mgmt_drivers import v1
+from tests.internals.service import Service, Settings, v2
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client

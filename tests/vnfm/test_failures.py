@@ -12,16 +12,10 @@ from typing import Any, cast
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from container_update import ClusterError, ContainerUpdateError, NextStep, PackageError, Plan
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.errors import (
-    ClusterError,
-    ContainerUpdateError,
-    NextStep,
-    PackageError,
-)
-from container_update.model.plan import Plan
-from container_update.vnfm.lcm.steps import Steps
-from container_update.vnfm.problems import ProblemError, problem_of, requests_of
+from container_update.vnfm.problems import problem_of, requests_of
+from tests.internals.service import ProblemError, Steps
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from container_update.cluster.client import KubernetesCluster
 from container_update.emulator.kubernetes import EmbeddedCluster
+from tests.internals.core import KubernetesCluster
 from tests.vnfm import fleet
 from tests.vnfm.client import Client
 from tests.vnfm.served import Served

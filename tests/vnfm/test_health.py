@@ -17,12 +17,9 @@ from fastapi.testclient import TestClient
 from sqlalchemy import event, inspect, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from container_update.model.options import Options
-from container_update.vnfm.http import error_responses, health
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
-from container_update.vnfm.store.database import Database, now
-from container_update.vnfm.store.rows import Base, Package
+from container_update import Options
+from container_update.vnfm.http import health
+from tests.internals.service import Base, Database, Package, Service, Settings, error_responses, now
 from tests.vnfm.waiting import PATIENCE_SECONDS
 
 

@@ -16,9 +16,9 @@ import pytest
 from aiohttp import web
 from fastapi.testclient import TestClient
 
+from container_update import Options
 from container_update.emulator.http_server import Handler
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.options import Options
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 

@@ -12,16 +12,13 @@ from typing import Any
 
 import pytest
 
-from container_update.model.options import DEFAULTS, Options
-from container_update.package import csar
-from container_update.package.tosca import process
+from container_update import Options
+from container_update.model.options import DEFAULTS
 from container_update.vnfm import packages
-from container_update.vnfm.onboarding import content
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
-from container_update.vnfm.store.rows import Package
 from tests import hostile
 from tests import packages as files
+from tests.internals.core import csar, process
+from tests.internals.service import Package, Service, Settings, content
 from tests.vnfm import vnfs
 from tests.vnfm.client import Json
 from tests.vnfm.served import Served

@@ -12,12 +12,10 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import select
 
-from container_update.cluster.client import KubernetesCluster
+from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.options import Options
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
-from container_update.vnfm.store.rows import Operation
+from tests.internals.core import KubernetesCluster
+from tests.internals.service import Operation, Service, Settings
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import scalable, vnfs
 from tests.vnfm.client import Client

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from container_update import Options
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
-from container_update.model.options import Options
 from tests.functional import role
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import scalable

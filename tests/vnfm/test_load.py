@@ -8,8 +8,8 @@ from pathlib import Path
 from threading import Event
 from typing import Protocol
 
-from container_update.cluster.client import KubernetesCluster
 from container_update.emulator.kubernetes import EmbeddedCluster
+from tests.internals.core import KubernetesCluster
 from tests.vnfm import fleet, vnfs
 from tests.vnfm.client import SETTLED, Client
 from tests.vnfm.served import served

@@ -16,14 +16,18 @@ import pytest
 from alembic import command
 from sqlalchemy import select
 
+from container_update import Options
 from container_update.cli import main
-from container_update.model.options import Options
-from container_update.vnfm import operations
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
-from container_update.vnfm.store import revisions
-from container_update.vnfm.store.database import Database, now
-from container_update.vnfm.store.rows import Operation, Vim
+from tests.internals.service import (
+    Database,
+    Operation,
+    Service,
+    Settings,
+    Vim,
+    now,
+    operations,
+    revisions,
+)
 
 NEWEST = revisions.known()[0]
 PAGE = Path(__file__).parents[2] / "doc/source/vnfm.rst"

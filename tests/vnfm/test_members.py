@@ -11,9 +11,8 @@ import pytest
 from sqlalchemy import Connection, QueuePool, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from container_update.vnfm.store import liveness
-from container_update.vnfm.store.database import Database
 from container_update.vnfm.store.liveness import DatabaseLock, FileLock, ProcessLock
+from tests.internals.service import Database, liveness
 from tests.vnfm.postgres import Server
 
 

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from container_update.cluster.client import connect
+from container_update import Options, connect
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.objects import ObjectKey
-from container_update.model.options import Options
+from tests.internals.core import ObjectKey
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client

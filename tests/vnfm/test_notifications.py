@@ -14,14 +14,11 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import delete, select
 
-from container_update.model.options import Options
+from container_update import Options
 from container_update.vnfm.notify import delivery
 from container_update.vnfm.notify.delivery import Notifier
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
-from container_update.vnfm.store.database import Database, now
-from container_update.vnfm.store.rows import Notification, Subscription
-from container_update.vnfm.store.vault import Vault
+from container_update.vnfm.store.rows import Notification
+from tests.internals.service import Database, Service, Settings, Subscription, Vault, now
 from tests.vnfm.client import Client
 from tests.vnfm.consumer import Consumer
 from tests.vnfm.waiting import until

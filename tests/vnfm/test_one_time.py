@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from container_update.model.options import Options
+from container_update import Options
 from container_update.vnfm.http.one_time import LINK_SECONDS, SESSION_SECONDS, Links
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
+from tests.internals.service import Service, Settings
 
 URL = "http://127.0.0.1:9890"
 PACKAGES = "/vnfpkgm/v1/vnf_packages"

@@ -12,14 +12,10 @@ import pytest
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 
-from container_update.model.options import Options
-from container_update.package.tools import samples
-from container_update.vnfm.http.authentication import read_tokens
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
-from container_update.vnfm.store.database import now
-from container_update.vnfm.store.rows import Subscription
+from container_update import Options
 from tests import mutations
+from tests.internals.core import samples
+from tests.internals.service import Service, Settings, Subscription, now, read_tokens
 from tests.vnfm.waiting import until
 
 schemathesis = pytest.importorskip("schemathesis")

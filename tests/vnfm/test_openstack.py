@@ -11,21 +11,15 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from container_update import ClusterError, Options
 from container_update.emulator.heat import ResourceFault
 from container_update.emulator.heat.faults import NO_HOST
 from container_update.model import packing
-from container_update.model.errors import ClusterError
-from container_update.model.options import Options
-from container_update.openstack import live
-from container_update.openstack.client import reference
 from container_update.openstack.instantiate import Instantiate, described_by
 from container_update.openstack.operation import StackInstance
-from container_update.package import hot
-from container_update.package.tools import build
-from container_update.vnfm import vims
-from container_update.vnfm.lcm import perform
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
+from tests.internals.core import build, hot
+from tests.internals.service import Service, Settings, perform, vims
+from tests.internals.stacks import live, reference
 from tests.vnfm.client import SETTLED, Client, assert_finish_or_go_back
 from tests.vnfm.clouds import (
     BLUE_GREEN,

@@ -20,13 +20,11 @@ pytest.importorskip("openstack", reason="the extra openstack is not installed")
 
 import openstack.config
 
-from container_update.model.options import Options
-from container_update.openstack import live
-from container_update.openstack.client import Heat, connect, reference
-from container_update.package.tools import build
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
+from container_update import Options
 from tests.functional.stacks.site import REAL, Site
+from tests.internals.core import build
+from tests.internals.service import Service, Settings
+from tests.internals.stacks import Heat, connect, live, reference
 from tests.vnfm.client import Client
 from tests.vnfm.clouds import registration, vims
 from tests.vnfm.conftest import SAMPLES

@@ -12,14 +12,13 @@ import psycopg
 import pytest
 from fastapi.testclient import TestClient
 
-from container_update.cluster.client import KubernetesCluster
+from container_update import Options
 from container_update.emulator.faults import Fault, Faults
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.options import Options
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
 from container_update.vnfm.store import database as store
 from tests.functional.gate import Gate
+from tests.internals.core import KubernetesCluster
+from tests.internals.service import Service, Settings
 from tests.vnfm import fleet, scalable
 from tests.vnfm.client import Client
 from tests.vnfm.postgres import Server

@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from container_update.model.options import Options
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
+from container_update import Options
+from tests.internals.service import Service, Settings
 from tests.tacker.operator import Operator
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client, Json

@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.options import Options
-from container_update.vnfm.http.authentication import read_tokens
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
+from tests.internals.service import Service, Settings, read_tokens
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import scalable, vnfs
 from tests.vnfm.client import Client

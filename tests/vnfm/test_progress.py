@@ -13,17 +13,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from container_update import Options, Plan, ScriptStep, StepResult
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.objects import ObjectKey
-from container_update.model.options import Options
-from container_update.model.outcome import StepResult, StepState
-from container_update.model.plan import Action, Plan
-from container_update.model.scripts import ScriptStep, VduChange
-from container_update.package.tools import build
-from container_update.planning.steps import RestartStep
-from container_update.vnfm.lcm.steps import Steps
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
+from container_update.model.scripts import VduChange
+from tests.internals.core import Action, ObjectKey, RestartStep, StepState, build
+from tests.internals.service import Service, Settings, Steps
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 from tests.vnfm.clouds import ROLLING, Cloud, Sample, instantiated

@@ -16,11 +16,8 @@ from unittest.mock import ANY
 import pytest
 from fastapi.testclient import TestClient
 
-from container_update.cluster.client import KubernetesCluster, connect
+from container_update import Options, connect
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.objects import Collection, ObjectKey
-from container_update.model.options import Options
-from container_update.workloads.pod_status import is_deleting
 from tests import attributes
 from tests.attributes import (
     COMPUTE,
@@ -37,6 +34,7 @@ from tests.attributes import (
     became,
 )  # fmt: skip
 from tests.functional.upgrade_types import BLUE_GREEN, ROLLING
+from tests.internals.core import Collection, KubernetesCluster, ObjectKey, is_deleting
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 

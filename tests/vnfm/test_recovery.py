@@ -19,32 +19,37 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import select
 
-from container_update.cluster.client import KubernetesCluster, connect
-from container_update.emulator.faults import Fault, Faults, answer
-from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import (
+from container_update import (
+    CancelToken,
     LeaseLostError,
+    Options,
+    Outcome,
     UndoIncompleteError,
     UpdateFailedError,
     UpdateInterruptedError,
+    connect,
 )
-from container_update.model.objects import Collection, ObjectKey
-from container_update.model.options import Options
-from container_update.model.outcome import Outcome
-from container_update.vnfm import operations
-from container_update.vnfm.lcm import perform
-from container_update.vnfm.lcm.mgmt_drivers.answers import ScriptError
+from container_update.emulator.faults import Fault, Faults, answer
+from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.vnfm.lcm.operation_context import ServiceEndsError
-from container_update.vnfm.onboarding import content
-from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.service import Service
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.settings import Settings
-from container_update.vnfm.states import RUNNING, Request, State
-from container_update.vnfm.store import liveness
-from container_update.vnfm.store.database import now
-from container_update.vnfm.store.rows import Instance, Operation, Package
+from container_update.vnfm.states import RUNNING, Request
+from tests.internals.core import Collection, KubernetesCluster, ObjectKey
+from tests.internals.service import (
+    Instance,
+    Operation,
+    Package,
+    ProblemError,
+    ScriptError,
+    Service,
+    Settings,
+    State,
+    content,
+    liveness,
+    now,
+    operations,
+    perform,
+)
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import fleet, vnfs
 from tests.vnfm.client import Client, assert_finish_or_go_back

@@ -16,12 +16,12 @@ import pytest
 import yaml
 from fastapi.testclient import TestClient
 
+from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.options import Options
-from container_update.package.tools import build
 from tests.functional.change_vnfpkg import specification
 from tests.functional.change_vnfpkg.kubernetes import VDU, VNFD
 from tests.functional.stacks import templates
+from tests.internals.core import build
 from tests.tacker.conftest import Kubectl
 from tests.vnfm.client import Client
 from tests.vnfm.clouds import Cloud

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from container_update.model.options import Options
+from container_update import Options
 from tests.tacker.lab import Lab, find
 from tests.vnfm.client import Client
 from tests.vnfm.clouds import Cloud

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 import trustme
 
-from container_update.model.errors import ContainerUpdateError
-from container_update.vnfm.http import connections
-from container_update.vnfm.settings import Settings
+from container_update import ContainerUpdateError
+from tests.internals.service import Settings, connections
 from tests.vnfm.served import Served
 
 SETTINGS = "auth = token_file\ntls_cert = {folder}/cert.pem\ntls_key = {folder}/key.pem"

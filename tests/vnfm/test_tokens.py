@@ -19,13 +19,12 @@ from fastapi.testclient import TestClient
 from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 
+from container_update import ContainerUpdateError
 from container_update.emulator.heat import EmbeddedOpenStack
-from container_update.model.errors import ContainerUpdateError
 from container_update.openstack.answers import MOST_BYTES
-from container_update.vnfm.http import error_responses
-from container_update.vnfm.http.authentication import READING, authenticator, read_tokens
+from container_update.vnfm.http.authentication import READING, authenticator
 from container_update.vnfm.http.users import User
-from container_update.vnfm.settings import Settings
+from tests.internals.service import Settings, error_responses, read_tokens
 
 ONE, OTHER = "one-" + "1" * 20, "other-" + "2" * 20
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from container_update.cluster.client import KubernetesCluster
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.circles import Circle, in_circles
+from tests.internals.core import KubernetesCluster
 from tests.vnfm import fleet
 from tests.vnfm.client import Client
 from tests.vnfm.clouds import ROLLING, Cloud, CloudVnf, Sample

@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from container_update.cluster.client import KubernetesCluster, connect
+from container_update import Options, connect
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.objects import ObjectKey
-from container_update.model.options import Options
-from container_update.vnfm.lcm import perform
+from tests.internals.core import KubernetesCluster, ObjectKey
+from tests.internals.service import perform
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import scalable, vnfs
 from tests.vnfm.client import Client

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from container_update import Options
 from container_update.emulator.heat import ResourceFault
-from container_update.model.options import Options
-from container_update.package.tools import build
 from container_update.vnfm.api import request_checks
-from container_update.vnfm.lcm import perform
+from tests.internals.core import build
+from tests.internals.service import perform
 from tests.vnfm.client import Client
 from tests.vnfm.clouds import ROLLING, SAMPLES, Cloud, CloudVnf, Sample, instantiated
 

@@ -17,9 +17,9 @@ import pytest
 import requests
 from anyio import CapacityLimiter, to_thread
 
-from container_update.cluster.client import connect
-from container_update.model.objects import ObjectKey
+from container_update import connect
 from container_update.vnfm.view.events import events
+from tests.internals.core import ObjectKey
 from tests.vnfm import many, site
 from tests.vnfm.site import SCENES, Site
 

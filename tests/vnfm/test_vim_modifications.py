@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.options import Options
-from container_update.package.tools import build
-from container_update.vnfm import vims
 from container_update.vnfm.http import users
+from tests.internals.core import build
+from tests.internals.service import vims
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 from tests.vnfm.clouds import ROLLING, Cloud, Sample, instantiated

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.package.tools.build import driver_file
+from tests.internals.core import driver_file
 from tests.vnfm.client import Client
 
 VNFD = """

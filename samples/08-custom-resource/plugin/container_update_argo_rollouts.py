@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from container_update.workloads.kind import WorkloadKind
+from container_update import WorkloadKind
 from container_update.workloads.readiness import Baseline, Readiness, State, is_observed
 
 Json = dict[str, Any]

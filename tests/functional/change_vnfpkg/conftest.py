@@ -12,12 +12,12 @@ from unittest import mock
 import pytest
 import yaml
 
-from container_update.cluster.client import connect
-from container_update.package.tools import samples
+from container_update import connect
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import ContractSite
 from tests.functional.conftest import OPTIONS
 from tests.functional.upgrade_types import CANARY, UPGRADE_TYPES
+from tests.internals.core import samples
 
 CHANGE_OPTIONS = replace(OPTIONS, drain_seconds=0.1, coordination_seconds=20)
 

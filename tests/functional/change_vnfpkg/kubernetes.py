@@ -13,24 +13,35 @@ from typing import Any
 
 import yaml
 
-from container_update.cluster.client import KubernetesCluster
-from container_update.cluster.lease import Holder, utc_now
-from container_update.engine.goals.change import KubernetesTarget
-from container_update.engine.goals.change_package import Changed, preview_change, run_change
-from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.install import install
-from container_update.engine.goals.job import ChangeJob
-from container_update.engine.recover import resume, rollback
-from container_update.model.errors import ContainerUpdateError
-from container_update.model.objects import Collection, Json, ObjectKey
-from container_update.model.options import Options
-from container_update.model.outcome import Outcome
-from container_update.model.plan import Plan
-from container_update.package.tools import build
+from container_update import (
+    ChangeRequest,
+    ContainerUpdateError,
+    Options,
+    Outcome,
+    Plan,
+    install,
+    resume,
+    rollback,
+)
+from container_update.cluster.lease import Holder
 from container_update.workloads import ownership
-from container_update.workloads.pod_status import is_deleting, is_finished
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Arguments, ContractSite, Release
+from tests.internals.core import (
+    Changed,
+    ChangeJob,
+    Collection,
+    Json,
+    KubernetesCluster,
+    KubernetesTarget,
+    ObjectKey,
+    build,
+    is_deleting,
+    is_finished,
+    preview_change,
+    run_change,
+    utc_now,
+)
 
 NAMES = {"VDU1": "web", "VDU2": "worker"}
 IMAGES = {"v1": "nginx:1.27-alpine", "v2": "nginx:1.28-alpine", "v3": "nginx:1.29-alpine"}

@@ -16,29 +16,22 @@ from typing import Any
 
 import yaml
 
-from container_update.engine.goals.change_package import (
-    Changed,
-    coordination_of,
-    resume_change,
-    run_change,
-)
-from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.job import ChangeJob
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import ContainerUpdateError
-from container_update.model.operation import name_of
-from container_update.model.options import Options
-from container_update.model.outcome import Outcome
-from container_update.openstack import live
-from container_update.openstack.change import OpenStackTarget
-from container_update.openstack.client import Heat, reference
-from container_update.openstack.operation import StackInstance
-from container_update.package import hot
-from container_update.package.tools import build
+from container_update import CancelToken, ChangeRequest, ContainerUpdateError, Options, Outcome
+from container_update.engine.goals.change_package import coordination_of, resume_change
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Arguments, ContractSite, Release
 from tests.functional.stacks import templates
 from tests.functional.stacks.vnf import until
+from tests.internals.core import (
+    Changed,
+    ChangeJob,
+    OpenStackTarget,
+    build,
+    hot,
+    name_of,
+    run_change,
+)
+from tests.internals.stacks import Heat, StackInstance, live, reference
 
 STACK = f"vnf-{INSTANCE}"
 BAD_IMAGE = "image-bad"

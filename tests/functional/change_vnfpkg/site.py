@@ -12,11 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from container_update.engine.goals.change_package import Changed
-from container_update.model.cancellation import CancelToken
-from container_update.model.options import Options
-from container_update.model.outcome import Outcome, Progress
+from container_update import CancelToken, Options, Outcome
+from container_update.model.outcome import Progress
 from tests.functional.upgrade_types import ROLLING
+from tests.internals.core import Changed
 
 INSTANCE = "5d1b2a6c-0f0e-4c59-9f0f-6f2f6f1f0005"
 VDUS = ("VDU1", "VDU2")

@@ -14,9 +14,9 @@ from typing import Any
 
 import yaml
 
-from container_update.model.objects import Json
 from tests.functional.change_vnfpkg.kubernetes import Shape
 from tests.functional.change_vnfpkg.site import Release
+from tests.internals.core import Json
 
 NAME, SERVICE = "app-name", "app-svc-name"
 FOLDER = "kubernetes"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.model.errors import PlanError, UpdateFailedError
+from container_update import PlanError, UpdateFailedError
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import IMAGES, KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import V1, V2, Arguments, ContractSite, Release

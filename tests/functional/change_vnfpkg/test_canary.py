@@ -16,23 +16,25 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from container_update.cli.main import main
-from container_update.engine.recover import abort, promote, rollback, status
-from container_update.model.errors import (
+from container_update import (
     ContainerUpdateError,
     NextStep,
     PackageError,
     PlanError,
+    StepResult,
     UpdateFailedError,
     UpdateInProgressError,
+    abort,
+    promote,
+    rollback,
+    status,
 )
-from container_update.model.outcome import StepResult, StepState
-from container_update.model.plan import Action
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import BROKEN, V1, V2, Arguments
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY
+from tests.internals.core import Action, StepState, main
 
 TEN = Shape(replicas=10)
 HELD_ONCE = Arguments({"canary_steps": [{"percent": 30, "hold": True}, 100]})

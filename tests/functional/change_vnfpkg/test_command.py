@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 
-from container_update.cli.main import main
-from container_update.package.tools import build
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import BROKEN, V1, V2, ContractSite, Release
 from tests.functional.upgrade_types import BLUE_GREEN
+from tests.internals.core import build, main
 
 FAILS = {"Scripts/new.py": "import sys; sys.exit('the peer said no')"}
 SPEAKS = {"Scripts/new.py": "print('the peer said yes')"}

@@ -10,12 +10,7 @@ from typing import Any
 
 import pytest
 
-from container_update.model.errors import (
-    PackageError,
-    UpdateFailedError,
-)
-from container_update.model.outcome import StepResult
-from container_update.model.plan import Plan
+from container_update import PackageError, Plan, StepResult, UpdateFailedError
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import (
     BROKEN,

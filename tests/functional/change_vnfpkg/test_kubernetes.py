@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.engine.goals.update import update
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import (
+from container_update import (
+    CancelToken,
     ClusterError,
+    Plan,
     PlanError,
+    StepResult,
     UpdateFailedError,
     UpdateInterruptedError,
+    UpdateRequest,
+    update,
 )
-from container_update.model.outcome import StepResult
-from container_update.model.plan import Plan
-from container_update.model.requests import UpdateRequest
 from tests.functional import upgrade_types
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import (

@@ -10,18 +10,14 @@ from typing import Any
 
 import pytest
 
-from container_update.engine.goals.change_package import Changed
-from container_update.engine.goals.install import install
-from container_update.engine.goals.uninstall import terminate
-from container_update.model.errors import PlanError, UpdateFailedError
-from container_update.model.objects import Json
-from container_update.workloads.pod_status import is_deleting
+from container_update import PlanError, UpdateFailedError, install, terminate
 from tests.functional import upgrade_types
 from tests.functional.change_vnfpkg import specification
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import BAD_IMAGE, KubernetesContractSite
 from tests.functional.change_vnfpkg.site import INSTANCE, V1, V2, Arguments, ContractSite, Release
 from tests.functional.change_vnfpkg.specification import NAME, SERVICE, SpecificationShape
+from tests.internals.core import Changed, Json, is_deleting
 
 Site = KubernetesContractSite
 SCRIPTED = replace(V2, vdus=("VDU1",), scripts=specification.SCRIPTS)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from container_update.model.errors import ClusterError, UpdateFailedError
+from container_update import ClusterError, UpdateFailedError
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import V1, V2, Arguments, ContractSite

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from container_update.model.errors import PlanError
+from container_update import PlanError
 from tests.functional import upgrade_types
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape

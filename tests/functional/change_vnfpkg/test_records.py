@@ -17,11 +17,7 @@ from typing import Any
 
 import pytest
 
-from container_update.engine.goals.change_package import run_change
-from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.job import ChangeJob
-from container_update.model.options import Options
-from container_update.records.vnf_records import Records
+from container_update import ChangeRequest, Options
 from tests import attributes
 from tests.attributes import (
     COMPUTE,
@@ -40,6 +36,7 @@ from tests.attributes import (
 )  # fmt: skip
 from tests.functional.conftest import REAL
 from tests.functional.upgrade_types import BLUE_GREEN, ROLLING
+from tests.internals.core import ChangeJob, Records, run_change
 
 OPENSTACK_BLUE_GREEN = {
     VNFD: NEW, COMPUTE: NEW, NETWORK: NEW, STORAGE: NEW, STACK: NEW,

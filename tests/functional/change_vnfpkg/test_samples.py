@@ -12,12 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from container_update.cli.main import main
-from container_update.cluster.client import KubernetesCluster
-from container_update.engine.goals.install import install
-from container_update.model.objects import Collection
-from container_update.package.tools import samples
+from container_update import install
 from tests.functional.conftest import OPTIONS, REAL
+from tests.internals.core import Collection, KubernetesCluster, main, samples
 
 SAMPLES = samples.root()
 COMMAND = re.compile(r"^ {6}((?:kubectl|container-update change) .*)$", re.MULTILINE)

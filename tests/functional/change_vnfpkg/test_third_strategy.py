@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from container_update.cli.main import main
-from container_update.model.errors import PackageError
+from container_update import PackageError
 from tests import one_by_one
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import V1, V2, Arguments
+from tests.internals.core import main
 
 
 @pytest.fixture

@@ -18,9 +18,8 @@ from typing import Any
 
 import pytest
 
-from container_update.cluster.client import connect
+from container_update import UpdateFailedError, connect
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster, Registry
-from container_update.model.errors import UpdateFailedError
 from tests.functional.change_vnfpkg.conftest import CHANGE_OPTIONS
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import V1, V2, Arguments, Release

@@ -10,17 +10,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from container_update.engine.goals.install import install
-from container_update.engine.goals.uninstall import terminate
-from container_update.engine.goals.update import update
-from container_update.engine.recover import resume, rollback, status
-from container_update.model.errors import (
+from container_update import (
     ContainerUpdateError,
     LeaseLostError,
     UndoIncompleteError,
     UpdateFailedError,
     UpdateInProgressError,
     UpdateInterruptedError,
+    install,
+    resume,
+    rollback,
+    status,
+    terminate,
+    update,
 )
 from tests.functional.change_vnfpkg.dying import Died
 from tests.functional.cnf import INSTANCE

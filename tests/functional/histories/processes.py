@@ -17,14 +17,12 @@ from datetime import datetime, timedelta
 from typing import Any
 from unittest import mock
 
-from container_update.cluster.lease import LeaseLock, utc_now
-from container_update.engine import operation as engine
+from container_update import ClusterError
 from container_update.model.cluster import WatchEvent
-from container_update.model.errors import ClusterError
-from container_update.model.objects import Collection
-from container_update.model.process_identity import ProcessIdentity
 from tests.functional.change_vnfpkg.dying import Died
 from tests.functional.histories.packages import GONE
+from tests.internals.core import Collection, LeaseLock, ProcessIdentity, utc_now
+from tests.internals.core import operation as engine
 
 LEASE_SECONDS = 1.0
 """Of the two hosts: soon free, less than an option allows. The third has what OPTIONS say."""

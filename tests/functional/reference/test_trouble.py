@@ -13,17 +13,16 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from container_update.emulator.faults import Effect, Fault, FaultedRequest, Faults, answer, outage
-from container_update.emulator.kubernetes import Registry
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import (
+from container_update import (
+    CancelToken,
     LeaseLostError,
     NextStep,
     UndoIncompleteError,
     UpdateFailedError,
     UpdateInterruptedError,
 )
-from container_update.model.objects import Json
+from container_update.emulator.faults import Effect, Fault, FaultedRequest, Faults, answer, outage
+from container_update.emulator.kubernetes import Registry
 from tests.functional.cnf import IMAGES
 from tests.functional.conftest import REAL
 from tests.functional.gate import Gate, running
@@ -40,6 +39,7 @@ from tests.functional.reference_update import (
     Lab,
     until,
 )
+from tests.internals.core import Json
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="looks into the embedded cluster")
 

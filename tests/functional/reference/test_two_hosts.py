@@ -12,18 +12,16 @@ from typing import Any
 
 import pytest
 
-from container_update.cluster.lease import utc_now
-from container_update.emulator.faults import Fault, answer, drop_after
-from container_update.emulator.kubernetes import Registry
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import (
+from container_update import (
+    CancelToken,
     LeaseLostError,
     NextStep,
     UpdateFailedError,
     UpdateInProgressError,
     UpdateInterruptedError,
 )
-from container_update.model.operation import name_of
+from container_update.emulator.faults import Fault, answer, drop_after
+from container_update.emulator.kubernetes import Registry
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.conftest import REAL
 from tests.functional.gate import Gate, running
@@ -40,6 +38,7 @@ from tests.functional.reference_update import (
     Lab,
     until,
 )
+from tests.internals.core import name_of, utc_now
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="looks into the embedded cluster")
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from container_update.model.errors import ContainerUpdateError
-from container_update.openstack.plan import StackScript
+from container_update import ContainerUpdateError
+from tests.internals.stacks import StackScript
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from container_update.engine.goals import change_package, upgrade_types
-from container_update.engine.goals.change_package import Changed
-from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.job import ChangeJob
-from container_update.engine.scripts import coordination
-from container_update.model.cancellation import CancelToken
-from container_update.model.options import Options
-from container_update.model.scripts import ScriptStep
-from container_update.openstack.change import OpenStackTarget
-from container_update.openstack.client import Heat
-from container_update.openstack.plan import Coordinator, StackPlan, StackScript
-from container_update.openstack.planner import StackRequest, read_packages
+from container_update import CancelToken, ChangeRequest, Options, ScriptStep
+from container_update.engine.goals import upgrade_types
+from container_update.openstack.plan import Coordinator
 from container_update.openstack.vnfcs import VnfcServer
+from tests.internals.core import Changed, ChangeJob, OpenStackTarget, change_package, coordination
+from tests.internals.stacks import Heat, StackPlan, StackRequest, StackScript, read_packages
 
 NEW_VNFD = "vnfd-new"
 

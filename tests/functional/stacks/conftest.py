@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from container_update import Options
 from container_update.emulator.heat import CloudFaults, EmbeddedOpenStack
-from container_update.model.options import Options
 
 pytest.importorskip("openstack", reason="the extra openstack is not installed")
 
-from container_update.openstack.client import Heat, connect
 from container_update.openstack.execution import writer
 from tests.functional.stacks.limits import EmbeddedLimits, Limits, RealLimits
 from tests.functional.stacks.site import REAL, Site, administrators_cloud
 from tests.functional.stacks.vnf import Vnf
+from tests.internals.stacks import Heat, connect
 
 if TYPE_CHECKING:
     from container_update.emulator.heat.balancer import Balancer

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
-from container_update.openstack.client import Heat, connect
 from tests.functional.stacks.site import Site
 from tests.functional.stacks.vnf import until
+from tests.internals.stacks import Heat, connect
 
 NO_DISK_IS_THAT_LARGE = 10_000_000
 

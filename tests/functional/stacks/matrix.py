@@ -24,20 +24,11 @@ from typing import Any
 
 from aiohttp import web
 
+from container_update import ContainerUpdateError, Options, UndoIncompleteError
 from container_update.emulator import faults
 from container_update.emulator.faults import Effect, Fault, FaultedRequest, Faults
 from container_update.emulator.heat import CloudFaults, EmbeddedOpenStack
 from container_update.emulator.heat.api_errors import OpenStackApiError
-from container_update.model.errors import (
-    ContainerUpdateError,
-    NoWayBackError,
-    UndoIncompleteError,
-)
-from container_update.model.options import Options
-from container_update.openstack.client import connect
-from container_update.openstack.plan import BLUE_GREEN, ROLLING
-from container_update.openstack.planner import StackRequest
-from container_update.package.tosca import process
 from tests import forks
 from tests.circles import Circle
 from tests.functional.stacks.balancer import Balancer
@@ -45,6 +36,8 @@ from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.site import Site
 from tests.functional.stacks.vnf import Vnf
+from tests.internals.core import NoWayBackError, process
+from tests.internals.stacks import BLUE_GREEN, ROLLING, StackRequest, connect
 
 SAMPLED_STEP = 40
 """In the thorough circle every so many requests have each fault."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import openstack.config
 
-from container_update.openstack.client import Heat
+from tests.internals.stacks import Heat
 
 REAL = os.environ.get("OS_CLOUD")
 """The real cloud's name in clouds.yaml; None: the embedded cloud."""

@@ -7,8 +7,8 @@ import copy
 
 import yaml
 
-from container_update.model.objects import Json
 from tests import packages
+from tests.internals.core import Json
 
 VERSION = "2015-04-30"
 PORT = {"type": "OS::Neutron::Port", "properties": {"network": {"get_param": "network"}}}

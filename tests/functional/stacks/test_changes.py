@@ -8,23 +8,21 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.engine.goals.change_package import run_change
-from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.job import ChangeJob
+from container_update import (
+    CancelToken,
+    ChangeRequest,
+    PackageError,
+    UpdateFailedError,
+    UpdateInterruptedError,
+)
 from container_update.engine.scripts.coordination import CoordinationError
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import PackageError, UpdateFailedError, UpdateInterruptedError
-from container_update.model.plan import Action, Reason
-from container_update.openstack import live
-from container_update.openstack.change import OpenStackTarget
-from container_update.openstack.client import reference
-from container_update.openstack.plan import BLUE_GREEN, ROLLING, StackScript
+from container_update.model.plan import Reason
 from container_update.openstack.templates.desired import Replacement
-from container_update.package import hot
-from container_update.records.vnf_records import Records
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import plan_change
 from tests.functional.stacks.vnf import NEW_VNFD, Vnf
+from tests.internals.core import Action, ChangeJob, OpenStackTarget, Records, hot, run_change
+from tests.internals.stacks import BLUE_GREEN, ROLLING, StackScript, live, reference
 
 SHAPES = ["server", "nested", "group", "group of servers"]
 

@@ -11,40 +11,32 @@ from typing import Any
 
 import pytest
 
-from container_update.emulator.faults import Fault, Faults, drop_after, raise_error
-from container_update.emulator.heat import CloudFaults, EmbeddedOpenStack, ResourceFault
-from container_update.emulator.heat.api_errors import OpenStackApiError
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import (
+from container_update import (
+    CancelToken,
     ClusterError,
     ContainerUpdateError,
     LeaseLostError,
     NextStep,
-    NoWayBackError,
+    Options,
     PackageError,
     PlanError,
     UndoIncompleteError,
     UpdateFailedError,
     UpdateInProgressError,
 )
-from container_update.model.operation import Phase, name_of
-from container_update.model.options import Options
-from container_update.model.outcome import StepState
-from container_update.openstack.client import Heat, reference
-from container_update.openstack.plan import StackScript
-from container_update.openstack.planner import (
-    BLUE_GREEN,
-    ROLLING,
-    blue_green_plan,
-    read_packages,
-    rolling_plan,
-)
+from container_update.emulator.faults import Fault, Faults, drop_after, raise_error
+from container_update.emulator.heat import CloudFaults, EmbeddedOpenStack, ResourceFault
+from container_update.emulator.heat.api_errors import OpenStackApiError
+from container_update.model.operation import Phase
+from container_update.openstack.planner import blue_green_plan, rolling_plan
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import change, plan_change
 from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.limits import Limits
 from tests.functional.stacks.site import REAL
 from tests.functional.stacks.vnf import Vnf, until
+from tests.internals.core import NoWayBackError, StepState, name_of
+from tests.internals.stacks import BLUE_GREEN, ROLLING, Heat, StackScript, read_packages, reference
 
 BOTH = pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
 

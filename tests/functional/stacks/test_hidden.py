@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 
-from container_update.model.errors import PlanError, UpdateFailedError
-from container_update.openstack import live
-from container_update.openstack.client import reference
-from container_update.openstack.plan import BLUE_GREEN, StackScript
-from container_update.package import hot
+from container_update import PlanError, UpdateFailedError
 from tests.functional.stacks.change import plan_change
 from tests.functional.stacks.limits import Limits
 from tests.functional.stacks.vnf import Vnf
+from tests.internals.core import hot
+from tests.internals.stacks import BLUE_GREEN, StackScript, live, reference
 
 PASSWORD = "open-sesame-11"
 SHAPES = pytest.mark.parametrize("shape", ["server", "nested", "group"])

@@ -8,15 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from container_update.model.errors import PlanError
-from container_update.openstack.client import Heat
+from container_update import PlanError
 from container_update.openstack.instance_id import instance_id_of
-from container_update.openstack.operation import StackInstance
-from container_update.openstack.plan import BLUE_GREEN, ROLLING
 from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.test_failures import DyingHeat, KilledError
 from tests.functional.stacks.vnf import Vnf
+from tests.internals.stacks import BLUE_GREEN, ROLLING, Heat, StackInstance
 
 
 def leave_unfinished(vnf: Vnf, upgrade_type: str, writes: int = 2) -> None:

@@ -11,23 +11,21 @@ from typing import TypeVar
 
 import pytest
 
-from container_update.model.errors import (
+from container_update import (
     ClusterError,
     ContainerUpdateError,
     LeaseLostError,
-    NoWayBackError,
     UndoIncompleteError,
     UpdateFailedError,
     UpdateInProgressError,
 )
-from container_update.model.objects import Json
-from container_update.openstack.client import Heat, connect
-from container_update.openstack.operation import StackInstance
 from tests.circles import Circle, in_circles
 from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.matrix import AT_ONCE, OPTIONS, WAYS, Lab, Point, Request
 from tests.functional.stacks.site import REAL
+from tests.internals.core import Json, NoWayBackError
+from tests.internals.stacks import Heat, StackInstance, connect
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="only the embedded cloud can be paused")
 

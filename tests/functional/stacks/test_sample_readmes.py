@@ -17,9 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from container_update.cli.main import main
-from container_update.package.tools import samples
 from tests.functional.stacks.vnf import Vnf
+from tests.internals.core import main, samples
 
 pytest.importorskip("paramiko")  # before what imports it
 

@@ -13,15 +13,12 @@ from typing import Any
 
 import pytest
 
-from container_update.cli.main import main
 from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
-from container_update.openstack import live
-from container_update.openstack.client import Heat, reference
-from container_update.package import hot
-from container_update.package.tools import build, samples
 from tests.functional.stacks.limits import Limits
 from tests.functional.stacks.site import REAL, Site
 from tests.functional.stacks.vnf import until
+from tests.internals.core import build, hot, main, samples
+from tests.internals.stacks import Heat, live, reference
 
 paramiko = pytest.importorskip("paramiko")  # before what imports it
 

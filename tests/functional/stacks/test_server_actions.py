@@ -11,12 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from container_update import ClusterError, ContainerUpdateError, UpdateFailedError
 from container_update.emulator.heat import CloudFaults
-from container_update.model.errors import ClusterError, ContainerUpdateError, UpdateFailedError
-from container_update.model.outcome import StepState
-from container_update.openstack import live
-from container_update.openstack.client import Heat, reference
-from container_update.openstack.plan import BLUE_GREEN, ROLLING, StackScript
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import change, plan_change
 from tests.functional.stacks.clocks import in_an_hour
@@ -25,6 +21,8 @@ from tests.functional.stacks.limits import Limits
 from tests.functional.stacks.site import REAL
 from tests.functional.stacks.test_failures import DiesAfterAnUpdate, KilledError
 from tests.functional.stacks.vnf import Vnf, until
+from tests.internals.core import StepState
+from tests.internals.stacks import BLUE_GREEN, ROLLING, Heat, StackScript, live, reference
 
 SHAPES = pytest.mark.parametrize("shape", ["server", "nested", "group", "group of servers"])
 CHANGES = {

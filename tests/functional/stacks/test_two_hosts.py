@@ -16,28 +16,25 @@ from typing import Any
 
 import pytest
 
-from container_update.emulator.heat import CloudFaults
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import (
+from container_update import (
+    CancelToken,
     ClusterError,
     ContainerUpdateError,
     LeaseLostError,
+    Options,
     PlanError,
     UpdateInProgressError,
 )
-from container_update.model.objects import Json
+from container_update.emulator.heat import CloudFaults
 from container_update.model.operation import begun
-from container_update.model.options import Options
-from container_update.model.process_identity import ProcessIdentity
-from container_update.openstack.client import Heat
 from container_update.openstack.hold import Holder, is_free, tags_of
 from container_update.openstack.journal import Journal, _Found
-from container_update.openstack.operation import StackInstance
-from container_update.openstack.plan import BLUE_GREEN, ROLLING, StackPlan, StackScript
 from container_update.openstack.record import Record
 from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import World, in_an_hour
 from tests.functional.stacks.vnf import Vnf, until
+from tests.internals.core import Json, ProcessIdentity
+from tests.internals.stacks import BLUE_GREEN, ROLLING, Heat, StackInstance, StackPlan, StackScript
 
 OPTIONS = Options(timeout=20, undo_timeout=20, retry_seconds=2, lease_seconds=30)
 SKEWS = pytest.mark.parametrize(

@@ -9,17 +9,13 @@ from typing import Any
 
 import pytest
 
+from container_update import ChangeRequest, UpdateFailedError
 from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
-from container_update.engine.goals.change_package import Changed, run_change
-from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.job import ChangeJob
-from container_update.model.errors import UpdateFailedError
-from container_update.openstack.change import OpenStackTarget
-from container_update.openstack.plan import BLUE_GREEN, ROLLING
-from container_update.package.tools import samples
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import NEW_VNFD
 from tests.functional.stacks.vnf import Vnf
+from tests.internals.core import Changed, ChangeJob, OpenStackTarget, run_change, samples
+from tests.internals.stacks import BLUE_GREEN, ROLLING
 
 pytest.importorskip("paramiko")  # before what imports it
 

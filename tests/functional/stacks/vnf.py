@@ -11,19 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from container_update.engine.goals.change_package import Changed
-from container_update.model.options import Options
-from container_update.openstack import live
-from container_update.openstack.client import Heat, reference
-from container_update.openstack.operation import StackInstance
-from container_update.openstack.plan import ROLLING
-from container_update.openstack.planner import StackRequest
-from container_update.package import hot
+from container_update import Options
 from container_update.package.hot import Body
 from tests import packages
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import NEW_VNFD, change
 from tests.functional.stacks.site import Site
+from tests.internals.core import Changed, hot
+from tests.internals.stacks import ROLLING, Heat, StackInstance, StackRequest, live, reference
 
 OLD_VNFD = "vnfd-old"
 

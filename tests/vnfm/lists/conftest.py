@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from container_update.vnfm.service import Service
+from tests.internals.service import Service
 from tests.vnfm import postgres
 from tests.vnfm.client import Client
 from tests.vnfm.lists.stored import lister, store_operations

@@ -12,11 +12,8 @@ from typing import Any
 
 from sqlalchemy import insert
 
-from container_update.model.options import Options
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
-from container_update.vnfm.states import State
-from container_update.vnfm.store.rows import Instance, Operation, Package
+from container_update import Options
+from tests.internals.service import Instance, Operation, Package, Service, Settings, State
 from tests.vnfm.client import Client
 
 LIST = "/vnflcm/v2/vnf_lcm_op_occs"

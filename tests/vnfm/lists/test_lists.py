@@ -13,12 +13,10 @@ import pytest
 from sqlalchemy import select
 
 from container_update.vnfm.api.queries import query_filters
-from container_update.vnfm.lcm.steps import Steps
-from container_update.vnfm.service import Service
-from container_update.vnfm.store.database import now
 from container_update.vnfm.store.retention import forget_operations
-from container_update.vnfm.store.rows import Instance, Operation, Package, Step, Subscription
+from container_update.vnfm.store.rows import Step
 from container_update.vnfm.workers import Workers
+from tests.internals.service import Instance, Operation, Package, Service, Steps, Subscription, now
 from tests.vnfm.client import Client
 from tests.vnfm.lists.stored import (
     BEGIN,

@@ -17,12 +17,18 @@ from sqlalchemy import insert, select
 
 from container_update.vnfm.api import representations
 from container_update.vnfm.api.queries.json_texts import may_match, required_texts
-from container_update.vnfm.api.queries.lists import Listing
 from container_update.vnfm.api.queries.query_filters import Condition, Filter
-from container_update.vnfm.states import State
-from container_update.vnfm.store.database import Database
-from container_update.vnfm.store.rows import Base, Instance, Operation, Package, Subscription
 from tests.circles import Circle, in_circles
+from tests.internals.service import (
+    Base,
+    Database,
+    Instance,
+    Listing,
+    Operation,
+    Package,
+    State,
+    Subscription,
+)
 from tests.vnfm.lists.stored import BEGIN, identity
 
 TEXTS = (

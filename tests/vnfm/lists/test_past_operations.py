@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from container_update.vnfm.service import Service
+from tests.internals.service import Service
 from tests.vnfm.client import Client
 from tests.vnfm.lists.stored import BEGIN, identity, store_operations
 

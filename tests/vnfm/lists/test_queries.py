@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from container_update.vnfm.service import Service
+from tests.internals.service import Service
 from tests.vnfm.client import Client
 from tests.vnfm.lists.stored import identity, store_instances, store_operations
 

@@ -12,9 +12,7 @@ import pytest
 from sqlalchemy import Select, delete, event, func, select, update
 from sqlalchemy.orm import Session
 
-from container_update.vnfm.api.queries.lists import Listing
-from container_update.vnfm.service import Service
-from container_update.vnfm.store.rows import Instance, Operation
+from tests.internals.service import Instance, Listing, Operation, Service
 from tests.vnfm.client import Client
 from tests.vnfm.lists.conftest import Filled
 from tests.vnfm.lists.stored import (
