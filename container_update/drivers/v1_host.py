@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from container_update.drivers import vim
@@ -79,7 +80,8 @@ class Tacker:
 
         from container_update.model.options import Options  # noqa: PLC0415 (not for idle calls)
 
-        return Options.from_conf(cfg.CONF).for_vnfm()
+        # there is no rollback in v1, and no call at whose end a history could go with the VNF
+        return replace(Options.from_conf(cfg.CONF).for_vnfm(), history=0)
 
     def _connection(self, vnf_instance: Any) -> Json:
         """Return the instance's VIM as a VimConnectionInfo of SOL003.

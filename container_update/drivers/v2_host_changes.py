@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from container_update.cluster.history.instance_record import InstanceRecord
+from container_update.cluster.history.store import History
 from container_update.drivers import v2_memory
 from container_update.drivers.v2_process import NEXT_STEP
 from container_update.drivers.v2_records import (
@@ -170,7 +171,7 @@ def delete_others(script: Json, output: Json) -> None:  # noqa: ARG001 (has noth
     """Delete the VNF before Tacker does, if Tacker would leave something of it.
 
     That is a Deployment to which a Blue-Green change gave another name than the package has, and
-    what :func:`create_others` created.
+    what :func:`create_others` created, and the history.
 
     :raises ClusterError: the VIM cannot be reached.
     :raises PlanError: something was not gone in time.
@@ -189,6 +190,7 @@ def delete_others(script: Json, output: Json) -> None:  # noqa: ARG001 (has noth
         kinds = {manifest.key.kind for manifest in described}
         if renames.live_names(live) or not kinds <= TACKERS_KINDS:
             run(Uninstall(package, placing, instance["id"], options), cluster, options)
+        History(cluster, base.namespace, instance["id"]).clear()
 
 
 def _is_of(vnfd_id: str | None, package: str, options: Options) -> bool:

@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an update leaves with Tacker for a retry or a rollback (``user_script_err_handling_data``).
 
-A rollback does not get the new package, so the images from it are recorded, and the objects that
-the update created. The content of ConfigMaps and Secrets never is: the old package has it.
+It is how the update ended. What was there before it is in its journal or in its revision.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple
 from typing import Any
 
 from container_update.model import errors
-from container_update.model.objects import Json, ObjectKey
-from container_update.model.plan import Action, Plan
+from container_update.model.objects import Json
+from container_update.model.outcome import Outcome
 
 KEPT = "user_script_err_handling_data"
 OURS = "container_update"
@@ -34,15 +32,12 @@ BEFORE = "before"
 SETTLED = frozenset({UNTOUCHED, ROLLED_BACK})
 """States of the cluster that leave a rollback nothing to do."""
 
-STATE_AFTER: Mapping[type[errors.ContainerUpdateError], str] = {
-    errors.PackageError: UNTOUCHED,
-    errors.PlanError: UNTOUCHED,
-    errors.ClusterError: UNTOUCHED,
-    errors.UpdateInProgressError: UNTOUCHED,
-    errors.UpdateFailedError: UNDONE,
-    errors.UndoIncompleteError: UNDO_INCOMPLETE,
-}
-"""How each error leaves the cluster; after any other its state is unknown."""
+_BEFORE_A_WRITE = (
+    errors.PackageError,
+    errors.PlanError,
+    errors.ClusterError,
+    errors.UpdateInProgressError,
+)
 
 
 def remember(output: Json, ours: Json) -> None:
@@ -60,54 +55,27 @@ def has_nothing_to_undo(kept: Mapping[str, Any]) -> bool:
     return all(name == OURS and ours.get("state") in SETTLED for name, ours in kept.items())
 
 
-def joined(earlier: Mapping[str, Any], ours: Json) -> Json:
+def after_failure(error: errors.ContainerUpdateError) -> str:
+    """Return how a try that failed leaves the cluster."""
+    if isinstance(error, _BEFORE_A_WRITE):
+        return UNTOUCHED
+    if isinstance(error, errors.UndoIncompleteError):
+        return UNDO_INCOMPLETE
+    return UNDONE if type(error) is errors.UpdateFailedError else UNKNOWN
+
+
+def after_success(outcome: Outcome) -> str:
+    """Return how a try that succeeded leaves the cluster: Tacker may still fail to record it."""
+    return UPDATED if outcome.results else UNTOUCHED
+
+
+def joined(earlier: Mapping[str, Any], state: str) -> Json:
     """Return what is kept after a try that followed another.
 
     What the one before wrote may be in the VIM still: the next one found it done already, or ended
     before it wrote anything.
 
     :param earlier: what was kept after the try before; may be empty.
-    :param ours: what is kept after this one.
+    :param state: after this one.
     """
-    both = {name: list(earlier.get(name) or ()) for name in ("images", "created")}
-    for name, entries in both.items():
-        new = ours.get(name) or ()
-        both[name] = [*(entry for entry in entries if entry not in new), *new]
-    state = ours["state"]
-    if state == UNTOUCHED:
-        state = earlier.get("state") or UNTOUCHED
-    return {"state": state, **{name: entries for name, entries in both.items() if entries}}
-
-
-def after_update(plan: Plan) -> Json:
-    """Return what is kept after a success: Tacker may still fail to record it."""
-    return {"state": UPDATED, **additions(plan)}
-
-
-def after_failure(error: errors.ContainerUpdateError) -> Json:
-    """Return what is kept after a failure."""
-    state = STATE_AFTER.get(type(error), UNKNOWN)
-    plan = additions(error.outcome.plan) if isinstance(error, errors.UpdateFailedError) else {}
-    return {"state": state, **plan}
-
-
-def additions(plan: Plan) -> dict[str, list[Any]]:
-    """Return what a plan adds to the old package: images, and objects that it creates."""
-    return {
-        "images": [[*astuple(step.key), dict(step.images)] for step in plan.steps if step.images],
-        "created": [
-            list(astuple(step.key))
-            for step in plan.steps
-            if step.is_config and step.action is Action.CREATE
-        ],
-    }
-
-
-def images(ours: Json) -> dict[ObjectKey, dict[str, str]]:
-    """Return the images that the update set, by workload and container."""
-    return {ObjectKey(*words[:-1]): words[-1] for words in ours.get("images", ())}
-
-
-def created(ours: Json) -> tuple[ObjectKey, ...]:
-    """Return the objects that the update created."""
-    return tuple(ObjectKey(*words) for words in ours.get("created", ()))
+    return {"state": (earlier.get("state") or state) if state == UNTOUCHED else state}

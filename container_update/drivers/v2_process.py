@@ -46,7 +46,7 @@ OPERATIONS = frozenset(
 )
 """Every operation that a VNFD can map to a script."""
 
-_ROLL_BACK = ("container_update.drivers.v2_rollback", "put_back")
+_ROLL_BACK = ("container_update.drivers.way_back", "put_back")
 _HOST_CHANGES = "container_update.drivers.v2_host_changes"
 WORK = {
     "instantiate_end": (_HOST_CHANGES, "create_others"),

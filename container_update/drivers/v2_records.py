@@ -31,7 +31,6 @@ from container_update.model.requests import (
 from container_update.planning.comparison import renames
 from container_update.records.vnf_records import VDU_RESES, Records
 from container_update.workloads import ownership
-from container_update.workloads.pod_template import containers, pod_spec
 
 CONFIG_VARIABLE = "CONTAINER_UPDATE_CONFIG"
 """An environment variable of the conductor: an oslo.config file with a ``[container_update]``
@@ -59,15 +58,15 @@ def update_instance(script: Json, output: Json) -> None:
             instance, script["request"], old, script.get("new_csar_dir") or old, config_paths
         )
         if change is None:
-            kept, records = _updated(packages, instance)
+            state, records = _updated(packages, instance)
         else:  # the parameters may hold passwords: the instance does not keep them
             metadata = change_by_modify.without_parameters(instance.get("metadata"))
             instance = {**instance, "metadata": metadata}
-            kept, records = _changed(change, packages, instance)
+            state, records = _changed(change, packages, instance)
     except ContainerUpdateError as error:
         v2_memory.remember(output, v2_memory.joined(earlier, v2_memory.after_failure(error)))
         raise
-    v2_memory.remember(output, v2_memory.joined(earlier, kept))
+    v2_memory.remember(output, v2_memory.joined(earlier, state))
     output["vnf_instance"] = recorded(records, instance)
     output[RESTARTED] = sorted(records.restarted)
 
@@ -105,17 +104,17 @@ def work_of(
     return request_of(instance, old, new, config_paths), change
 
 
-def _updated(request: UpdateRequest, instance: Json) -> tuple[Json, Records]:
-    """Update configuration and images; return what a rollback needs, and what to record."""
+def _updated(request: UpdateRequest, instance: Json) -> tuple[str, Records]:
+    """Update configuration and images; return how that ended, and what to record."""
     from container_update.engine.goals.update import update  # noqa: PLC0415 (heavy)
 
     with cluster_of(instance, packages=2) as (cluster, options):
         outcome = update(request, cluster, options)
-    return v2_memory.after_update(outcome.plan), Records.of_update(outcome)
+    return v2_memory.after_success(outcome), Records.of_update(outcome)
 
 
-def _changed(change: Json, request: UpdateRequest, instance: Json) -> tuple[Json, Records]:
-    """Change the package by a strategy; return what a rollback needs, and what to record."""
+def _changed(change: Json, request: UpdateRequest, instance: Json) -> tuple[str, Records]:
+    """Change the package by a strategy; return how that ended, and what to record."""
     shown = {name: value for name, value in instance.items() if name != "vimConnectionInfo"}
     connection = vim.kubernetes_vim(instance.get("vimConnectionInfo") or {})
     with cluster_of(instance, packages=2) as (cluster, options):
@@ -123,7 +122,7 @@ def _changed(change: Json, request: UpdateRequest, instance: Json) -> tuple[Json
             change, request, cluster, connection, options, instance=shown
         )
     records = replace(changed.records, vnfd_id=None, named_by_pods=True)
-    return {"state": v2_memory.UPDATED}, records
+    return v2_memory.after_success(changed.outcome), records
 
 
 def request_of(
@@ -207,25 +206,6 @@ def recorded_workloads(instance: Json) -> dict[str, Manifest]:
         )
         for vdu, body in (metadata.get(VDU_RESES) or {}).items()
     }
-
-
-def is_replaced(instance: Json, cluster: Cluster, state: str | None) -> bool:
-    """Return whether a recorded workload is gone; or runs other images than the recorded ones.
-
-    Somebody else may have changed images too: they count only if nothing else is known.
-
-    :param state: what is remembered of the change; None: nothing.
-    """
-    is_unknown = state in (None, v2_memory.UNKNOWN)
-    for manifest in recorded_workloads(instance).values():
-        live = cluster.get(manifest.key)
-        if live is None or (is_unknown and _images(live) != _images(manifest.body)):
-            return True
-    return False
-
-
-def _images(body: Json) -> dict[str, str]:
-    return {each["name"]: str(each.get("image")) for _, each in containers(pod_spec(body))}
 
 
 def read_options(path: str | None) -> Options:

@@ -24,7 +24,6 @@ from container_update.model.schema import (
     MapOf,
     OneOf,
     Record,
-    Row,
     Schema,
     Violation,
 )
@@ -77,9 +76,6 @@ _INFO = Record(
         "vnfcInfo": ListOf(Record({"vnfcResourceInfoId": LINE})),
     }
 )
-_KEY: tuple[Schema, ...] = (LINE, schema.KIND, schema.ANY_NAMESPACE, FILLED)
-"""Group, kind, namespace and name of an object."""
-
 _SCRIPT = Record(
     {
         "request": Record(
@@ -106,8 +102,6 @@ _SCRIPT = Record(
                 v2_memory.OURS: Record(
                     {
                         "state": OneOf(v2_memory.STATES),
-                        "images": ListOf(Row((*_KEY, MapOf(LINE, LINE, nullable=False)))),
-                        "created": ListOf(Row(_KEY)),
                         v2_memory.BEFORE: _INFO,
                     }
                 )

@@ -132,7 +132,8 @@ class Options:
     history: int = option(
         10,
         "How many operations that have ended are kept of each VNF instance, as Secrets in its "
-        "namespace, to show and to undo them; 0: none. Of a VNF that a VNFM has on record: none.",
+        "namespace, to show and to undo them; 0: none. Of a VNF that a VNFM has on record: the "
+        "last one, to roll it back.",
         0,
     )
     workers: int = option(100, "Maximum number of workloads that restart at the same time.", 1)
@@ -233,11 +234,11 @@ class Options:
     def for_vnfm(self) -> Options:
         """Return the options for a VNF that a VNFM has on record.
 
-        Its history is the VNFM's: one in the cluster would invite to an undo that the record does
-        not know of, and Tacker would leave it there when it terminates the VNF. Its files are read
-        as Tacker does, which the user guides show.
+        Its history is the VNFM's: the cluster has what a rollback of the last operation needs, and
+        no more, since the record would not know of another undo. Its files are read as Tacker does,
+        which the user guides show.
         """
-        return replace(self, history=0, file_end=TACKER)
+        return replace(self, history=min(self.history, 1), file_end=TACKER)
 
     @classmethod
     def from_conf(cls, conf: Any) -> Options:

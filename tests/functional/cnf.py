@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,7 @@ class Cnf:
             self.admin,
             namespace=self.namespace,
             instance_id=INSTANCE,
-            options=self.options.for_vnfm(),
+            options=replace(self.options.for_vnfm(), history=0),
         )
 
     def request(self, files: Mapping[str, str], **more: Any) -> UpdateRequest:

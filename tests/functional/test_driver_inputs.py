@@ -80,12 +80,7 @@ def scripts(tacker: tacker_host.Tacker) -> dict[str, Json]:
             {"id": "storage", "virtualStorageDescId": "x", "storageResource": {"resourceId": "y"}}
         ],
     }
-    kept = {
-        "state": v2_memory.UNDONE,
-        "images": [["apps", "Deployment", "default", "front", {"front": "nginx:1"}]],
-        "created": [["", "ConfigMap", "default", "added"]],
-        v2_memory.BEFORE: info,
-    }
+    kept = {"state": v2_memory.UNDONE, v2_memory.BEFORE: info}
     listed = {"configmap_secret_paths": ["Files/kubernetes/settings.yaml"]}
     change = {"upgrade_type": "RollingUpdate", "vdu_params": [{"vdu_id": "VDU1"}]}
     rolling = tacker.rolling()

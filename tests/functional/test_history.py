@@ -438,8 +438,11 @@ def events(cnf: Cnf, name: str) -> list[Json]:
     return [body for body in listed if body["source"].get("component") == "container-update"]
 
 
-def test_of_a_vnf_that_a_vnfm_has_on_record_nothing_is_kept(cnf: Cnf) -> None:
+def test_of_a_vnf_that_a_vnfm_has_on_record_the_last_operation_is_kept(cnf: Cnf) -> None:
     cnf.instantiate(**OLD)
-    cnf.update(NEW, cnf.options.for_vnfm())
-    assert kept(cnf) == []
-    assert read_options(None).history == 0
+    for package in (NEW, OLD):
+        cnf.update(package, cnf.options.for_vnfm())
+    (secret,) = kept(cnf)
+    assert secret["metadata"]["name"].endswith(".v2")
+    assert read_options(None).history == 1
+    assert replace(cnf.options, history=0).for_vnfm().history == 0, "as the operator says"

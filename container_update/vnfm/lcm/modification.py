@@ -13,19 +13,19 @@ from dataclasses import replace
 from typing import Any
 
 from container_update.drivers import change_by_modify, v2_memory
-from container_update.drivers.v2_rollback import go_back
+from container_update.drivers.way_back import go_back
 from container_update.engine.goals.update import plan_update, update
 from container_update.model.cluster import Cluster
-from container_update.model.errors import ContainerUpdateError, NoWayBackError
+from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json, merge_patch
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
-from container_update.model.requests import CONFIG_PATHS, UPGRADE_TYPE, UpdateRequest
+from container_update.model.requests import CONFIG_PATHS
 from container_update.records.vnf_records import Records
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
-from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Drivers, Work
+from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Work
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
 _MERGED = ("metadata", "extensions", "vnfConfigurableProperties")
@@ -46,14 +46,29 @@ def do_modify(context: OperationContext) -> Record:
 
 
 def undo_modify(context: OperationContext) -> Record:
-    """Move the VNF back to the old package if a driver had begun to move it."""
+    """Move the VNF back to the old package if a driver had begun to move it.
+
+    :raises NoWayBackError: it was complete, and what was there before it is not kept.
+    """
     if not context.record.instantiated:
         return context.record
     drivers = drivers_of(context)
     record = drivers.call("modify_information_rollback_start", context.record)
     ours = context.kept.get(v2_memory.OURS) or {}
     if ours and ours["state"] not in v2_memory.SETTLED:
-        record = _moved_back(replace(context, record=record), drivers, ours)
+        with context.cluster() as cluster:
+            restarted = go_back(
+                str(context.package(record.vnfd_id)),
+                cluster,
+                context.service.options,
+                ours["state"],
+                context.cancel,
+                context.steps,
+                namespace=record.namespace,
+                instance_id=context.instance_id,
+            )
+            record = records.with_live_pods(context, record, cluster)
+        record = replace(record, touched=restarted)
     return drivers.call("modify_information_rollback_end", record)
 
 
@@ -122,7 +137,7 @@ def _moved(context: OperationContext, record: Record, work: Work) -> Record:
     except ContainerUpdateError as error:
         context.remember(v2_memory.after_failure(error))
         raise
-    context.remember(v2_memory.after_update(outcome.plan))
+    context.remember(v2_memory.after_success(outcome))
     if work.change is not None:  # its parameters may hold passwords
         metadata = change_by_modify.without_parameters(record.body.get("metadata"))
         record = replace(record, body={**record.body, "metadata": metadata})
@@ -150,39 +165,3 @@ def _carried_out(
     manifests = changed.outcome.plan.manifests
     records_of = replace(changed.records, vnfd_id=None, named_by_pods=True, manifests=manifests)
     return changed.outcome, records_of
-
-
-def _moved_back(context: OperationContext, drivers: Drivers, ours: Json) -> Record:
-    """Undo what our own driver did; return the record of what runs then.
-
-    :param ours: what was remembered of it.
-    :raises NoWayBackError: it was complete, and no update to the old package undoes it.
-    """
-    record, request, cancel = context.record, context.request, context.cancel
-    metadata = request.get("metadata") or {}
-    with context.cluster() as cluster:
-        if request.get("vnfdId") and not metadata.get(UPGRADE_TYPE):
-            old = str(context.package(record.vnfd_id))
-            back = UpdateRequest(
-                old=old,
-                new=old,
-                def_files=record.def_files,
-                namespace=record.namespace,
-                one_namespace=True,
-                instance_id=context.instance_id,
-            )
-            options = context.service.options
-            outcome = go_back(back, cluster, options, ours, cancel=cancel, progress=context.steps)
-            record = records.with_vnfcs(
-                context, record, outcome.vnfcs, outcome.plan.manifests, record.def_files
-            )
-            return replace(record, touched=Records.of_update(outcome).restarted)
-        undone = context.journalled(cluster).recover(back=True, cancel=cancel)
-        if undone is None and ours["state"] != v2_memory.UNDONE:
-            work = drivers.work(modified(context, record))
-            if work is not None and planned(context, cluster, work).is_empty:
-                raise NoWayBackError(
-                    f"VNF instance {context.instance_id}: the operation was complete, only its "
-                    "record is missing: it cannot be undone any more"
-                )
-        return records.with_live_pods(context, record, cluster)

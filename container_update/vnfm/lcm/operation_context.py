@@ -118,9 +118,9 @@ class OperationContext:
     waited: bool = False
     """The time has come at which it was to go on (:class:`NotYetError`)."""
 
-    def remember(self, ours: Json) -> None:
+    def remember(self, state: str) -> None:
         """Keep how a try of our own driver ended, for another one or a rollback."""
-        self.kept[v2_memory.OURS] = v2_memory.joined(self.kept.get(v2_memory.OURS) or {}, ours)
+        self.kept[v2_memory.OURS] = v2_memory.joined(self.kept.get(v2_memory.OURS) or {}, state)
 
     def keep(self, name: str, value: str) -> None:
         """Store a value for another try, also if this process dies; sealed if it is secret."""

@@ -97,11 +97,7 @@ class Steps:
             return
         operation = session.get_one(Operation, self._id)
         kept = operation.kept or {}
-        ours = v2_memory.joined(
-            kept.get(v2_memory.OURS) or {},
-            {"state": v2_memory.UNKNOWN, **v2_memory.additions(plan)},
-        )
-        operation.kept = {**kept, v2_memory.OURS: ours}
+        operation.kept = {**kept, v2_memory.OURS: {"state": v2_memory.UNKNOWN}}
 
     def _forget(self, session: Session, *, is_needless: bool) -> None:
         """Forget the steps of a try before; the time that was waited for stays.

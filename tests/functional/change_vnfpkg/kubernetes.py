@@ -150,7 +150,7 @@ class KubernetesContractSite(ContractSite):
 
     def instantiate(self, release: Release) -> None:
         self.old = self.package(release)
-        options = self.options.for_vnfm()
+        options = replace(self.options.for_vnfm(), history=0)
         install(
             self.old, self.admin, namespace=self.namespace, instance_id=INSTANCE, options=options
         )

@@ -42,7 +42,7 @@ def instantiate(site: Site, release: Release, files: Mapping[str, Json] | None =
         site.admin,
         namespace=site.namespace,
         instance_id=INSTANCE,
-        options=site.options.for_vnfm(),
+        options=replace(site.options.for_vnfm(), history=0),
     )
 
 

@@ -4,33 +4,30 @@
 from __future__ import annotations
 
 import io
-import json
 import pickle
 import subprocess
 import sys
 import types
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
 
-from container_update.cluster.history.instance_record import InstanceRecord
 from container_update.drivers import (
     change_by_modify,
     tacker_v2,
     v2_memory,
     v2_process,
     v2_records,
-    v2_rollback,
     vim,
 )
 from container_update.drivers.advice import sol003_advice
-from container_update.engine import recover as resume
 from container_update.engine.goals.change_package import Changed
 from container_update.model.errors import (
+    ChangeNeededError,
     ClusterError,
     ContainerUpdateError,
     PackageError,
@@ -38,14 +35,14 @@ from container_update.model.errors import (
     UndoIncompleteError,
     UpdateFailedError,
     UpdateInProgressError,
+    UpdateInterruptedError,
     with_advice,
 )
 from container_update.model.objects import Manifest, ObjectKey, Source
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome, Vnfc
+from container_update.model.outcome import Outcome, StepResult, StepState, Vnfc
 from container_update.model.plan import Action, Plan
 from container_update.model.requests import UpdateRequest
-from container_update.package import fetch
 from container_update.planning.steps import ConfigStep, RestartStep
 from container_update.records.vnf_records import Records
 
@@ -94,7 +91,9 @@ def plan_of(image: str = "web:2") -> Plan:
 
 def outcome_of(*pods: str) -> Outcome:
     vnfcs = tuple(Vnfc("VDU1", pod, "cnf", "Deployment", "web") for pod in pods)
-    return Outcome(plan_of(), vnfcs=vnfcs)
+    plan = plan_of()
+    results = tuple(StepResult(step, StepState.DONE) for step in plan.steps)
+    return Outcome(plan, results, vnfcs=vnfcs)
 
 
 def instance(**fields: Any) -> dict[str, Any]:
@@ -148,9 +147,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Stands in for the update and the cluster it is given."""
     seen = SimpleNamespace(
         requests=[],
-        records=[],
         vims=[],
-        deleted=[],
         closed=0,
         outcome=outcome_of("web-new"),
         error=None,
@@ -161,7 +158,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
     def connect(*arguments: Any) -> SimpleNamespace:
         seen.vims.append(arguments)
-        return SimpleNamespace(close=close, delete=seen.deleted.append)
+        return SimpleNamespace(close=close)
 
     def update(request: Any, *_: Any, **__: Any) -> Outcome:
         seen.requests.append(request)
@@ -169,20 +166,11 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
             raise seen.error
         return seen.outcome
 
-    def goal(request: UpdateRequest, _: Options, record: InstanceRecord | None) -> UpdateRequest:
-        seen.records.append(record)
-        return request
-
     monkeypatch.setattr(vim, "connect", connect)
     monkeypatch.setitem(
         sys.modules,
         "container_update.engine.goals.update",
-        module("container_update.engine.goals.update", update=update, Update=goal),
-    )
-    monkeypatch.setitem(
-        sys.modules,
-        "container_update.engine.run",
-        module("container_update.engine.run", run=update),
+        module("container_update.engine.goals.update", update=update),
     )
     monkeypatch.setattr(v2_process, "_start_log", lambda: None)
     return seen
@@ -567,18 +555,16 @@ def test_an_instance_without_a_kubernetes_vim_is_refused(
 # --- failure and rollback -----------------------------------------------------------------------
 
 FAILED = Outcome(plan_of())
-BROUGHT = {
-    "images": [["apps", "Deployment", "cnf", "web", {"web": "web:2"}]],
-    "created": [["", "ConfigMap", "cnf", "added"]],
-}
 FAILURES: list[tuple[ContainerUpdateError, dict[str, Any]]] = [
     (PackageError("no such file"), {"state": "untouched"}),
+    (ChangeNeededError("is no update"), {"state": "untouched"}),
     (PlanError("is paused"), {"state": "untouched"}),
     (UpdateInProgressError("another runs"), {"state": "untouched"}),
     (ClusterError("refused the token", status=401), {"state": "untouched"}),
     (ContainerUpdateError("of a later version"), {"state": "unknown"}),
-    (UpdateFailedError(FAILED, "web: ImagePullBackOff"), {"state": "undone", **BROUGHT}),
-    (UndoIncompleteError(FAILED, "web is lost"), {"state": "undo incomplete", **BROUGHT}),
+    (UpdateFailedError(FAILED, "web: ImagePullBackOff"), {"state": "undone"}),
+    (UpdateInterruptedError(FAILED, "stopped"), {"state": "unknown"}),
+    (UndoIncompleteError(FAILED, "web is lost"), {"state": "undo incomplete"}),
 ]
 
 
@@ -593,30 +579,38 @@ def test_a_failed_update_gives_its_reason_and_what_a_rollback_needs(
     assert engine.closed == 1
 
 
-EARLIER = {"images": [["apps", "Deployment", "cnf", "db", {"db": "db:2"}]]}
-LATER = {"images": EARLIER["images"] + BROUGHT["images"], "created": BROUGHT["created"]}
-
-
 @pytest.mark.parametrize(
-    ("before", "error", "kept"),
+    ("before", "error", "after"),
     [
-        ("unknown", ClusterError("refused the token", status=401), {"state": "unknown", **EARLIER}),
-        ("updated", PackageError("no such file"), {"state": "updated", **EARLIER}),
-        ("untouched", PackageError("no such file"), {"state": "untouched", **EARLIER}),
-        ("unknown", UpdateFailedError(FAILED, "web: crashes"), {"state": "undone", **LATER}),
-        ("updated", None, {"state": "updated", **LATER}),
+        ("unknown", ClusterError("refused the token", status=401), "unknown"),
+        ("updated", PackageError("no such file"), "updated"),
+        ("untouched", PackageError("no such file"), "untouched"),
+        ("unknown", UpdateFailedError(FAILED, "web: crashes"), "undone"),
+        ("undone", None, "updated"),
     ],
 )
 def test_a_retry_does_not_forget_what_the_try_before_wrote(
-    before: str, error: ContainerUpdateError | None, kept: dict[str, Any], engine: SimpleNamespace
+    before: str, error: ContainerUpdateError | None, after: str, engine: SimpleNamespace
 ) -> None:
     engine.error = error
     script = script_of(
         "modify_information_end",
-        user_script_err_handling_data={"container_update": {"state": before, **EARLIER}},
+        user_script_err_handling_data={"container_update": {"state": before}},
     )
     output, _ = answer(script)
-    assert v2_memory.recall(output) == kept
+    assert v2_memory.recall(output) == {"state": after}
+
+
+def test_a_retry_that_finds_everything_done_keeps_that_it_was_the_try_before(
+    engine: SimpleNamespace,
+) -> None:
+    engine.outcome = replace(outcome_of("web-new"), results=())
+    kept = {"container_update": {"state": "updated"}}
+    script = script_of("modify_information_end", user_script_err_handling_data=kept)
+    assert v2_memory.recall(answer(script)[0]) == {"state": "updated"}
+    assert v2_memory.recall(answer(script_of("modify_information_end"))[0]) == {
+        "state": "untouched"
+    }, "there is nothing to roll back"
 
 
 def test_a_reason_is_one_paragraph(engine: SimpleNamespace) -> None:
@@ -625,109 +619,6 @@ def test_a_reason_is_one_paragraph(engine: SimpleNamespace) -> None:
         "first line second line. Fix this, then try again: openstack vnflcm op retry OPERATION_ID "
         "--os-tacker-api-version 2."
     )
-
-
-def test_what_is_kept_can_be_stored_as_json_and_holds_no_secrets_value(
-    engine: SimpleNamespace,
-) -> None:
-    output, _ = answer(script_of("modify_information_end"))
-    kept = output["user_script_err_handling_data"]
-    assert kept == {"container_update": {"state": "updated", **BROUGHT}}
-    assert json.loads(json.dumps(kept)) == kept
-    assert SECRET_VALUE not in json.dumps(kept)
-
-
-@pytest.fixture
-def old_package(tmp_path: Path) -> Path:
-    files = tmp_path / "old" / "Files"
-    files.mkdir(parents=True)
-    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "cm"}, "data": {}}
-    (files / "web.yaml").write_text(yaml.safe_dump(deployment("web:1")))
-    (files / "cm_1.yaml").write_text(yaml.safe_dump(config))
-    return files.parent
-
-
-ROLLBACKS = ["modify_information_rollback_start", "modify_information_rollback_end"]
-
-
-@pytest.mark.parametrize("operation", ROLLBACKS)
-@pytest.mark.parametrize("state", ["untouched", "rolled back"])
-def test_a_rollback_of_what_was_not_written_touches_nothing(
-    state: str, operation: str, engine: SimpleNamespace
-) -> None:
-    kept = {"container_update": {"state": state, **BROUGHT}}
-    script = script_of(operation, user_script_err_handling_data=kept)
-    assert answer(script) == ({}, "")
-    assert engine.requests == []
-
-
-@pytest.mark.parametrize("operation", ROLLBACKS)
-@pytest.mark.parametrize(
-    ("state", "deleted"),
-    [("undone", []), ("undo incomplete", [NEW_CONFIG]), ("updated", [NEW_CONFIG])],
-)
-def test_a_rollback_is_an_update_from_the_old_package_with_the_new_images_to_the_old_one(
-    state: str,
-    deleted: list[ObjectKey],
-    operation: str,
-    engine: SimpleNamespace,
-    old_package: Path,
-) -> None:
-    kept = {"container_update": {"state": state, **BROUGHT}}
-    script = script_of(operation, tmp_csar_dir=str(old_package), user_script_err_handling_data=kept)
-    output, reason = answer(script)
-    assert reason == ""
-    (request,), (record,) = engine.requests, engine.records
-    assert (request.new, request.config_paths) == (str(old_package), ())
-    assert record.by_path.keys() == {"Files/web.yaml", "Files/cm_1.yaml"}
-    assert record.by_path["Files/web.yaml"][0].body == deployment("web:2")
-    assert engine.deleted == deleted
-    assert output["user_script_err_handling_data"] == {"container_update": {"state": "rolled back"}}
-    records = output["vnf_instance"]["instantiatedVnfInfo"]["vnfcResourceInfo"]
-    assert [entry["id"] for entry in records] == ["web-new"]
-
-
-def test_a_rollback_of_which_nothing_is_known_compares_the_cluster_with_the_old_package(
-    engine: SimpleNamespace,
-) -> None:
-    output, reason = answer(script_of("modify_information_rollback_start"))
-    assert (reason, engine.records) == ("", [None])
-    assert (engine.requests[0].old, engine.requests[0].new) == ("/packages/old", "/packages/old")
-    assert v2_memory.recall(output) == {"state": "rolled back"}
-
-
-def test_a_rollback_that_fails_can_be_tried_again(
-    engine: SimpleNamespace, old_package: Path
-) -> None:
-    engine.error = UpdateFailedError(FAILED, "web: not ready in time")
-    kept = {"container_update": {"state": "updated", **BROUGHT}}
-    script = script_of(
-        ROLLBACKS[0], tmp_csar_dir=str(old_package), user_script_err_handling_data=kept
-    )
-    output, reason = answer(script)
-    assert reason == (
-        "web: not ready in time. Everything is as before (0 objects looked at). Correct the cause, "
-        "then try again: openstack vnflcm op rollback OPERATION_ID --os-tacker-api-version 2."
-    )
-    assert output == {}, "what Tacker has kept stays as it is"
-
-
-def test_an_image_of_a_manifest_behind_a_url_cannot_be_put_back(
-    engine: SimpleNamespace, old_package: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = yaml.safe_dump(deployment("web:1")).encode()
-    monkeypatch.setattr(fetch, "fetch", lambda *_: text)
-    made = made_of(["https://files.example/web.yaml", "Files/cm_1.yaml"])
-    made["instantiatedVnfInfo"]["metadata"]["namespace"] = "cnf"
-    kept = {"container_update": {"state": "updated", **BROUGHT}}
-    script = script_of(
-        ROLLBACKS[0],
-        tmp_csar_dir=str(old_package),
-        user_script_err_handling_data=kept,
-        vnf_instance=made,
-    )
-    assert answer(script)[1].startswith("Deployment cnf/web: expected in a def-file inside")
-    assert engine.requests == []
 
 
 # --- a change of the package --------------------------------------------------------------------
@@ -745,8 +636,8 @@ CHANGE = {
 
 @pytest.fixture
 def changes(monkeypatch: pytest.MonkeyPatch, engine: SimpleNamespace) -> SimpleNamespace:
-    """Stands in for the change of a package, and for its undo by the journal."""
-    seen = SimpleNamespace(bodies=[], instances=[], undone=0, replaced=False)
+    """Stands in for the change of a package."""
+    seen = SimpleNamespace(bodies=[], instances=[])
 
     def run(body: Any, *_: Any, instance: Any, **__: Any) -> Changed:
         seen.bodies.append(body)
@@ -756,14 +647,7 @@ def changes(monkeypatch: pytest.MonkeyPatch, engine: SimpleNamespace) -> SimpleN
         outcome = outcome_of("web-new")
         return Changed(outcome, Records(vnfd_id="new", vnfcs=outcome.vnfcs, new_vnfc_ids=True))
 
-    def rollback(*_: Any, **place: Any) -> None:
-        assert (place["namespace"], place["instance_id"]) == ("cnf", "instance-1")
-        seen.undone += 1
-
     monkeypatch.setattr(change_by_modify, "run", run)
-    monkeypatch.setattr(resume, "rollback", rollback)
-    monkeypatch.setattr(v2_rollback, "is_replaced", lambda *_: seen.replaced)
-    monkeypatch.setattr(v2_rollback, "with_live_pods", lambda instance, _: instance)
     return seen
 
 
@@ -799,37 +683,3 @@ def test_a_misspelt_parameter_is_refused_before_anything_is_done(
     )
     assert v2_memory.recall(output) == {"state": "untouched"}
     assert (engine.requests, changes.bodies) == ([], [])
-
-
-@pytest.mark.parametrize(
-    ("state", "replaced", "undone", "reason"),
-    [
-        ("untouched", False, 1, ""),
-        ("rolled back", False, 0, ""),
-        ("undone", False, 0, ""),
-        ("undo incomplete", False, 1, ""),
-        ("unknown", False, 1, ""),
-        (None, False, 1, ""),
-        (None, True, 1, "It can only be finished: openstack vnflcm op retry"),
-        ("updated", False, 0, "It can only be finished: openstack vnflcm op retry"),
-    ],
-)
-def test_a_change_is_rolled_back_by_its_journal(
-    state: str | None,
-    replaced: bool,
-    undone: int,
-    reason: str,
-    engine: SimpleNamespace,
-    changes: SimpleNamespace,
-) -> None:
-    changes.replaced = replaced
-    kept = {"container_update": {"state": state}} if state else {}
-    script = change_script(
-        "modify_information_rollback_start",
-        user_script_err_handling_data=kept,
-        vnf_instance=instance(),
-    )
-    _, said = answer(script)
-    assert reason in said
-    assert bool(reason) is bool(said)
-    assert (engine.requests, changes.undone) == ([], undone)
