@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the page of the promises: ``python doc/promises.py``, at the repository's root.
 
-It is the table of ``tests/functional/verbs.py``, whose every "yes" is a test.
+It is the table of ``tests/functional/verbs.py`` and of that for Heat in its folder ``stacks``: every
+"yes" is a test.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.functional.verbs import ELSEWHERE, PROMISES, VERBS  # noqa: E402
+from tests.functional.stacks import verbs as stack_verbs  # noqa: E402
+from tests.functional.verbs import PROMISES, VERBS  # noqa: E402
 
 PAGE = ROOT / "doc/source/developers/promises.rst"
 BEGIN = """\
@@ -22,17 +24,16 @@ BEGIN = """\
 What each verb promises
 =======================
 
-.. Made by ``python doc/promises.py`` from ``tests/functional/verbs.py``: change that, not this.
+.. Made by ``python doc/promises.py`` from ``verbs.py`` in ``tests/functional`` and in its folder
+   ``stacks``: change these, not this.
 
-Whatever is done to a VNF on Kubernetes goes one way, ``container_update/engine/run.py``, so
-that every verb keeps the same promises. :doc:`reliability` explains them. Each "yes" is a test in
-``tests/functional/test_promises.py``, the same one for all verbs. A number is the reason why there
-is none.
+Whatever is done to a VNF on Kubernetes goes one way, ``container_update/engine/run.py``, and on
+Heat another one of the same shape, ``container_update/openstack/operation.py``, so that every verb
+keeps the same promises. :doc:`reliability` and :doc:`heat` explain them. Each "yes" is a test in
+``test_promises.py``, beside either ``verbs.py``, the same one for all verbs. A number is the reason
+why there is none.
 """
-ROWS = {
-    **{verb.name: dict(verb.reasons) for verb in VERBS},
-    **{name: dict.fromkeys(PROMISES, reason) for name, reason in ELSEWHERE.items()},
-}
+ROWS = {verb.name: verb.reasons for verb in (*VERBS, *stack_verbs.VERBS)}
 """Verb to the reasons of its cells that are not a yes."""
 REASONS = list(
     dict.fromkeys(row[name] for row in ROWS.values() for name in PROMISES if name in row)

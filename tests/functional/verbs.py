@@ -391,9 +391,3 @@ VERBS = (
         },
     ),
 )
-
-ELSEWHERE: Mapping[str, str] = dict.fromkeys(
-    ("Heat: change", "Heat: instantiate, terminate", "Heat: heal, scale"),
-    "Another issue: Heat is not on ``run()`` yet. :doc:`reliability` says what is promised there.",
-)
-"""Verbs that are not in the table, to the reason of all their cells."""

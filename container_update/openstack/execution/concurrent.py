@@ -81,9 +81,8 @@ def restorable(service: Heat, plan: StackPlan, step: StackStep) -> Body:
     """Return what an undo gives a stack back: as it was, with the number of members that its
     scaling groups have now."""
     assert step.before is not None
-    if plan.kind == SCALE and step.after is not None:  # its template may store no size
-        heads = [place.head for place in plan.places.values()]
-        return groups.with_sizes_of(step.after, step.before, heads)
+    if plan.kind == SCALE and step.after is not None:
+        return _unscaled(step.before, step.after, live.body_for(service, plan, step), plan)
     if step.stack == plan.stack:
         definitions = step.before.template["resources"]
         heads = [name for name, body in definitions.items() if body.get("type") == hot.GROUP]
@@ -91,6 +90,19 @@ def restorable(service: Heat, plan: StackPlan, step: StackStep) -> Body:
     if plan.is_of_group(step):
         return groups.with_members_of(step.before, live.body_for(service, plan, step))
     return step.before
+
+
+def _unscaled(before: Body, after: Body, now: Body, plan: StackPlan) -> Body:
+    """Return a scaled stack with the sizes from before, which its template may not store; a group
+    to which somebody else has given another size keeps that."""
+    heads = [place.head for place in plan.places.values()]
+
+    def is_of_others(head: str) -> bool:
+        known = [str(groups.size_of(body, head)) for body in (before, after)]
+        return str(groups.size_of(now, head)) not in known
+
+    body = groups.with_sizes_of(after, before, heads)
+    return groups.with_sizes_of(body, now, filter(is_of_others, heads))
 
 
 def surplus(service: Heat, plan: StackPlan, body: Body) -> list[tuple[str, str, str]]:

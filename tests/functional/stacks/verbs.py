@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every verb on Heat and what it keeps of the promises, as data.
+
+All work on the same VNF, a group of two servers, and lead it from one of its states to another one.
+``doc/source/developers/promises.rst`` is made of the table in here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from container_update.engine.goals.change_package import run_change
+from container_update.engine.goals.change_request import ChangeRequest
+from container_update.engine.goals.job import ChangeJob
+from container_update.model.outcome import Outcome
+from container_update.openstack.change import OpenStackTarget
+from container_update.openstack.client import Heat
+from container_update.openstack.instantiate import Instantiate, Terminate, described_by
+from container_update.openstack.operation import Goal, StackInstance
+from container_update.openstack.plan import BLUE_GREEN, ROLLING
+from container_update.openstack.upkeep import Heal, Scale
+from tests.functional.stacks.change import NEW_VNFD
+from tests.functional.stacks.vnf import OLD_VNFD, Vnf
+
+SIZE = 2
+
+Act = Callable[..., Outcome]
+"""Does it: with a VNF, its servers before, a client of Heat, and ``cancel`` and ``progress``."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What a VNF is: how many servers of which of the site's images; none: it is not there."""
+
+    servers: int
+    image: int = 0
+    are_other_servers: bool = False
+
+    def differences(self, vnf: Vnf, before: set[str]) -> list[str]:
+        """Return what is not so, and what is left over."""
+        left = [name for name in vnf.stacks() if not name.startswith("vnf-")]
+        found = [name for name in vnf.stacks() if name.startswith("vnf-")]
+        if not self.servers or not found:
+            return [*left, *found] if not self.servers else ["there is no stack"]
+        if len(found) > 1:
+            return found
+        servers, status = vnf.servers(), str(vnf.live_stack()["stack_status"])
+        wrong = [*left, *([status] if not status.endswith("_COMPLETE") else [])]
+        if set(servers.values()) != {vnf.site.images[self.image]} or len(servers) != self.servers:
+            wrong.append(f"expected {self}, found {servers}")
+        if self.are_other_servers and set(servers) & before:
+            wrong.append(f"servers that were there before: {servers}")
+        return wrong
+
+
+OLD, NEW, NOTHING = State(SIZE), State(SIZE, image=1), State(0)
+
+
+def _change(upgrade_type: str, vnf: Vnf, _: set[str], heat: Heat, **how: Any) -> Outcome:
+    params = {"upgrade_type": upgrade_type, "vdu_params": [{"vdu_id": "VDU1"}]}
+    request = ChangeRequest.of({"vnfdId": NEW_VNFD, "additionalParams": params})
+    new = vnf.package("group", vnf.site.images[1])
+    job = ChangeJob(request, vnf.old, new, vnf.instance_id, vnf.options)
+    return run_change(job, OpenStackTarget(heat, vnf.stack), **how).outcome
+
+
+def _goal(goal: Callable[[Vnf, set[str]], Goal]) -> Act:
+    def act(vnf: Vnf, before: set[str], heat: Heat, **how: Any) -> Outcome:
+        return StackInstance(heat, vnf.instance_id, vnf.options, **how).run(goal(vnf, before))
+
+    return act
+
+
+def _instantiate(vnf: Vnf, _: set[str]) -> Goal:
+    old = vnf.package("group", vnf.site.images[0], vnfd_id=OLD_VNFD)
+    given = {"network": vnf.site.network, "size": SIZE}
+    body = described_by(old, "simple", given, vnf.options)
+    return Instantiate(vnf.stack, body, vnf.options, "1")
+
+
+VDUS = {"VDU1": "VDU1"}
+
+
+@dataclass(frozen=True)
+class StackVerb:
+    """A verb, and where it leads the VNF."""
+
+    name: str
+    act: Act
+    old: State = OLD
+    new: State = NEW
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Promise to the reason why it is not kept, or makes no sense."""
+
+    @property
+    def instantiates(self) -> bool:
+        """There is nothing before."""
+        return self.old == NOTHING
+
+    def keeps(self, promise: str) -> bool:
+        """Return whether it keeps a promise."""
+        return promise not in self.reasons
+
+
+_ALL = {
+    "late writes": "Heat has no conditional requests. What arrives before a run's last look at the "
+    "stacks is undone, and ``tests/functional/stacks/test_late_requests.py`` proves it; what "
+    "arrives after it stays: :doc:`heat`.",
+    "rights": "Keystone's roles decide, and nobody can ask for them beforehand. What is refused in "
+    "the middle is undone.",
+    "saved plan": "Heat has no dry run that says what an update does to a server, and a plan of "
+    "stacks is not saved; ``--plan`` shows that of a change.",
+    "history": "There is no history in a project: the package before is in the records of the "
+    "VNFM, and a change to it is the way back.",
+    "progress": "Plan, steps and results are reported; ``watch`` follows a cluster only, "
+    "``status --stack`` says how far it is.",
+}
+_SERVICE = {
+    **_ALL,
+    "JSON": "There is no command for it: the service has it (:doc:`/vnfm`).",
+    "records": "The service reads them from the live stack afterwards (``tests/vnfm``).",
+}
+_NO_WAY_BACK = "What was deleted nothing brings back: it is finished by ``resume``."
+
+VERBS = (
+    StackVerb("Heat: change, rolling", partial(_change, ROLLING), reasons=_ALL),
+    StackVerb("Heat: change, Blue-Green", partial(_change, BLUE_GREEN), reasons=_ALL),
+    StackVerb(
+        "Heat: instantiate",
+        _goal(_instantiate),
+        old=NOTHING,
+        new=OLD,
+        reasons={
+            **_SERVICE,
+            "writes of others": "Its stack is nobody else's while it is being made; one of that "
+            "name is replaced.",
+        },
+    ),
+    StackVerb(
+        "Heat: heal",
+        _goal(lambda vnf, before: Heal(vnf.stack, VDUS, vnf.options, "1", before, False)),
+        new=replace(OLD, are_other_servers=True),
+        reasons={**_SERVICE, "undo": _NO_WAY_BACK},
+    ),
+    StackVerb(
+        "Heat: scale",
+        _goal(lambda vnf, _: Scale(vnf.stack, VDUS, vnf.options, "1", {"VDU1": SIZE + 1})),
+        new=State(SIZE + 1),
+        reasons=_SERVICE,
+    ),
+    StackVerb(
+        "Heat: terminate",
+        _goal(lambda vnf, _: Terminate(vnf.stack)),
+        new=NOTHING,
+        reasons={
+            **_SERVICE,
+            "undo": _NO_WAY_BACK,
+            "writes of others": "It changes nothing: the VNF's stacks are deleted as they are.",
+            "fails early": "It starts no servers.",
+        },
+    ),
+)
