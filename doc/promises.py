@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the page of the promises: ``python doc/promises.py``, at the repository's root.
 
-It is the table of ``tests/functional/verbs.py`` and of that for Heat in its folder ``stacks``: every
-"yes" is a test.
+It is the table of ``tests/functional/verbs.py`` and of the one for Heat in its folder ``stacks``:
+every "yes" is a test.
 """
 
 from __future__ import annotations

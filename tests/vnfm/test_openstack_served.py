@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def test_a_change_whose_service_was_killed_can_be_retried_or_rolled_back(
     with served(tmp_path) as service:
         sample = Sample(name, cloud, tmp_path, scripts=name == ROLLING)
         vnf = instantiated(client_of(service, "v2"), sample, cloud.vims())
-        operation = killed_in_the_middle(vnf, service)
+        operation = killed_in_the_middle(vnf, service, "front-2.0", vnf.begin_change)
         failed = vnf.client.settled(operation)
         assert failed["operationState"] == "FAILED_TEMP"
         assert_finish_or_go_back(failed)
@@ -58,15 +59,38 @@ def test_a_change_whose_service_was_killed_can_be_retried_or_rolled_back(
         vnf.check(version)
 
 
-def killed_in_the_middle(vnf: CloudVnf, service: Served) -> str:
-    """Kill the service while a change updates its second VNFC, and start it again.
+@pytest.mark.parametrize("action", ENDS)
+def test_an_instantiation_whose_service_was_killed_can_be_retried_or_rolled_back(
+    action: str, cloud: Cloud, tmp_path: Path
+) -> None:
+    state, _ = ENDS[action]
+    with served(tmp_path) as service:
+        client, sample = client_of(service, "v2"), Sample(ROLLING, cloud, tmp_path)
+        vnf = CloudVnf(client, sample, client.create(client.onboard(sample.zipped("before"))))
+        request = sample.instantiation(cloud.vims())
+        begin = partial(client.begin, "POST", f"{vnf.path}/instantiate", request)
+        operation = killed_in_the_middle(vnf, service, "front-1.0", begin)
+        failed = client.settled(operation)
+        assert failed["operationState"] == "FAILED_TEMP"
+        assert vnf.journal in cloud.stacks()
+        vnf.recover(failed, action, state)
+        if action == "rollback":
+            assert cloud.stacks() == {}
+        else:
+            vnf.check("1.0")
+
+
+def killed_in_the_middle(
+    vnf: CloudVnf, service: Served, image: str, begin: Callable[[], str]
+) -> str:
+    """Kill the service while the second VNFC gets an image, and start it again.
 
     :return: the path of the operation.
     """
     stack = vnf.sample.cloud.stack
-    second = ResourceFault(where=lambda had: had.get("image") == "front-2.0", nth=2, stuck=True)
+    second = ResourceFault(where=lambda had: had.get("image") == image, nth=2, stuck=True)
     stack.faults.resources.append(second)
-    operation = vnf.begin_change()
+    operation = begin()
     until(lambda: second.seen >= 2, "the second server is being created")
     service.kill()
     stack.faults.resources.clear()

@@ -69,6 +69,20 @@ def test_meanwhile_no_other_operation_of_the_instance_begins(verb: StackVerb, vn
     assert verb.new.differences(vnf, before) == []
 
 
+@pytest.mark.parametrize("name", ["resume", "rollback"])
+def test_the_command_ends_what_the_service_has_left(
+    name: str, vnf: Vnf, os_cloud: str, cloud: EmbeddedOpenStack
+) -> None:
+    (verb,) = (each for each in VERBS if each.name == "Heat: scale")
+    before, out = arranged(verb, vnf), io.StringIO()
+    cloud.faults.resources.append(ResourceFault(where=lambda of: "flavor" in of, times=1))
+    with pytest.raises(UpdateFailedError):
+        verb.act(vnf, before, vnf.heat, leave_failed=True)
+    which = ("--stack", vnf.stack, "--os-cloud", os_cloud, "--instance-id", vnf.instance_id)
+    assert main(["heat", name, *which], out) == 0
+    assert (verb.old if name == "rollback" else verb.new).differences(vnf, before) == []
+
+
 NUMBERS = {Circle.DEFAULT: (2, 3), Circle.THOROUGH: (1, 2, 3, 4, 5, 6, 7, 9, 12)}
 """After which of its writes a run is killed."""
 
