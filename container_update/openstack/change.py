@@ -36,7 +36,6 @@ from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Event, Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Place, Plan, Step
 from container_update.model.reporter import reporter
-from container_update.model.requests import PackageIdentity
 from container_update.model.scripts import ScriptStep, VduChange
 from container_update.openstack import live
 from container_update.openstack import vnfm_records as stack_records
@@ -118,21 +117,19 @@ class StackChange(Goal):
         ):
             check_packages(request, new, old)
             request.check_vdus(new.vdus(target.flavour_id), target.vim_type)
-        vdu_ids = tuple(vdu.vdu_id for vdu in request.vdu_params)
-        return read_packages(
-            StackRequest(
+            identities = identities_of(old, new)
+            wanted = StackRequest(
                 job.old,
                 job.new,
                 target.stack,
                 request.upgrade_type,
-                vdu_ids,
+                tuple(vdu.vdu_id for vdu in request.vdu_params),
                 self._instance_id,
                 target.flavour_id,
                 Links.of(request.body, job.instance.get("instantiatedVnfInfo")),
                 request.nfv,
-            ),
-            job.options,
-        )
+            )
+            return replace(read_packages(wanted, old, new), identities=identities())
 
     # --- plan and run ---------------------------------------------------------------------------
 
@@ -178,7 +175,8 @@ class StackChange(Goal):
 
     def plan(self, service: Heat) -> StackPlan:
         """See Goal."""
-        self._plan = replace(self._planner(self.packages, service), packages=self._identities)
+        plan = self._planner(self.packages, service)
+        self._plan = replace(plan, packages=self.packages.identities)
         return self._plan
 
     def context(self) -> Json:
@@ -224,15 +222,6 @@ class StackChange(Goal):
         for vdu_id in [step.member.vdu_id] if step.member else plan.places:
             if path is not None:
                 yield ScriptStep.of(step.role, path, VduChange(vdu_id, plan.stack, plan.new_stack))
-
-    @cached_property
-    def _identities(self) -> tuple[PackageIdentity, ...]:
-        job = self.job
-        with (
-            csar.open_package(job.old, options=job.options) as old,
-            csar.open_package(job.new, options=job.options) as new,
-        ):
-            return identities_of(old, new)()
 
     @property
     def _running(self) -> Execution:

@@ -164,10 +164,11 @@ class StackInstance:
         journal = self.journal(record.operation)
         if instead:
             journal.take_over()
-        if not journal.is_held:
+        is_taken = journal.is_held
+        if not is_taken:
             journal.begin(record)
         with _released(journal):
-            if instead:
+            if is_taken:
                 journal.write(record)
             self._refuse_stale(plan, journal)
             execution = self._execution(journal, record)

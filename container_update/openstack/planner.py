@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from container_update.model.errors import PackageError, PlanError
-from container_update.model.options import Options
 from container_update.model.plan import Action, Reason
+from container_update.model.requests import PackageIdentity
 from container_update.openstack import live
 from container_update.openstack.client import Heat, reference
 from container_update.openstack.plan import (
@@ -69,6 +69,8 @@ class Packages:
     software: Software
     vnfd_id: str
     """The new package's."""
+    identities: tuple[PackageIdentity, ...] = ()
+    """Of the old and the new one."""
 
     @property
     def places(self) -> dict[str, Place]:
@@ -86,8 +88,8 @@ class Packages:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def read_packages(request: StackRequest, options: Options) -> Packages:
-    """Read both packages.
+def read_packages(request: StackRequest, old: csar.Csar, new: csar.Csar) -> Packages:
+    """Read both packages, which are open.
 
     :raises PackageError: one of them, or the request, is wrong.
     """
@@ -95,23 +97,19 @@ def read_packages(request: StackRequest, options: Options) -> Packages:
         raise PackageError(
             f"upgrade_type: expected {BLUE_GREEN} or {ROLLING}, found {request.upgrade_type}"
         )
-    with (
-        csar.open_package(request.old, options=options) as old,
-        csar.open_package(request.new, options=options) as new,
-    ):
-        flavour = flavour_of(new, request.flavour_id)
-        old_vdus, new_vdus = dict(old.vdus(request.flavour_id)), dict(new.vdus(flavour.id))
-        is_part = request.upgrade_type == ROLLING
-        targets = set(request.vdu_ids) if is_part else {*old_vdus, *new_vdus}
-        return Packages(
-            request,
-            {vdu_id: name for vdu_id, name in old_vdus.items() if vdu_id in targets},
-            {vdu_id: name for vdu_id, name in new_vdus.items() if vdu_id in targets},
-            {**old_vdus, **new_vdus},
-            request.links.applied(hot_files.base_hot(new, flavour.id)),
-            Software(flavour.images, flavour.compute_flavours),
-            new.vnfd_id,
-        )
+    flavour = flavour_of(new, request.flavour_id)
+    old_vdus, new_vdus = dict(old.vdus(request.flavour_id)), dict(new.vdus(flavour.id))
+    is_part = request.upgrade_type == ROLLING
+    targets = set(request.vdu_ids) if is_part else {*old_vdus, *new_vdus}
+    return Packages(
+        request,
+        {vdu_id: name for vdu_id, name in old_vdus.items() if vdu_id in targets},
+        {vdu_id: name for vdu_id, name in new_vdus.items() if vdu_id in targets},
+        {**old_vdus, **new_vdus},
+        request.links.applied(hot_files.base_hot(new, flavour.id)),
+        Software(flavour.images, flavour.compute_flavours),
+        new.vnfd_id,
+    )
 
 
 def flavour_of(package: csar.Csar, flavour_id: str | None) -> Flavour:

@@ -82,18 +82,15 @@ class Execution:
 
     # --- forwards -------------------------------------------------------------------------------
 
-    def run(self, *, before: Action | None = None) -> tuple[StepResult, ...]:
+    def run(self) -> tuple[StepResult, ...]:
         """Carry out the steps that are left.
 
-        :param before: stop before the first step with this action.
         :raises UpdateFailedError: a step failed; all was undone, or left if so asked.
         :raises UndoIncompleteError: the same, and not all could be undone; or what failed is
             the deletion of the old stack, after which there is no way back.
         """
         for number in range(self.record.done, len(self.record.plan.steps)):
             step = self.record.plan.steps[number]
-            if step.action is before:
-                break
             if isinstance(step, StackScript) and step.role not in self.roles:
                 # nothing to repeat or to undo: the journal learns it with the next step
                 self.record = replace(self.record, done=number + 1)
@@ -317,33 +314,30 @@ class Execution:
         """Return the error of a step, after the undo where there is one."""
         step = self.record.plan.steps[number]
         what = str(step) if isinstance(step, StackScript) else f"{step.key}: {step.action.value}"
+        text = f"{what}: {str(cause).rstrip('.')}"
         committed, stopped = self.record.committed, self.cancel.keep_journal
-        if committed or stopped or self.leave_failed:
-            ending = self.record.plan.part_done if committed else ""
-            kind = self._error_type if stopped or not committed else errors.UndoIncompleteError
-            steps = errors.NextStep
-            return kind(
-                self._left(step, cause),
-                f"{what}: {str(cause).rstrip('.')}",
-                ending=ending,
-                next_step=steps.RESUME if committed else steps.RESUME_OR_ROLLBACK,
-            )
-        return self.give_up(f"{what}: {cause}", step)
+        if not (committed or stopped or self.leave_failed):
+            return self._undone(text, step)
+        failed = self._report(StepResult(step, StepState.FAILED, str(cause)))
+        kind = self._error_type if stopped or not committed else errors.UndoIncompleteError
+        next_steps = errors.NextStep
+        return kind(
+            Outcome(self.record.plan, (*self.results, failed)),
+            text,
+            ending=self.record.plan.part_done if committed else "",
+            next_step=next_steps.RESUME if committed else next_steps.RESUME_OR_ROLLBACK,
+        )
 
     @property
     def _error_type(self) -> type[errors.UpdateFailedError]:
         return errors.UpdateInterruptedError if self.cancel else errors.UpdateFailedError
 
-    def _left(self, step: AnyStep, cause: errors.ContainerUpdateError) -> Outcome:
-        failed = self._report(StepResult(step, StepState.FAILED, str(cause)))
-        return Outcome(self.record.plan, (*self.results, failed))
-
-    def give_up(self, cause: str, failed: AnyStep | None = None) -> errors.UpdateFailedError:
+    def _undone(self, cause: str, failed: AnyStep) -> errors.UpdateFailedError:
         """Undo everything because of *cause*; return the error that says so.
 
         The steps are in its outcome; none is reported before that.
         """
-        plan, cause = self.record.plan, cause.rstrip(".")
+        plan = self.record.plan
         self.progress = reporter(lambda _: None)
         try:
             results = self.undo()

@@ -9,7 +9,9 @@ from typing import Any
 from container_update import CancelToken, ChangeRequest, Options, ScriptStep
 from container_update.engine.goals import upgrade_types
 from container_update.openstack.plan import Coordinator
+from container_update.openstack.planner import Packages
 from container_update.openstack.vnfcs import VnfcServer
+from container_update.package import csar
 from tests.internals.core import Changed, ChangeJob, OpenStackTarget, change_package, coordination
 from tests.internals.stacks import Heat, StackPlan, StackRequest, StackScript, read_packages
 
@@ -41,8 +43,14 @@ def change(
 def plan_change(request: StackRequest, service: Heat) -> StackPlan:
     """Return the plan with everything that only the stack's side knows of it."""
     planner = upgrade_types.find("openstack", request.upgrade_type)
-    plan: StackPlan = planner(read_packages(request, Options()), service)
+    plan: StackPlan = planner(read(request), service)
     return plan
+
+
+def read(request: StackRequest) -> Packages:
+    """Read the packages of a request."""
+    with csar.open_package(request.old) as old, csar.open_package(request.new) as new:
+        return read_packages(request, old, new)
 
 
 @dataclass

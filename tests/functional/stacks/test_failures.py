@@ -17,7 +17,6 @@ from container_update import (
     ContainerUpdateError,
     LeaseLostError,
     NextStep,
-    Options,
     PackageError,
     PlanError,
     UndoIncompleteError,
@@ -30,13 +29,13 @@ from container_update.emulator.heat.api_errors import OpenStackApiError
 from container_update.model.operation import Phase
 from container_update.openstack.planner import blue_green_plan, rolling_plan
 from tests.functional.stacks import templates
-from tests.functional.stacks.change import change, plan_change
+from tests.functional.stacks.change import change, plan_change, read
 from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.limits import Limits
 from tests.functional.stacks.site import REAL
 from tests.functional.stacks.vnf import Vnf, until
 from tests.internals.core import NoWayBackError, StepState, name_of
-from tests.internals.stacks import BLUE_GREEN, ROLLING, Heat, StackScript, read_packages, reference
+from tests.internals.stacks import BLUE_GREEN, ROLLING, Heat, StackScript, reference
 
 BOTH = pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
 
@@ -161,7 +160,7 @@ def test_a_failed_change_is_finished_by_the_same_request(
     vnf.instantiate("group")
     request = vnf.request(vnf.package("group", vnf.site.images[1], limits.cores), upgrade_type)
     make_room(limits, upgrade_type)
-    packages = read_packages(request, Options())
+    packages = read(request)
     planner = rolling_plan if upgrade_type == ROLLING else blue_green_plan
     plan = planner(packages, vnf.heat)
     with (
