@@ -257,7 +257,11 @@ class Operation:
         def held() -> Iterator[ExitStack]:
             nonlocal owns
             if found is not None:
-                owns = self._refuse_missing_rights(self._plan_of(found))
+                try:
+                    owns = self._refuse_missing_rights(self._plan_of(found))
+                except errors.ClusterError:  # of what is not to be believed, that is said
+                    believe(found, back or found.phase is operation.Phase.UNDO)
+                    raise
             with lock, ExitStack() as stack:
                 yield stack
 

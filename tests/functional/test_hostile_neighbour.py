@@ -118,7 +118,7 @@ def key(site: Cnf, place: str) -> ObjectKey:
 
 def step(site: Cnf, action: str, place: str, live: Json | None = None) -> Json:
     """Return a step of a journal; *live* is what it says that was there before."""
-    group, kind, namespace, name = vars(key(site, place)).values()
+    group, kind, namespace, name = key(site, place).as_dict().values()
     before = {
         "apiVersion": f"{group}/v1" if group else "v1",
         "kind": kind,

@@ -324,7 +324,7 @@ def object_key(values: Mapping[str, Any]) -> ObjectKey:
     :raises: one of :data:`DAMAGED`.
     """
     key = ObjectKey(**values)
-    for part in texts(astuple(key)):
+    for part in texts(key.as_dict().values()):
         if not part.isprintable() or set(part) & set("/?%") or part in (".", ".."):
             raise ValueError("expected the name of an object")
     return key
