@@ -8,6 +8,7 @@ from collections.abc import Callable
 from fastapi import APIRouter, Request
 
 from container_update.model.objects import Json
+from container_update.package.fetch import is_url
 from container_update.vnfm import instances
 from container_update.vnfm.api import models, parts
 from container_update.vnfm.api.request_checks import check_state, checked
@@ -35,11 +36,11 @@ def router(service: ServiceContext, api: str) -> APIRouter:
         return live_resources.resources_of(service, instance)
 
     def planned(user: User, instance_id: str, operation: str, request: Json) -> Json:
-        if request.get("vimConnectionInfo") and not user.may_change:
+        if not user.may_change and (names := _names_of_peers(request)):
             raise ProblemError(
                 403,
-                f"the token of {user.name} may only read: vimConnectionInfo says where the service "
-                "connects to, and a plan with it needs a token that may write: leave it out",
+                f"the token of {user.name} may only read: {names} says where the service connects "
+                "to, and a plan with it needs a token that may write: leave it out",
             )
         with service.database.reading() as session, parts.unprocessable(service):
             instance = by_id(session, Instance, instance_id, api)
@@ -70,3 +71,14 @@ def _add_plan(routes: APIRouter, api: str, planned: Callable[[User, str, str, Js
         return planned(user_of(request), instance_id, sent["operation"], sent["request"])
 
     post(plan_v1 if api == "v1" else plan_v2)
+
+
+def _names_of_peers(value: object) -> str:
+    """Return what in a request names somebody to connect to, in words; empty if nothing does."""
+    if isinstance(value, dict):
+        if value.get("vimConnectionInfo"):
+            return "vimConnectionInfo"
+        return next(filter(None, map(_names_of_peers, value.values())), "")
+    if isinstance(value, list):
+        return next(filter(None, map(_names_of_peers, value)), "")
+    return "a URL" if isinstance(value, str) and is_url(value) else ""
