@@ -17,11 +17,14 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
 
 import pyte
 from rich._export_format import CONSOLE_SVG_FORMAT
@@ -49,8 +52,10 @@ FIXED = {
     r"\b\d+\.\d s\b": "0.4 s",
     r">\d+\.\d<": ">0.4<",
     r"\b\d+ requests\b": "60 requests",
+    r"(web-|release=)[0-9a-f]{5}\b": r"\1c7e0b",
     r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b": "-x7k2q",
     r"127\.0\.0\.1:\d+": "127.0.0.1:6443",
+    r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}": "46eb3af1-b7dd-4962-8963-0d0ef5c91afd",
     r"\d{4}-\d\d-\d\d \d\d:\d\d UTC": "2026-01-31 12:00 UTC",
 }
 """What differs from run to run, and what stands for it."""
@@ -100,13 +105,84 @@ def terminals() -> Mapping[str, str]:
         failure = terminal("apply", environment, rows=ROWS)
         embedded.behaviour.bad_images.clear()
         apply = terminal("apply", environment, rows=ROWS)
-    return {"plan.svg": plan, "failure.svg": failure, "apply.svg": apply}
+    return {"plan.svg": plan, "failure.svg": failure, "apply.svg": apply, **pauses()}
 
 
-def terminal(command: str, environment: Mapping[str, str], rows: int | None = None) -> str:
-    """Return what a terminal shows after a command: all of it, or its last lines."""
-    line = f"container-update {command} before after"
-    recording = record([command, "before", "after"], COLUMNS, {"[y/N] ": "y\n"}, environment)
+WEB = """\
+{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
+ "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}
+---
+{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+ "spec": {"replicas": 4, "selector": {"matchLabels": {"app": "web"}}, "template": {
+   "metadata": {"labels": {"app": "web"}}, "spec": {"containers": [
+     {"name": "web", "image": "web:1.0"}]}}}}
+"""
+GATE = {"query": "error_ratio", "at_most": 0.01, "every": 1, "seconds": 60}
+GATED = {"upgrade_type": "Canary", "canary_steps": [{"percent": 25, "gate": GATE}, 100]}
+
+
+def pauses() -> Mapping[str, str]:
+    """Return the pictures of a canary that waits for a person, and of one that a metric stops."""
+    with EmbeddedCluster(behaviour=Behaviour()) as embedded, TemporaryDirectory() as here:
+        for name, text in (("before", WEB), ("after", WEB.replace("1.0", "1.1"))):
+            Path(here, name).mkdir()
+            Path(here, name, "web.yaml").write_text(text)
+        Path(here, "gate.json").write_text(json.dumps({"additionalParams": GATED}))
+        kubeconfig = str(embedded.write_kubeconfig(Path(here, "kubeconfig")))
+        with prometheus({"error_ratio": 0.07}) as url, folder(Path(here)):
+            named = {"CONTAINER_UPDATE_PROMETHEUS": url, "CONTAINER_UPDATE_WORKERS": "1"}
+            environment = {"KUBECONFIG": kubeconfig, **named}
+            with connect(kubeconfig) as client:
+                install("before", client, instance_id="web")
+            canary = "change --upgrade-type Canary --canary-steps 25,100 --hold"
+            hold = terminal(canary, environment, name="hold")
+            promote = terminal("promote", environment, ("-y",))
+            gate = terminal(
+                "change --request gate.json", environment, ("after", "before"), ROWS + 8
+            )
+    return {"hold.svg": hold, "promote.svg": promote, "gate.svg": gate}
+
+
+@contextlib.contextmanager
+def prometheus(values: Mapping[str, float]) -> Iterator[str]:
+    """Serve the values of some queries as Prometheus does; yield its URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            (query,) = parse_qs(urlsplit(self.path).query)["query"]
+            result = [{"metric": {}, "value": [0, str(values[query])]}]
+            data = {"resultType": "vector", "result": result}
+            body = json.dumps({"status": "success", "data": data}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Be quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def terminal(
+    command: str,
+    environment: Mapping[str, str],
+    packages: Sequence[str] = ("before", "after"),
+    rows: int | None = None,
+    name: str | None = None,
+) -> str:
+    """Return what a terminal shows after a command: all of it, or its last lines.
+
+    :param name: of the picture; None: the command's.
+    """
+    words = [*command.split(), *packages]
+    line = f"container-update {' '.join(words)}"
+    recording = record(words, COLUMNS, {"[y/N] ": "y\n"}, environment)
     lines = shown(fixed(recording.raw))
     if rows is None:
         lines = [Text.assemble(("$ ", "green"), (line, "bold")), *lines]
@@ -117,7 +193,8 @@ def terminal(command: str, environment: Mapping[str, str], rows: int | None = No
         frame = CONSOLE_SVG_FORMAT
         for pattern, words in FONT:
             frame = re.sub(pattern, words, frame, flags=re.DOTALL)
-        return console.export_svg(title=line, code_format=frame, unique_id=command)
+        name = name or command.partition(" ")[0]
+        return console.export_svg(title=line, code_format=frame, unique_id=name)
 
 
 def shown(raw: str) -> list[Text]:

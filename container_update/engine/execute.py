@@ -57,8 +57,6 @@ _STEP_ERRORS = (
     NotReadyError,
 )
 
-_NO_WAY_BACK = "a script has no way back"
-
 
 @dataclass
 class Execution:
@@ -225,8 +223,8 @@ class Execution:
         )
         results = undo.run(steps, self.clock() + self.options.undo_timeout)
         self.finish_events()
-        scripts = (step for step in begun if not isinstance(step, ObjectStep))
-        return (*results, *(StepResult(s, StepState.UNDONE, _NO_WAY_BACK) for s in scripts))
+        others = (step for step in begun if not isinstance(step, ObjectStep))
+        return (*results, *(StepResult(s, StepState.UNDONE, _no_way_back(s)) for s in others))
 
     def finish_events(self) -> None:
         """Wait until what was recorded about the workloads has arrived."""
@@ -368,3 +366,8 @@ def pods_by_workload(
         for step in steps
         if not step.is_config and step.before is not None and not step.is_of_new_object
     }
+
+
+def _no_way_back(step: Step) -> str:
+    """Say why the undo left alone what is no object."""
+    return "a script has no way back" if isinstance(step, ScriptStep) else "it wrote nothing"

@@ -30,6 +30,7 @@ from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Outcome, StepState
 from container_update.model.packing import packed, unpacked
 from container_update.model.plan import Step
+from container_update.model.reporter import REPORTED
 
 LOG = logging.getLogger(__name__)
 
@@ -213,7 +214,7 @@ def recover(  # noqa: PLR0913
             return None
         if goes_back or record.phase is Phase.UNDO:
             return undo(record, held)
-        LOG.warning("going on with %s", record.operation)
+        LOG.warning("going on with %s", record.operation, extra=REPORTED)
         return finish(promote(record), held)
 
 

@@ -42,6 +42,8 @@ _VERBS = {
     Action.SWITCH: "to switch to the new pods",
     Action.DELETE: "to delete",
     Action.RUN: "to coordinate",
+    Action.CHECK: "to check",
+    Action.WAIT: "to wait for",
 }
 """What is said of actions; of all others it is :data:`_RESTARTS`."""
 
