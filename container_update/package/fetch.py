@@ -41,7 +41,7 @@ class UnauthorizedError(PackageError):
     :param challenge: the header that says how (RFC 9110, 11.6.1).
     """
 
-    def __init__(self, message: str, challenge: str) -> None:
+    def __init__(self, message: str = "", challenge: str = "") -> None:
         super().__init__(message)
         self.challenge = challenge
 
