@@ -126,7 +126,7 @@ def _guide(guide: str) -> Iterator[Vnf]:
             "The update",
             lambda: install(request.old, cluster, def_files=files, instance_id=instance_id),
             lambda progress: (update(request, cluster, progress=progress), ()),
-            partial(views.show_cluster, cluster),
+            partial(views.show_cluster, cluster, instance_id),
         )
 
 
@@ -139,7 +139,7 @@ def _failing_guide(guide: str) -> Iterator[Vnf]:
             f"The update, when the image {_NEW_IMAGE} cannot be pulled",
             lambda: install(request.old, cluster, def_files=files, instance_id=instance_id),
             partial(_failed, request, cluster),
-            partial(views.show_cluster, cluster),
+            partial(views.show_cluster, cluster, instance_id),
             "The VNF after the failure: as it was before",
         )
 
@@ -187,7 +187,7 @@ def _on_cluster(sample: str, instance_id: str) -> Iterator[Vnf]:
             f"The change: {job.request.upgrade_type}",
             lambda: install(job.old, cluster, instance_id=instance_id),
             partial(_changed, job, target),
-            partial(views.show_cluster, cluster),
+            partial(views.show_cluster, cluster, instance_id),
         )
 
 

@@ -3,64 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, TextIO
 
+from container_update.cli.reports.status_report import workload_lines
+from container_update.cli.terminal.screen import Screen
 from container_update.cluster.client import KubernetesCluster
-from container_update.cluster.history.store import SECRET_TYPE
-from container_update.emulator.demo import tables
-from container_update.model.objects import Collection, Json
+from container_update.engine.instances import workloads
+from container_update.model.objects import Json
 from container_update.openstack.vnfcs import PORT, SERVER, stack_of
-from container_update.planning.release_labels import selector_of
-from container_update.workloads import traffic
 
 if TYPE_CHECKING:
     from container_update.openstack.client import Heat
 
-_WORKLOADS = ("Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
 _DEPTH = 3
 """How deep the samples nest their stacks."""
 
 
-def show_cluster(cluster: KubernetesCluster, out: TextIO) -> None:
-    """Show the namespace default: configuration, pods, workloads, which pods Services send to."""
-    now = datetime.now(timezone.utc)
-
-    def objects(kind: str, group: str = "") -> list[Json]:
-        listing = cluster.list(Collection(group, kind, "default"))
-        return [
-            body
-            for body in listing.items
-            if body["metadata"]["name"] != "kube-root-ca.crt" and body.get("type") != SECRET_TYPE
-        ]
-
-    workloads = [body for kind in _WORKLOADS for body in objects(kind, "apps")]
-    out.write(tables.config([*objects("ConfigMap"), *objects("Secret")]) + "\n\n")
-    out.write(tables.pods(objects("Pod"), now) + "\n\n")
-    out.write(tables.workloads(workloads, now) + "\n")
-    slices = objects("EndpointSlice", "discovery.k8s.io")
-    rows = [
-        (
-            service["metadata"]["name"],
-            ",".join(f"{name}={value}" for name, value in selector_of(service).items()),
-            ", ".join(_ready_pods(service["metadata"]["name"], slices)),
-        )
-        for service in objects("Service")
-        if selector_of(service)
-    ]
-    if rows:
-        out.write("\n" + tables.table(("SERVICE", "SELECTOR", "SENDS ITS TRAFFIC TO"), rows) + "\n")
-
-
-def _ready_pods(service: str, slices: Sequence[Json]) -> list[str]:
-    return sorted(
-        endpoint["targetRef"]["name"]
-        for body in slices
-        if body["metadata"]["labels"].get(traffic.SERVICE_LABEL) == service
-        for endpoint in body.get("endpoints") or ()
-        if endpoint["conditions"].get("ready")
-    )
+def show_cluster(cluster: KubernetesCluster, instance_id: str | None, out: TextIO) -> None:
+    """Show the workloads of an instance, as ``container-update status`` does."""
+    found = workloads(cluster, "default", instance_id)
+    Screen(out).show(workload_lines(found, datetime.now(timezone.utc)))
 
 
 def show_stacks(heat: Heat, out: TextIO) -> None:
