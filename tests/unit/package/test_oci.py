@@ -31,7 +31,7 @@ class Registry(http.server.ThreadingHTTPServer):
         super().__init__((HERE, 0), _Handler)
         self.contents: dict[str, bytes] = {}
         self.wants = ""
-        self.blobs_at = ""
+        self.blobs_at = self.tokens_at = ""
         self.asked: list[tuple[str, str]] = []
         self.host = f"{HERE}:{self.server_address[1]}"
 
@@ -58,7 +58,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if path == "/token" and login == f"Basic {LOGIN}":
             self.answer(200, b'{"token": "t0ken"}')
         elif path == "/token" or (registry.wants and login != registry.wants):
-            realm = f'Bearer realm="http://{registry.host}/token",service="here",scope="pull"'
+            at = registry.tokens_at or f"http://{registry.host}"
+            realm = f'Bearer realm="{at}/token",service="here",scope="pull"'
             is_basic = registry.wants.startswith("Basic")
             self.answer(401, b"", {"WWW-Authenticate": "Basic realm=x" if is_basic else realm})
         elif registry.blobs_at and "/blobs/" in path:
@@ -153,6 +154,17 @@ def test_a_blob_may_be_on_another_host_which_gets_no_login(
         store.shutdown()
         thread.join()
     assert [login for _, login in store.asked] == [""]
+
+
+@pytest.mark.parametrize("host", ["http://localhost:1", "http://127.0.0.1", "ftp://a", "file:///"])
+def test_a_login_goes_to_no_token_server_in_plain_text(
+    registry: Registry, tmp_path: Path, host: str
+) -> None:
+    source = registry.push(("upf.yaml", CONFIG_MAP.encode()))
+    log_in(tmp_path, auths={registry.host: {"auth": LOGIN}})
+    registry.wants, registry.tokens_at = "Bearer t0ken", host
+    assert "docker login" in refusal(source)
+    assert [path for path, _ in registry.asked] == ["/v2/core/upf/manifests/2.0"]
 
 
 def test_what_has_another_digest_is_refused(registry: Registry) -> None:
