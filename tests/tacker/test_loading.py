@@ -40,7 +40,7 @@ def loaded(
     copy = changed / "Scripts" / "container_update_mgmt.py"
     copy.write_bytes(copy.read_bytes().replace(b"mgmt", b"mgmu", 1))
     said = run(lab, python, programs.INSIDE / "load_driver.py", folder / "package", changed)
-    request_of_script = pickle.dumps({"operation": "instantiate_end", "vnf_instance": {}})
+    request_of_script = pickle.dumps({"operation": "scale_end", "vnf_instance": {}})
     answer = run(lab, python, driver_file("v2"), given=request_of_script)
     return {"version": request.param, "answer": pickle.loads(answer), **json.loads(said)}
 
