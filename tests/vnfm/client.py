@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from tests.vnfm.waiting import until
 
 Json = dict[str, Any]
 SETTLED = frozenset({"COMPLETED", "FAILED", "FAILED_TEMP", "ROLLED_BACK"})
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 600.0 if "OS_CLOUD" in os.environ else 120.0
 FOREIGN_COMMAND = re.compile(r"container-update [a-z]|openstack vnflcm|--[a-z]")
 """Commands and options of command lines, which no message to an API client may mention."""
 

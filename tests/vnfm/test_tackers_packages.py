@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tacker's own packages and requests for OpenStack: what works, and what is refused by its name."""
+"""Tacker's own packages and requests for OpenStack: what works, and what is refused by its name.
+
+On a real cloud with ``OS_CLOUD``, as tests/functional/stacks, which then has the images, flavors,
+networks, subnets and ports that Tacker's own functional tests expect by their names.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +11,25 @@ import json
 import shutil
 import subprocess
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
+pytest.importorskip("openstack", reason="the extra openstack is not installed")
+
+import openstack.config
+
 from container_update import Options
+from tests.functional.stacks.site import REAL
+from tests.internals.stacks import connect
 from tests.tacker.lab import Lab, find
 from tests.vnfm.client import Client
-from tests.vnfm.clouds import Cloud
+from tests.vnfm.clouds import Cloud, clouded
 
 Json = dict[str, Any]
 SAMPLES = "tests/functional/sol_v2_common"
@@ -130,7 +141,18 @@ def lab() -> Lab:
 
 @pytest.fixture
 def options() -> Options:
-    return Options(timeout=30)
+    return Options(timeout=300 if REAL else 30)
+
+
+@pytest.fixture
+def cloud(options: Options) -> Iterator[Cloud]:
+    if REAL is None:
+        with clouded() as running:
+            yield running
+        return
+    auth = openstack.config.OpenStackConfig().get_one(REAL).config["auth"]
+    with connect(REAL, options=options) as heat:
+        yield Cloud(SimpleNamespace(auth=lambda: auth), None, heat)  # type: ignore[arg-type]
 
 
 @pytest.fixture
