@@ -11,6 +11,7 @@ Source: Tacker 16, ``VnfLcmDriverV2.process`` and ``Kubernetes._change_vnfpkg``.
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Iterable
 from dataclasses import replace
@@ -38,7 +39,12 @@ from container_update.engine.read_packages import described_by, read_manifests
 from container_update.engine.recover import status
 from container_update.engine.run import run
 from container_update.model.cluster import Cluster
-from container_update.model.errors import NextStep, PlanError, UpdateInProgressError
+from container_update.model.errors import (
+    NextStep,
+    PackageError,
+    PlanError,
+    UpdateInProgressError,
+)
 from container_update.model.objects import Collection, Json, ObjectKey, instance_of
 from container_update.model.options import Options
 from container_update.model.plan import Plan
@@ -48,6 +54,8 @@ from container_update.package.fetch import is_url
 from container_update.planning.comparison import renames
 from container_update.planning.comparison.package_pair import Placing
 from container_update.records.vnf_records import VDU_RESES, Records, workloads_of
+
+LOG = logging.getLogger(__name__)
 
 TACKERS_KINDS = frozenset({
     "ConfigMap", "DaemonSet", "Deployment", "HorizontalPodAutoscaler", "Job", "Namespace",
@@ -186,11 +194,19 @@ def delete_others(script: Json, output: Json) -> None:  # noqa: ARG001 (has noth
             if instance_of(body) == base.instance_id
         }
         placing = Placing(base.def_files, base.namespace, one_namespace=True)
-        described = described_by(package, placing, options)
-        kinds = {manifest.key.kind for manifest in described}
-        if renames.live_names(live) or not kinds <= TACKERS_KINDS:
+        if renames.live_names(live) or _has_others(package, placing, options):
             run(Uninstall(package, placing, instance["id"], options), cluster, options)
         History(cluster, base.namespace, instance["id"]).clear()
+
+
+def _has_others(package: str, placing: Placing, options: Options) -> bool:
+    """Tell whether a package describes objects that Tacker leaves out."""
+    try:
+        described = described_by(package, placing, options)
+    except PackageError as error:  # Tacker, which is less strict, may be able to terminate
+        LOG.warning("the termination is left to Tacker: %s", error)
+        return False
+    return any(manifest.key.kind not in TACKERS_KINDS for manifest in described)
 
 
 def _is_of(vnfd_id: str | None, package: str, options: Options) -> bool:
