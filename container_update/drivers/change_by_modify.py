@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A change of the VNF package that is requested by a modify operation: how it is read, and run.
+"""What a modify operation does to what runs: an update, or a change of the VNF package.
 
 Tacker 16 refuses every upgrade type but RollingUpdate in its change_vnfpkg, and runs no Mgmt Driver
 in place of its own code there; in a modify operation it does. So the additionalParams of a
@@ -11,29 +11,26 @@ object is given as its JSON text.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from container_update.drivers import vim
 from container_update.engine.goals.change import KubernetesTarget
-from container_update.engine.goals.change_package import (
-    Changed,
-    coordination_of,
-    preview_change,
-    run_change,
-)
+from container_update.engine.goals.change_package import preview_change, run_change
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.job import ChangeJob
 from container_update.engine.goals.request_schema import COORDINATE_NEW, COORDINATE_OLD
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
-from container_update.model.errors import PackageError
+from container_update.model.errors import NextStep, PackageError
 from container_update.model.objects import Json
 from container_update.model.options import Options
-from container_update.model.outcome import Progress
+from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
 from container_update.model.requests import CONFIG_PATHS, DEF_FILES, UPGRADE_TYPE, UpdateRequest
 from container_update.model.schema import similar_names
+from container_update.records.vnf_records import Records
 
 PARAMETERS = frozenset(
     {
@@ -90,71 +87,104 @@ def without_parameters(metadata: Mapping[str, Any] | None) -> Json:
     return {name: value for name, value in (metadata or {}).items() if name not in PARAMETERS}
 
 
-def run(  # noqa: PLR0913
-    body: Json,
-    request: UpdateRequest,
-    cluster: Cluster,
-    connection: Json,
-    options: Options,
-    *,
-    instance: Mapping[str, Any],
-    cancel: CancelToken | None = None,
-    progress: Progress = lambda _: None,
-) -> Changed:
-    """Change the package of an instance; a failure is undone at once.
+@dataclass(frozen=True)
+class Work:
+    """What a modify request does to what runs."""
 
-    :param body: the ChangeCurrentVnfPkgRequest (:func:`requested_change`).
-    :param request: the packages, the instance's def-files and its namespace.
-    :param connection: the VIM, with its credentials, for the coordination scripts.
-    :param instance: the VnfInstance, for the scripts.
-    :raises ContainerUpdateError: as
-        :func:`~container_update.engine.goals.change_package.run_change` does.
+    request: UpdateRequest
+    """The packages, the instance's def-files and its namespace."""
+    change: Json | None
+    """The ChangeCurrentVnfPkgRequest that it stands for; None: it is an update."""
+
+    def carry_out(  # noqa: PLR0913, PLR0917
+        self,
+        cluster: Cluster,
+        options: Options,
+        connection: Json,
+        instance: Mapping[str, Any],
+        cancel: CancelToken | None = None,
+        progress: Progress = lambda _: None,
+    ) -> tuple[Outcome, Records]:
+        """Do it; a failure is undone at once. Return what became of it, and what to record.
+
+        :param connection: the VIM, with its credentials, for coordination scripts.
+        :param instance: the VnfInstance, for them.
+        :raises ContainerUpdateError: as :func:`~container_update.engine.run.run`.
+        """
+        from container_update.engine.goals.update import update  # noqa: PLC0415 (heavy)
+
+        if self.change is None:
+            outcome = update(self.request, cluster, options, cancel, progress)
+            return outcome, Records.of_update(outcome)
+        changed = run_change(*self._job(cluster, options, connection, instance), cancel, progress)
+        manifests = changed.outcome.plan.manifests
+        records = replace(changed.records, vnfd_id=None, named_by_pods=True, manifests=manifests)
+        return changed.outcome, records
+
+    def preview(
+        self, cluster: Cluster, options: Options, connection: Json, instance: Mapping[str, Any]
+    ) -> Plan:
+        """Return what :meth:`carry_out` would do; write nothing, raise the same errors."""
+        from container_update.engine.goals.update import plan_update  # noqa: PLC0415 (heavy)
+
+        if self.change is None:
+            return plan_update(self.request, cluster, options)
+        return preview_change(*self._job(cluster, options, connection, instance))
+
+    def _job(
+        self, cluster: Cluster, options: Options, connection: Json, instance: Mapping[str, Any]
+    ) -> tuple[ChangeJob, KubernetesTarget]:
+        request, vim_type = self.request, str(connection.get("vimType") or "kubernetes")
+        target = KubernetesTarget(
+            cluster,
+            request.namespace,
+            request.def_files,
+            vim.script_access(connection),
+            one_namespace=request.one_namespace,
+            vim_type=vim_type,
+        )
+        job = ChangeJob(
+            _parsed(self.change or {}, vim_type),
+            request.old,
+            request.new,
+            request.instance_id,
+            options,
+            instance=instance,
+        )
+        return job, target
+
+
+def request_of(  # noqa: PLR0913
+    instance_id: str,
+    def_files: Sequence[str] | None,
+    namespace: str | None,
+    *,
+    old: str,
+    new: str,
+    config_paths: Sequence[str] | None = None,
+    place: str,
+) -> UpdateRequest:
+    """Return the update of an instance from the package at *old* to the one at *new*.
+
+    :param place: where its record has the def-files, for people.
+    :raises PackageError: the instance was not created from def-files, but from a Helm chart.
     """
-    job, target = _job_of(body, request, cluster, connection, options, instance)
-    cancel = CancelToken() if cancel is None else cancel
-    scripts = coordination_of(job, target, cancel)
-    return run_change(job, target, cancel, progress, scripts)
-
-
-def preview(  # noqa: PLR0913
-    body: Json,
-    request: UpdateRequest,
-    cluster: Cluster,
-    connection: Json,
-    options: Options,
-    *,
-    instance: Mapping[str, Any],
-) -> Plan:
-    """Return what :func:`run` would do; write nothing, raise the same errors."""
-    return preview_change(*_job_of(body, request, cluster, connection, options, instance))
-
-
-def _job_of(  # noqa: PLR0913, PLR0917
-    body: Json,
-    request: UpdateRequest,
-    cluster: Cluster,
-    connection: Json,
-    options: Options,
-    instance: Mapping[str, Any],
-) -> tuple[ChangeJob, KubernetesTarget]:
-    vim_type = str(connection.get("vimType") or "kubernetes")
-    target = KubernetesTarget(
-        cluster,
-        request.namespace,
-        request.def_files,
-        vim.script_access(connection),
-        one_namespace=request.one_namespace,
-        vim_type=vim_type,
+    if not def_files:
+        raise PackageError(
+            f"VNF instance {instance_id}: expected {DEF_FILES} in {place}, found none. Only an"
+            " instance made from such files can be moved to another package: instantiate it again"
+            " with them",
+            next_step=NextStep.FIX_TARGET,
+        )
+    return UpdateRequest(
+        old=old,
+        new=new,
+        def_files=tuple(def_files),
+        config_paths=tuple(config_paths or ()),
+        namespace=namespace or "default",
+        one_namespace=True,
+        instance_id=instance_id,
     )
-    job = ChangeJob(
-        _parsed(body, vim_type),
-        request.old,
-        request.new,
-        request.instance_id,
-        options,
-        instance=instance,
-    )
-    return job, target
 
 
 def _parsed(body: Json, vim_type: str) -> ChangeRequest:

@@ -12,11 +12,11 @@ from container_update.drivers import vim
 from container_update.model.schema import PLAIN, TEXT, ListOf, Record, Schema
 
 if TYPE_CHECKING:
-    from container_update.engine.goals.change_package import Changed
+    from container_update.drivers.change_by_modify import Work
     from container_update.model.objects import Json, Manifest
     from container_update.model.options import Options
     from container_update.model.outcome import Outcome, Vnfc
-    from container_update.model.requests import UpdateRequest
+    from container_update.records.vnf_records import Records
 
 _ACCESS = Record({"auth_url": TEXT, "ssl_ca_cert": TEXT, **vim.ACCESS.fields})
 _VIM = Record({"access_info": _ACCESS}, {"access_info"})
@@ -49,22 +49,9 @@ class Tacker:
 
         event.listen(self._context.session, "after_bulk_update", take_back)
 
-    def update(self, request: UpdateRequest, vnf_instance: Any) -> Outcome:
-        """Run the update in the cluster of the instance's VIM, with the options of Tacker's
-        configuration."""
-        from container_update.engine.goals.update import update  # noqa: PLC0415 (heavy)
-
-        connection, options = self._connection(vnf_instance), self._options()
-        with closing(vim.connect_to(connection, options)) as cluster:
-            return update(request, cluster, options)
-
-    def change(self, body: Json, request: UpdateRequest, vnf_instance: Any) -> Changed:
-        """Change the package there.
-
-        :param body: the ChangeCurrentVnfPkgRequest.
-        """
-        from container_update.drivers.change_by_modify import run  # noqa: PLC0415 (heavy)
-
+    def carry_out(self, work: Work, vnf_instance: Any) -> tuple[Outcome, Records]:
+        """Do it in the cluster of the instance's VIM, with the options of Tacker's configuration;
+        return what became of it, and what to record."""
         connection, options = self._connection(vnf_instance), self._options()
         resources = vnf_instance.instantiated_vnf_info.vnfc_resource_info
         instance = {
@@ -73,7 +60,7 @@ class Tacker:
             "instantiatedVnfInfo": {"vnfcResourceInfo": [vnfc_entry(each) for each in resources]},
         }
         with closing(vim.connect_to(connection, options)) as cluster:
-            return run(body, request, cluster, connection, options, instance=instance)
+            return work.carry_out(cluster, options, connection, instance)
 
     def _options(self) -> Options:
         from oslo_config import cfg  # noqa: PLC0415 (with Tacker's own values in it)

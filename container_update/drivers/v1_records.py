@@ -10,17 +10,12 @@ import json
 import os
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from container_update.drivers.advice import v1_advice
 from container_update.drivers.v1_host import Attributes, Tacker, checked
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError, with_advice
-from container_update.model.requests import (
-    CONFIG_PATHS,
-    DEF_FILES,
-    UpdateRequest,
-)
+from container_update.model.requests import CONFIG_PATHS, DEF_FILES
 from container_update.model.schema import FILLED, LINE, MAPPING, TEXTS, ListOf, Record
 from container_update.package.schema import ANY_NAMESPACE
 from container_update.records.resource_lists import assign
@@ -28,8 +23,10 @@ from container_update.records.vnf_records import Records
 from container_update.workloads.pod_template import pod_template
 
 if TYPE_CHECKING:
-    from container_update.model.objects import Json, Manifest
+    from container_update.drivers.change_by_modify import Work
+    from container_update.model.objects import Manifest
     from container_update.model.outcome import Vnfc
+    from container_update.model.requests import UpdateRequest
 
     NewRecord = Callable[[str, Vnfc, Mapping[str, str]], Any]
 
@@ -85,7 +82,10 @@ def modify_information_end(
         if vnf_instance.vnf_metadata != before:
             vnf_instance.save()
     if work is not None:
-        _carry_out(*work, vnf_instance, host)
+        _, records = host.carry_out(work, vnf_instance)
+        write_records(vnf_instance, records, host.vnfc_record)
+        if work.change is not None:
+            host.record_objects(vnf_instance, records.manifests)
         vnf_instance.vnf_metadata = after
         vnf_instance.save()
 
@@ -120,11 +120,8 @@ def check(vnf_instance: Any, config_paths: Any, old: Any) -> None:
     checked(vnf_instance, _INSTANCE, "vnf_instance")
 
 
-def work_of(
-    vnf_instance: Any, old: str, new: str, config_paths: Any
-) -> tuple[UpdateRequest, Json | None] | None:
-    """Return what a modification does to what runs: an update, or the change of the package that
-    its metadata ask for; None: nothing.
+def work_of(vnf_instance: Any, old: str, new: str, config_paths: Any) -> Work | None:
+    """Return what a modification does to what runs; None: nothing.
 
     :param old: the package that the instance runs from.
     :param new: the one that its record names by now.
@@ -136,27 +133,12 @@ def work_of(
     change = change_by_modify.requested_change(vnf_instance.vnfd_id, metadata)
     if new == old and not paths and change is None:
         return None
-    return request_of(vnf_instance, old, new, paths), change
+    return change_by_modify.Work(request_of(vnf_instance, old, new, paths), change)
 
 
 def _running_package(metadata: Mapping[str, str], old: str) -> str:
     kept = metadata.get(RUNS_FROM)
     return kept if kept and os.path.isdir(kept) else old
-
-
-def _carry_out(
-    request: UpdateRequest, change: Json | None, vnf_instance: Any, host: Tacker
-) -> None:
-    """Update or change what runs, and set the records; the instance is not saved."""
-    if change is None:
-        outcome = host.update(request, vnf_instance)
-        write_records(vnf_instance, Records.of_update(outcome), host.vnfc_record)
-        return
-    changed = host.change(change, request, vnf_instance)
-    manifests = changed.outcome.plan.manifests
-    records = replace(changed.records, manifests=manifests)
-    write_records(vnf_instance, records, host.vnfc_record)
-    host.record_objects(vnf_instance, manifests)
 
 
 HANDLERS: Mapping[str, Callable[..., None]] = {"modify_information_end": modify_information_end}
@@ -170,6 +152,8 @@ def request_of(
     :raises PackageError: the instance was not created from def-files (but from a Helm chart), or
         has VDUs that were mapped to their workloads not by name.
     """
+    from container_update.drivers import change_by_modify  # noqa: PLC0415 (not for idle calls)
+
     info = vnf_instance.instantiated_vnf_info
     if info is None:
         raise PackageError(
@@ -178,15 +162,15 @@ def request_of(
             next_step=NextStep.FIX_TARGET,
         )
     parameters = info.additional_params or {}
-    def_files = tuple(parameters.get(DEF_FILES) or ())
-    metadata = vnf_instance.vnf_metadata or {}
-    if not def_files:
-        raise PackageError(
-            f"VNF instance {vnf_instance.id}: expected {DEF_FILES} in the additionalParams it was"
-            " instantiated with, found none. Only an instance made from such files can be moved to"
-            " another package: instantiate it again with them",
-            next_step=NextStep.FIX_TARGET,
-        )
+    request = change_by_modify.request_of(
+        vnf_instance.id,
+        parameters.get(DEF_FILES),
+        (vnf_instance.vnf_metadata or {}).get("namespace"),
+        old=old,
+        new=new,
+        config_paths=config_paths,
+        place="the additionalParams it was instantiated with",
+    )
     if parameters.get("vdu_mapping"):
         raise PackageError(
             f"VNF instance {vnf_instance.id}: it was instantiated with a vdu_mapping, and an update"
@@ -194,15 +178,7 @@ def request_of(
             " without vdu_mapping, with VDUs named like their workloads",
             next_step=NextStep.FIX_TARGET,
         )
-    return UpdateRequest(
-        old=old,
-        new=new,
-        def_files=def_files,
-        config_paths=config_paths,
-        namespace=metadata.get("namespace") or "default",
-        one_namespace=True,
-        instance_id=vnf_instance.id,
-    )
+    return request
 
 
 def write_records(vnf_instance: Any, records: Records, new_record: NewRecord) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from container_update.drivers import change_by_modify, v2_memory, vim
+from container_update.drivers.change_by_modify import Work
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
 from container_update.model.objects import (
@@ -23,6 +24,7 @@ from container_update.model.objects import (
     merge_patch,
 )
 from container_update.model.options import Options
+from container_update.model.outcome import Vnfc
 from container_update.model.requests import (
     CONFIG_PATHS,
     DEF_FILES,
@@ -52,21 +54,19 @@ def update_instance(script: Json, output: Json) -> None:
     """
     instance, old = script["vnf_instance"], script["tmp_csar_dir"]
     earlier = v2_memory.recall(script)
-    config_paths = config_paths_of(script["request"])
     try:
-        packages, change = work_of(
-            instance, script["request"], old, script.get("new_csar_dir") or old, config_paths
-        )
-        if change is None:
-            state, records = _updated(packages, instance)
-        else:  # the parameters may hold passwords: the instance does not keep them
+        work = work_of(instance, script["request"], old, script.get("new_csar_dir") or old)
+        if work.change is not None:  # its parameters may hold passwords: they are not kept
             metadata = change_by_modify.without_parameters(instance.get("metadata"))
             instance = {**instance, "metadata": metadata}
-            state, records = _changed(change, packages, instance)
+        shown = {name: value for name, value in instance.items() if name != "vimConnectionInfo"}
+        connection = vim.kubernetes_vim(instance.get("vimConnectionInfo") or {})
+        with cluster_of(instance, packages=2) as (cluster, options):
+            outcome, records = work.carry_out(cluster, options, connection, shown)
     except ContainerUpdateError as error:
         v2_memory.remember(output, v2_memory.joined(earlier, v2_memory.after_failure(error)))
         raise
-    v2_memory.remember(output, v2_memory.joined(earlier, state))
+    v2_memory.remember(output, v2_memory.joined(earlier, v2_memory.after_success(outcome)))
     output["vnf_instance"] = recorded(records, instance)
     output[RESTARTED] = sorted(records.restarted)
 
@@ -85,70 +85,34 @@ def recorded(records: Records, instance: Json) -> Json:
     return replace(records, workloads=workloads).applied(instance)
 
 
-def config_paths_of(request: Json) -> tuple[str, ...]:
-    """Return the files of ConfigMaps and Secrets that a modify request lists."""
-    return tuple((request.get("metadata") or {}).get(CONFIG_PATHS) or ())
-
-
-def work_of(
-    instance: Json, request: Json, old: str, new: str, config_paths: tuple[str, ...]
-) -> tuple[UpdateRequest, Json | None]:
-    """Return what a modify request does to what runs: an update, or the change of the package that
-    its metadata ask for.
+def work_of(instance: Json, request: Json, old: str, new: str) -> Work:
+    """Return what a modify request does to what runs.
 
     :param old: the package that the instance runs from.
     :param new: the one that the request names.
     :raises PackageError: the request or the record is wrong.
     """
-    change = change_by_modify.requested_change(request.get("vnfdId"), request.get("metadata"))
-    return request_of(instance, old, new, config_paths), change
-
-
-def _updated(request: UpdateRequest, instance: Json) -> tuple[str, Records]:
-    """Update configuration and images; return how that ended, and what to record."""
-    from container_update.engine.goals.update import update  # noqa: PLC0415 (heavy)
-
-    with cluster_of(instance, packages=2) as (cluster, options):
-        outcome = update(request, cluster, options)
-    return v2_memory.after_success(outcome), Records.of_update(outcome)
-
-
-def _changed(change: Json, request: UpdateRequest, instance: Json) -> tuple[str, Records]:
-    """Change the package by a strategy; return how that ended, and what to record."""
-    shown = {name: value for name, value in instance.items() if name != "vimConnectionInfo"}
-    connection = vim.kubernetes_vim(instance.get("vimConnectionInfo") or {})
-    with cluster_of(instance, packages=2) as (cluster, options):
-        changed = change_by_modify.run(
-            change, request, cluster, connection, options, instance=shown
-        )
-    records = replace(changed.records, vnfd_id=None, named_by_pods=True)
-    return v2_memory.after_success(changed.outcome), records
+    metadata = request.get("metadata") or {}
+    change = change_by_modify.requested_change(request.get("vnfdId"), metadata)
+    return Work(request_of(instance, old, new, metadata.get(CONFIG_PATHS)), change)
 
 
 def request_of(
-    instance: Json, old: str, new: str, config_paths: tuple[str, ...] = ()
+    instance: Json, old: str, new: str, config_paths: Sequence[str] | None = None
 ) -> UpdateRequest:
     """Return the update of an instance from the package at *old* to the one at *new*.
 
     :raises PackageError: the instance was not created from def-files, but from a Helm chart.
     """
     metadata = instance["instantiatedVnfInfo"].get("metadata") or {}
-    def_files = tuple(metadata.get(DEF_FILES) or ())
-    if not def_files:
-        raise PackageError(
-            f"VNF instance {instance['id']}: expected {DEF_FILES} in the metadata of its"
-            " instantiatedVnfInfo, found none. Only an instance made from such files can be moved"
-            " to another package: use change_vnfpkg, or instantiate it again with them",
-            next_step=NextStep.FIX_TARGET,
-        )
-    return UpdateRequest(
+    return change_by_modify.request_of(
+        instance["id"],
+        metadata.get(DEF_FILES),
+        metadata.get("namespace"),
         old=old,
         new=new,
-        def_files=def_files,
         config_paths=config_paths,
-        namespace=metadata.get("namespace") or "default",
-        one_namespace=True,
-        instance_id=instance["id"],
+        place="the metadata of its instantiatedVnfInfo",
     )
 
 
@@ -179,21 +143,33 @@ def with_live_pods(instance: Json, cluster: Cluster) -> Json:
 
     :raises ClusterError: the API server cannot be read.
     """
+    recorded = recorded_workloads(instance)
+    if not recorded:
+        return instance
+    vdus = {vdu: manifest.key.name for vdu, manifest in recorded.items()}
+    vnfcs, _ = live_vnfcs(vdus, recorded.values(), cluster)
+    return Records(vnfcs=vnfcs, named_by_pods=True).applied(instance)
+
+
+def live_vnfcs(
+    vdus: Mapping[str, str], manifests: Iterable[Manifest], cluster: Cluster
+) -> tuple[tuple[Vnfc, ...], tuple[Manifest, ...]]:
+    """Return the pods of VDUs now, and the manifests under their live names.
+
+    :param vdus: the name of each one's workload in the manifests.
+    :raises ClusterError: the API server cannot be read.
+    """
     from container_update.cluster.informer import Informer  # noqa: PLC0415 (heavy)
     from container_update.cluster.scope import Scope  # noqa: PLC0415 (heavy)
     from container_update.planning.update import collections  # noqa: PLC0415 (heavy)
 
-    recorded = recorded_workloads(instance)
-    if not recorded:
-        return instance
-    keys = [manifest.key for manifest in recorded.values()]
+    manifests = tuple(manifests)
+    keys = [manifest.key for manifest in manifests]
     with Informer(cluster, Scope(keys)) as informer:
         informer.list(collections(keys))
         names = renames.live_names(informer.live)
-        manifests = [renames.with_live_name(manifest, names) for manifest in recorded.values()]
-        vdus = {vdu: manifest.key.name for vdu, manifest in recorded.items()}
-        vnfcs = ownership.vnfcs(vdus, manifests, informer.live)
-    return Records(vnfcs=vnfcs, named_by_pods=True).applied(instance)
+        live = tuple(renames.with_live_name(manifest, names) for manifest in manifests)
+        return ownership.vnfcs(vdus, live, informer.live), live
 
 
 def recorded_workloads(instance: Json) -> dict[str, Manifest]:

@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 
 from container_update import Options, connect
 from container_update.emulator.kubernetes import EmbeddedCluster
+from container_update.vnfm.lcm.mgmt_drivers import v2
 from tests.internals.core import ObjectKey
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import vnfs
@@ -127,6 +128,14 @@ def test_another_namespace_in_a_file_that_stays_is_told_and_does_not_take_effect
     told = client.call("GET", f"{operation['_links']['self']['href']}/progress")
     assert "metadata.namespace" in str(told), told
     assert kubectl.data("ConfigMap", "settings") == {"level": "3.0"}
+
+
+def test_our_own_driver_runs_in_this_process_in_both_apis(
+    client: Client, cluster: EmbeddedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, new = vnfs.launched(client, cluster, tmp_path)
+    monkeypatch.setattr(v2, "Process", None)
+    client.do("PATCH", path, vnfs.modification(new))
 
 
 @pytest.mark.parametrize("paths", [5, [[]]])

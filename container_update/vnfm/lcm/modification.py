@@ -13,19 +13,17 @@ from dataclasses import replace
 from typing import Any
 
 from container_update.drivers import change_by_modify, v2_memory
+from container_update.drivers.change_by_modify import Work
 from container_update.drivers.way_back import go_back
-from container_update.engine.goals.update import plan_update, update
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json, merge_patch
-from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
 from container_update.model.requests import CONFIG_PATHS
-from container_update.records.vnf_records import Records
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
-from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Work
+from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
 _MERGED = ("metadata", "extensions", "vnfConfigurableProperties")
@@ -115,25 +113,25 @@ def _modify_vnfcs(body: Json, request: Mapping[str, Any]) -> None:
         body["instantiatedVnfInfo"] = {**info, "vnfcInfo": entries}
 
 
-# --- what our own driver does ---------------------------------------------------------------------
-
-
 def planned(context: OperationContext, cluster: Cluster, work: Work) -> Plan:
     """Return the plan of what our own driver would do; write nothing, raise the same errors."""
-    options = context.service.options
-    if work.change is None:
-        return plan_update(work.request, cluster, options)
     instance = context.record.vnf_instance(context.instance_id)
-    return change_by_modify.preview(
-        work.change, work.request, cluster, context.connection, options, instance=instance
-    )
+    return work.preview(cluster, context.service.options, context.connection, instance)
 
 
 def _moved(context: OperationContext, record: Record, work: Work) -> Record:
     """Do what our own driver does; return the record of what runs then."""
+    instance = context.record.vnf_instance(context.instance_id)
     try:
         with context.cluster() as cluster:
-            outcome, written = _carried_out(context, cluster, work)
+            outcome, written = work.carry_out(
+                cluster,
+                context.service.options,
+                context.connection,
+                instance,
+                context.cancel,
+                context.steps,
+            )
     except ContainerUpdateError as error:
         context.remember(v2_memory.after_failure(error))
         raise
@@ -143,25 +141,3 @@ def _moved(context: OperationContext, record: Record, work: Work) -> Record:
         record = replace(record, body={**record.body, "metadata": metadata})
     record = records.with_written(context, record, written)
     return replace(record, touched=written.restarted)
-
-
-def _carried_out(
-    context: OperationContext, cluster: Cluster, work: Work
-) -> tuple[Outcome, Records]:
-    options, cancel, steps = context.service.options, context.cancel, context.steps
-    if work.change is None:
-        outcome = update(work.request, cluster, options, cancel, steps)
-        return outcome, Records.of_update(outcome)
-    changed = change_by_modify.run(
-        work.change,
-        work.request,
-        cluster,
-        context.connection,
-        options,
-        instance=context.record.vnf_instance(context.instance_id),
-        cancel=cancel,
-        progress=steps,
-    )
-    manifests = changed.outcome.plan.manifests
-    records_of = replace(changed.records, vnfd_id=None, named_by_pods=True, manifests=manifests)
-    return changed.outcome, records_of

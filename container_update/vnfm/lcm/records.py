@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from container_update.cluster.informer import Informer
-from container_update.cluster.scope import Scope
 from container_update.drivers import v1_records
+from container_update.drivers.v2_records import live_vnfcs
 from container_update.engine.read_packages import described_by
 from container_update.model.cluster import Cluster
 from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Vnfc
 from container_update.model.requests import DEF_FILES
-from container_update.planning.comparison import renames
 from container_update.planning.comparison.package_pair import Placing
-from container_update.planning.update import collections
 from container_update.records.resource_lists import LINKS, STORAGES, VNFCS, ResourceList
 from container_update.records.vnf_records import (
     VDU_RESES,
@@ -30,7 +27,6 @@ from container_update.records.vnf_records import (
 from container_update.vnfm.lcm import levels
 from container_update.vnfm.lcm.mgmt_drivers import v1_objects
 from container_update.vnfm.lcm.operation_context import OperationContext, Record, known_flavour
-from container_update.workloads import ownership
 
 
 def instantiated(
@@ -42,10 +38,7 @@ def instantiated(
     """Return the record of an instance that was just created from *manifests*."""
     params = context.params
     vdus = vdus_of(context, context.record.vnfd_id, context.request.get("flavourId"))
-    keys = [manifest.key for manifest in manifests]
-    with Informer(cluster, Scope(keys)) as informer:
-        informer.list(collections(keys))
-        vnfcs = ownership.vnfcs(vdus, manifests, informer.live)
+    vnfcs, _ = live_vnfcs(vdus, manifests, cluster)
     info = started_info(context)
     body = dict(context.record.body)
     if context.api == "v1":
@@ -112,12 +105,7 @@ def with_live_pods(context: OperationContext, record: Record, cluster: Cluster) 
         context.service.options,
     )
     vdus = vdus_of(context, record.vnfd_id, record.flavour_id)
-    keys = [manifest.key for manifest in described]
-    with Informer(cluster, Scope(keys)) as informer:
-        informer.list(collections(keys))
-        names = renames.live_names(informer.live)
-        manifests = [renames.with_live_name(manifest, names) for manifest in described]
-        vnfcs = ownership.vnfcs(vdus, manifests, informer.live)
+    vnfcs, manifests = live_vnfcs(vdus, described, cluster)
     return with_vnfcs(context, record, vnfcs, manifests, record.def_files)
 
 

@@ -112,7 +112,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         seen.vims.append(arguments[:3])
         return SimpleNamespace(close=close)
 
-    def update(request: Any, cluster: Any, options: Any) -> Outcome:
+    def update(request: Any, *_: Any) -> Outcome:
         seen.requests.append(request)
         if seen.error:
             raise seen.error
@@ -292,7 +292,7 @@ def test_a_wrong_type_in_an_instance_is_an_error_that_names_the_place(
 ) -> None:
     """Nothing was written then: afterwards the records could not follow."""
     changed = Changed(outcome(vnfc("VDU1", "web-9")), Records(vnfcs=(vnfc("VDU1", "web-9"),)))
-    monkeypatch.setattr(change_by_modify, "run", lambda *_, **__: changed)
+    monkeypatch.setattr(change_by_modify, "run_change", lambda *_: changed)
     engine.outcome = outcome(vnfc("VDU1", "web-9"), vnfc("VDU2", "solo-2", "Pod", "solo"))
     for wrong in (*WRONG, *([MISSING] if path[-1] not in ALWAYS_THERE else [])):
         vnf_instance = whole()
@@ -612,7 +612,14 @@ def test_a_package_that_is_deleted_meanwhile_is_not_used(
 PASSWORD = "sesame-open"
 PARAMETERS = {
     "upgrade_type": "Blue-Green",
-    "vdu_params": f'[{{"vdu_id": "VDU1", "new_vnfc_param": {{"password": "{PASSWORD}"}}}}]',
+    "vdu_params": json.dumps(
+        [
+            {
+                "vdu_id": "VDU1",
+                "new_vnfc_param": {"cp_name": "CP1", "username": "u", "password": PASSWORD},
+            }
+        ]
+    ),
 }
 
 
@@ -626,14 +633,14 @@ def changes(monkeypatch: pytest.MonkeyPatch, engine: SimpleNamespace) -> SimpleN
     done = replace(done, plan=replace(done.plan, manifests=(renamed,)))
     records = Records(vnfcs=vnfcs, resource_names={"web": "web-2"}, def_files=("a.yaml",))
 
-    def run(body: Any, request: Any, cluster: Any, connection: Any, *_: Any, **__: Any) -> Changed:
-        seen.bodies.append(body)
-        seen.connections.append(connection)
+    def run_change(job: Any, target: Any, *_: Any) -> Changed:
+        seen.bodies.append(job.request.body)
+        seen.connections.append(target.access["vim_connection_info"]["vim"])
         if seen.error:
             raise seen.error
         return Changed(done, records)
 
-    monkeypatch.setattr(change_by_modify, "run", run)
+    monkeypatch.setattr(change_by_modify, "run_change", run_change)
     return seen
 
 

@@ -628,7 +628,12 @@ CHANGE = {
     "vnfdId": "new",
     "metadata": {
         "upgrade_type": "Blue-Green",
-        "vdu_params": [{"vdu_id": "VDU1", "new_vnfc_param": {"password": PASSWORD}}],
+        "vdu_params": [
+            {
+                "vdu_id": "VDU1",
+                "new_vnfc_param": {"cp_name": "CP1", "username": "u", "password": PASSWORD},
+            }
+        ],
         "colour": "blue",
     },
 }
@@ -639,15 +644,15 @@ def changes(monkeypatch: pytest.MonkeyPatch, engine: SimpleNamespace) -> SimpleN
     """Stands in for the change of a package."""
     seen = SimpleNamespace(bodies=[], instances=[])
 
-    def run(body: Any, *_: Any, instance: Any, **__: Any) -> Changed:
-        seen.bodies.append(body)
-        seen.instances.append(instance)
+    def run_change(job: Any, *_: Any) -> Changed:
+        seen.bodies.append(job.request.body)
+        seen.instances.append(job.instance)
         if engine.error:
             raise engine.error
         outcome = outcome_of("web-new")
         return Changed(outcome, Records(vnfd_id="new", vnfcs=outcome.vnfcs, new_vnfc_ids=True))
 
-    monkeypatch.setattr(change_by_modify, "run", run)
+    monkeypatch.setattr(change_by_modify, "run_change", run_change)
     return seen
 
 

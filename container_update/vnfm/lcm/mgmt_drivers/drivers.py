@@ -8,23 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from container_update.drivers.change_by_modify import Work
 from container_update.model.errors import PackageError
-from container_update.model.objects import Json
-from container_update.model.requests import UpdateRequest
 from container_update.package.vnfd import InterfaceScript
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
 MODIFIED = "modify_information_end"
 """The event at which our own drivers move a VNF to another package."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """What a modification does to what runs."""
-
-    request: UpdateRequest
-    change: Json | None
-    """The ChangeCurrentVnfPkgRequest that it stands for; None: it is an update."""
 
 
 @dataclass(frozen=True)

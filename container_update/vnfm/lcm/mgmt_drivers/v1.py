@@ -19,12 +19,13 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from container_update.drivers import v1_records
+from container_update.drivers.change_by_modify import Work
 from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.requests import CONFIG_PATHS
 from container_update.package.tools.build import driver_file
 from container_update.package.vnfd import InterfaceScript
 from container_update.vnfm.lcm.mgmt_drivers import v1_objects
-from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Drivers, Work, file_of
+from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Drivers, file_of
 from container_update.vnfm.lcm.operation_context import Record
 
 NAMESPACE = "tacker.tacker.mgmt.drivers"
@@ -61,8 +62,7 @@ class V1Drivers(Drivers):
         instance = v1_objects.instance(context.instance_id, record, context.connection)
         new, paths = context.package(record.vnfd_id), self._arguments(MODIFIED)[CONFIG_PATHS]
         v1_records.check(instance, paths, str(self.folder))
-        found = v1_records.work_of(instance, str(self.folder), str(new), paths)
-        return None if found is None else Work(*found)
+        return v1_records.work_of(instance, str(self.folder), str(new), paths)
 
     def call(self, event: str, record: Record, new: Path | None = None) -> Record:  # noqa: ARG002
         """See Drivers."""

@@ -20,20 +20,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from container_update.drivers.change_by_modify import Work
 from container_update.drivers.v2_memory import KEPT
 from container_update.drivers.v2_process import LOG_VARIABLE, NEXT_STEP, has_work
-from container_update.drivers.v2_records import (
-    CONFIG_VARIABLE,
-    RESTARTED,
-    config_paths_of,
-    work_of,
-)
+from container_update.drivers.v2_records import CONFIG_VARIABLE, RESTARTED, work_of
 from container_update.engine.scripts.process import Process
 from container_update.model.errors import NextStep
 from container_update.model.objects import Json
 from container_update.package.tools.build import driver_file
 from container_update.vnfm.lcm.mgmt_drivers.answers import ANSWER_BYTES, ScriptError, plain_answer
-from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Drivers, Work, file_of
+from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Drivers, file_of
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
 _BESIDE = "Definitions"
@@ -68,8 +64,7 @@ class V2Scripts(Drivers):
         script = self._input(MODIFIED, record, old, new)
         if not has_work(script):
             return None
-        paths = config_paths_of(request)
-        return Work(*work_of(script["vnf_instance"], request, str(old), str(new), paths))
+        return work_of(script["vnf_instance"], request, str(old), str(new))
 
     def call(self, event: str, record: Record, new: Path | None = None) -> Record:
         """See Drivers; our own script does nothing here that this service does not do itself."""
