@@ -97,15 +97,6 @@ def test_apply_shows_the_plan_then_each_step_then_the_summary(shell: Shell) -> N
     assert text.count("Nothing to do") == 1
 
 
-def test_json_is_for_programs(shell: Shell) -> None:
-    new = shell.package(NEW)
-    status, text = shell.run("plan", shell.cnf.old, new, "-o", "json")
-    assert [step["action"] for step in json.loads(text)["steps"]] == ["replace", "roll"]
-    status, text = shell.run("apply", shell.cnf.old, new, "-o", "json")
-    assert status == 0
-    assert {result["state"] for result in json.loads(text)["results"]} == {"done"}
-
-
 def test_a_failure_has_its_status_and_names_its_cause(
     shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:

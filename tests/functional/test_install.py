@@ -157,22 +157,6 @@ def test_a_namespace_that_does_not_exist_is_an_error(shell: Shell) -> None:
 # --- nothing that runs is harmed ------------------------------------------------------------------
 
 
-def test_an_installation_that_does_not_get_ready_is_undone(
-    shell: Shell, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bad = shell.package(cm=FILES["cm"], pvc=CLAIM, bad=BAD)
-    status, text = shell.run("install", bad, "--grace-period", "0.5")
-    assert status == UpdateFailedError.exit_status
-    assert "failed: Deployment" in text
-    assert "ImagePullBackOff" in text
-    assert "Everything is as before (3 objects looked at)" in capsys.readouterr().err
-    assert names(shell.cnf) == set()
-    assert shell.run("install", bad, "--grace-period", "0.5", "--leave-failed")[0] == 7
-    assert names(shell.cnf) == {"cm", "bad", "data"}
-    assert shell.run("rollback")[0] == 0
-    assert names(shell.cnf) == set()
-
-
 @pytest.mark.parametrize("more", [{"bad": BAD}, {"db": SET}], ids=["no image", "refused"])
 def test_a_second_installation_that_fails_takes_back_what_it_created_and_nothing_else(
     shell: Shell, more: dict[str, str]

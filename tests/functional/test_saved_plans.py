@@ -303,16 +303,6 @@ def growing(plans: Plans) -> Plans:
     return plans
 
 
-def test_a_plan_is_tried_on_the_server_and_nothing_is_written(growing: Plans) -> None:
-    before = growing.cnf.get("Deployment", "w")["metadata"]["generation"]
-    status, text = growing.plan("--server")
-    assert status == 3
-    assert "The API server accepts all 4 writes" in text
-    assert setting(growing.cnf) == "old"
-    assert growing.cnf.get("Deployment", "w")["metadata"]["generation"] == before
-    assert growing.cnf.admin.get(growing.cnf.key("Secret", "more")) is None
-
-
 def test_a_plan_that_the_server_would_refuse_is_refused(
     growing: Plans, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from container_update import Outcome, PackageError, UpdateFailedError
+from container_update import Outcome, PackageError
 from container_update.engine.goals.upkeep import Heal, Scale
 from container_update.engine.run import run
-from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
+from tests.functional.cnf import IMAGES, INSTANCE, Cnf
 from tests.functional.manifests import ENV, config_map, workload
 from tests.internals.core import Placing, StepState
 
@@ -90,21 +90,6 @@ def test_a_workload_is_scaled_out_and_in(kind: str, cnf: Cnf) -> None:
     assert before < uids(cnf, kind)
     scaled(cnf, 1)
     assert len(uids(cnf, kind)) == 1
-
-
-def test_a_scaling_that_fails_is_undone(cnf: Cnf) -> None:
-    cnf.instantiate(w=workload("Deployment", replicas=1))
-    before = cnf.pods("Deployment", "w")
-    body = cnf.get("Deployment", "w")
-    body["spec"] |= {"strategy": {"type": "Recreate"}, "replicas": 0}
-    cnf.admin.replace(body)
-    body = cnf.get("Deployment", "w")
-    body["spec"]["template"]["spec"]["containers"][0]["image"] = BAD_IMAGE
-    cnf.admin.replace(body)
-    with pytest.raises(UpdateFailedError, match=r"Deployment .*/w failed"):
-        scaled(cnf, 2)
-    assert cnf.get("Deployment", "w")["spec"]["replicas"] == 0
-    assert before.keys().isdisjoint(cnf.pods("Deployment", "w"))
 
 
 def test_a_vnf_whose_package_has_no_manifests_any_more_is_not_healed(cnf: Cnf) -> None:

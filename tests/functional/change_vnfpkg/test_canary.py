@@ -32,7 +32,7 @@ from container_update import (
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
-from tests.functional.change_vnfpkg.site import BROKEN, V1, V2, Arguments
+from tests.functional.change_vnfpkg.site import V1, V2, Arguments
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY
 from tests.internals.core import Action, StepState, main
 
@@ -96,15 +96,6 @@ def test_a_single_pod_stays_beside_the_new_one_until_the_last_step(make: Any) ->
     assert site.serving() == {"v1", "v2"}
     let_go_on(site)
     assert site.is_at("v2")
-
-
-def test_a_broken_canary_takes_everything_back(make: Any) -> None:
-    site = make()
-    with pytest.raises(UpdateFailedError):
-        site.change(BROKEN)
-    assert site.is_at("v1")
-    assert shares(site) == {"nginx:1.27-alpine": 10}
-    assert not site.left_over()
 
 
 def test_after_blue_green_a_canary_shares_the_traffic_again(make: Any) -> None:

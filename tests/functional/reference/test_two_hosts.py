@@ -38,7 +38,7 @@ from tests.functional.reference_update import (
     Lab,
     until,
 )
-from tests.internals.core import name_of, utc_now
+from tests.internals.core import name_of
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="looks into the embedded cluster")
 
@@ -136,23 +136,6 @@ def test_a_plan_that_another_update_overtook_is_refused(
     own = ("/leases", "/secrets", f"/{LOCK}", "reviews")
     assert [path for path in writes if not path.endswith(own)] == []
     assert str(lab.instance(namespace).status()) == "No update is under way."
-
-
-def test_a_held_lease_refuses_an_update(lab: Lab, namespace: str, checker: Checker) -> None:
-    write_lease(lab, namespace, renewTime=utc_now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
-    with pytest.raises(
-        UpdateInProgressError, match=r"^operation op-7 on other\.7 holds this VNF instance "
-    ):
-        lab.update(lab.request(namespace, OLD_FILES, NEW_FILES))
-    assert checker.differences(OLD, as_before=True) == []
-
-
-def test_a_lease_that_was_not_renewed_is_taken_over(
-    lab: Lab, namespace: str, checker: Checker
-) -> None:
-    write_lease(lab, namespace, **SILENT)
-    lab.update(lab.request(namespace, OLD_FILES, NEW_FILES))
-    assert_is(checker, NEW)
 
 
 def test_a_lease_is_taken_over_although_the_response_is_lost(
@@ -282,31 +265,6 @@ def test_a_resumed_update_that_fails_undoes_what_the_first_run_wrote_too(
     ):
         lab.instance(namespace).recover()
     assert_is(checker, OLD)
-
-
-def test_an_interrupted_rollback_is_finished_by_another(
-    lab: Lab, namespace: str, checker: Checker
-) -> None:
-    stopped_after(lab, namespace, NEW_FILES, **LATE)
-    cancel, gate = CancelToken(), Gate()
-    with (
-        lab.script(namespace, Fault(gate, method="PUT", path="*/deployments/d")),
-        running(lambda: lab.instance(namespace).recover(back=True, cancel=cancel)) as losing,
-    ):
-        with gate.held():
-            cancel.request("the lock is lost", lease_lost=True)
-        with pytest.raises(LeaseLostError):
-            losing.result()
-    lab.instance(namespace).recover(back=True)
-    assert_is(checker, OLD)
-
-
-def test_without_an_interrupted_update_there_is_nothing_to_recover(
-    lab: Lab, namespace: str
-) -> None:
-    assert lab.instance(namespace).recover() is None
-    assert lab.instance(namespace).recover(back=True) is None
-    assert str(lab.instance(namespace).status()) == "No update is under way."
 
 
 @pytest.mark.parametrize("back", [False, True], ids=["resume", "rollback"])

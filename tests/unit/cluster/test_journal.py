@@ -12,8 +12,7 @@ import queue
 import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
@@ -225,29 +224,6 @@ def test_a_secret_of_its_name_that_is_no_journal_is_told_as_damage(
 # --- lost answers, refusals ---------------------------------------------------------------------
 
 
-@dataclass
-class Loses:
-    """A hook that lets the nth write take effect and loses its answer."""
-
-    cluster: FakeCluster
-    nth: int
-    done: list[str] = field(default_factory=list)
-
-    def wrap(self) -> None:
-        for name in ("create", "replace", "delete"):
-            setattr(self.cluster, name, self._losing(name, getattr(self.cluster, name)))
-
-    def _losing(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def called(*args: Any, **more: Any) -> Any:
-            answer = call(*args, **more)
-            self.done.append(name)
-            if len(self.done) == self.nth:
-                raise ClusterError("no answer", transient=True, status=503)
-            return answer
-
-        return called
-
-
 OURS, THEIRS = {"metadata": {"uid": "ours"}}, {"metadata": {"uid": "theirs"}}
 
 
@@ -333,25 +309,6 @@ def test_an_account_that_may_not_list_secrets_reads_the_journal_by_its_name(stat
     assert reader.read_at == ""
 
 
-@pytest.mark.parametrize("nth", range(1, 10))
-def test_an_answer_that_is_lost_anywhere_changes_nothing(nth: int) -> None:
-    """Head, two parts, head complete, claimed, turned, head removed, two parts removed."""
-    cluster = FakeCluster()
-    held, loses = lease(cluster), Loses(cluster, nth)
-    loses.wrap()
-    retrying = RetryingCluster(cluster, 60.0, pause=lambda _: None)
-    journal = Journal(retrying, "ns", "i", "op-1")
-    journal.write(record(1_500_000), held)
-    again = Journal(retrying, "ns", "i", "op-2")
-    read = again.read()
-    assert read == record(1_500_000)
-    again.set_phase(again.claim(read), Phase.UNDO)
-    again.remove()
-    assert not secrets(cluster)
-    assert loses.done.count("create") == 3
-    assert len(loses.done) >= 9
-
-
 def test_a_conflict_with_what_somebody_else_does_to_the_object_is_none() -> None:
     """A label by an operator, or a 409 without a cause."""
     cluster = FakeCluster()
@@ -364,21 +321,6 @@ def test_a_conflict_with_what_somebody_else_does_to_the_object_is_none() -> None
     assert cluster.objects[key()]["metadata"]["labels"]["team"] == "core"
     cluster.put(cluster.objects[key()])
     journal.remove()
-    assert not secrets(cluster)
-
-
-@pytest.mark.parametrize("number", [0, 1, 2], ids=["the head", "part 1", "part 2"])
-def test_a_journal_that_cannot_be_written_leaves_nothing(number: int) -> None:
-    cluster = FakeCluster()
-
-    def quota(verb: str, called: ObjectKey) -> None:
-        if (verb, called) == ("create", key(number)):
-            raise ClusterError("exceeded quota: secrets", status=403)
-
-    held = lease(cluster)
-    cluster.hooks.append(quota)
-    with pytest.raises(ClusterError, match="exceeded quota"):
-        Journal(cluster, "ns", "i", "op-1").write(record(1_500_000), held)
     assert not secrets(cluster)
 
 

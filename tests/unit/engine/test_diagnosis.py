@@ -13,7 +13,6 @@ from container_update.cluster.informer import Informer
 from container_update.cluster.scope import Scope
 from container_update.engine.diagnosis import Diagnostician
 from container_update.model.cluster import Keep, Listing
-from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import Diagnosis
 from container_update.workloads.readiness import Baseline
@@ -175,18 +174,6 @@ def test_without_a_failing_pod_there_is_no_diagnosis_and_no_request() -> None:
     cluster = Cluster(pod("web-1-a"))
     assert cluster.diagnose() is None
     assert cluster.calls == []
-
-
-@pytest.mark.parametrize("status", [400, 403, 404, 500, None])
-def test_what_the_server_refuses_is_left_out(status: int | None) -> None:
-    cluster = Cluster(failing(RUNNING))
-
-    def refuse(verb: str, key: ObjectKey) -> None:
-        if verb == "log" or key.kind == "Event":
-            raise ClusterError(f"{verb} {key}: refused", status=status)
-
-    cluster.hooks.append(refuse)
-    assert cluster.diagnose() == Diagnosis(ObjectKey("", "Pod", "ns", "web-1-a"), "a", "NotReady")
 
 
 def test_a_server_that_does_not_answer_is_not_waited_for() -> None:
