@@ -21,6 +21,7 @@ from container_update import Options, connect
 from container_update.model.cluster import Right
 from tests.functional import role
 from tests.functional.cnf import Cnf
+from tests.functional.reference_update import Lab
 from tests.internals.core import KubernetesCluster, ObjectKey
 
 REAL = os.environ.get("CONTAINER_UPDATE_KUBECONFIG")
@@ -99,3 +100,10 @@ def until(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> N
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come true in time"
         time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """An embedded cluster, with a VNF in each namespace."""
+    with Lab.running(tmp_path_factory.mktemp("lab")) as running:
+        yield running

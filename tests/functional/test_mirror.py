@@ -93,12 +93,6 @@ def expected(value: str, image: str, *, pods: bool) -> Expected:
     return Expected({("ConfigMap", "cm"): {"setting": value}}, runs)
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with Lab.running(tmp_path_factory.mktemp("mirror")) as running:
-        yield running
-
-
 @pytest.fixture(params=MIRRORED)
 def kinds(request: pytest.FixtureRequest, lab: Lab) -> Iterator[tuple[str, ...]]:
     """The kinds whose images the webhook changes."""

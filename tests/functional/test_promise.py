@@ -7,7 +7,7 @@ The model defines in a few lines the result of an update, without plans, steps o
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pytest
@@ -186,12 +186,6 @@ def worlds(draw: st.DrawFn) -> World:
 
 
 # --- the property -------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with Lab.running(tmp_path_factory.mktemp("lab")) as running:
-        yield running
 
 
 def drift(lab: Lab, namespace: str, world: World) -> None:

@@ -57,13 +57,6 @@ OTHERS = "others:1"
 WRITES = ("create", "replace", "delete")
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """An embedded cluster, with a VNF in each namespace."""
-    with Lab.running(tmp_path_factory.mktemp("lab")) as running:
-        yield running
-
-
 @contextmanager
 def arranged(lab: Lab, verb: Verb) -> Iterator[Site]:
     """Yield a VNF for which the verb has something to do."""

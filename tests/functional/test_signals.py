@@ -39,12 +39,6 @@ INTERRUPTED = UpdateInterruptedError.exit_status
 LISTED = [word for path in CONFIGURATION for word in ("--config-path", path)]
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with Lab.running(tmp_path_factory.mktemp("lab")) as running:
-        yield running
-
-
 @dataclass
 class Operator:
     """Runs the command line as a process, and signals it while a request is under way."""

@@ -23,6 +23,7 @@ from tests.internals.service import Service, Settings
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import postgres, scalable
 from tests.vnfm.client import Client
+from tests.vnfm.consumer import Consumer
 from tests.vnfm.served import Served, served
 
 if TYPE_CHECKING:
@@ -103,6 +104,13 @@ def vnf(client: Client, created: str, cluster: EmbeddedCluster) -> str:
     request = scalable.instantiation(client.vims(cluster))
     client.do("POST", f"{created}/instantiate", request)
     return created
+
+
+@pytest.fixture
+def consumer() -> Iterator[Consumer]:
+    """A consumer of notifications that listens."""
+    with Consumer() as listening:
+        yield listening
 
 
 @pytest.fixture

@@ -112,12 +112,6 @@ def http(tmp_path: Path) -> Iterator[TestClient]:
         yield http
 
 
-@pytest.fixture
-def consumer() -> Iterator[Consumer]:
-    with Consumer() as listening:
-        yield listening
-
-
 def results(consumer: Consumer, path: str, operation: str) -> list[Json]:
     """Return the notifications of an operation's result, once there is one."""
 

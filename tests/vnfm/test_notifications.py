@@ -27,12 +27,6 @@ SECRET = "hunter2"
 BASIC = {"authType": ["BASIC"], "paramsBasic": {"userName": "nfvo", "password": SECRET}}
 
 
-@pytest.fixture
-def consumer() -> Iterator[Consumer]:
-    with Consumer() as listening:
-        yield listening
-
-
 @pytest.fixture(autouse=True)
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivery, "pause", lambda _: 0.02)

@@ -27,7 +27,6 @@ from container_update import (
     UndoIncompleteError,
     UpdateFailedError,
     UpdateInterruptedError,
-    connect,
 )
 from container_update.emulator.faults import Fault, Faults, answer
 from container_update.emulator.kubernetes import EmbeddedCluster
@@ -67,12 +66,6 @@ def http(tmp_path: Path) -> Iterator[TestClient]:
     service = Service(Settings(state_dir=str(tmp_path / "state"), auth="none"), OPTIONS)
     with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
         yield http
-
-
-@pytest.fixture
-def kubernetes(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[KubernetesCluster]:
-    with connect(str(cluster.write_kubeconfig(tmp_path / "admin"))) as connected:
-        yield connected
 
 
 @pytest.mark.parametrize("way", ["retry", "rollback"])

@@ -24,12 +24,6 @@ def vnfm() -> Iterator[Site]:
         yield running
 
 
-@pytest.fixture
-def consumer() -> Iterator[Consumer]:
-    with Consumer() as listening:
-        yield listening
-
-
 def subscribe(vnfm: Site, uri: str, **body: object) -> str:
     return str(
         vnfm.call("POST", "/vnflcm/v2/subscriptions", {"callbackUri": uri, **body}).json()["id"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
-from container_update import Options, connect
+from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.internals.core import KubernetesCluster, ObjectKey
 from tests.internals.service import perform
@@ -30,12 +30,6 @@ FRONT, WORKER = "front", "worker"
 @pytest.fixture
 def options() -> Options:
     return OPTIONS
-
-
-@pytest.fixture
-def kubernetes(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[KubernetesCluster]:
-    with connect(str(cluster.write_kubeconfig(tmp_path / "admin"))) as connected:
-        yield connected
 
 
 # --- heal ---------------------------------------------------------------------------------------

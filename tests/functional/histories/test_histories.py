@@ -76,12 +76,6 @@ def histories(draw: st.DrawFn) -> Drawn:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with Lab.running(tmp_path_factory.mktemp("lab")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def known() -> Iterator[dict[int, Process]]:
     with processes() as by_number:
         yield by_number

@@ -11,12 +11,6 @@ from tests.functional.promise import Checker
 from tests.functional.reference_update import OLD_FILES, Lab
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with Lab.running(tmp_path_factory.mktemp("lab")) as running_lab:
-        yield running_lab
-
-
 @pytest.fixture
 def namespace(lab: Lab) -> Iterator[str]:
     """The namespace of the reference CNF."""
