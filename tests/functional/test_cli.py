@@ -25,7 +25,6 @@ from tests.internals.core import main
 OLD = {"cm": config_map(setting="old"), "w": workload("Deployment", container=ENV)}
 NEW = {**OLD, "cm": config_map(setting="new")}
 BAD = {**NEW, "w": workload("Deployment", container=ENV, image=BAD_IMAGE)}
-PROGRAM = "import sys; from container_update.cli.main import main; sys.exit(main())"
 
 Target = Callable[[], AbstractContextManager[int]]
 
@@ -55,7 +54,7 @@ class Shell:
         :param target: opens its standard output; None: it has none.
         :param errors_too: standard error is the same.
         """
-        command = [sys.executable, "-c", PROGRAM, *arguments, *self.common]
+        command = [sys.executable, "-m", "container_update", *arguments, *self.common]
         if target is None:
             closed = "1>&- 2>&-" if errors_too else "1>&-"
             command = ["sh", "-c", f'exec "$@" {closed}', "sh", *command]

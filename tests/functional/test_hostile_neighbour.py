@@ -52,7 +52,6 @@ NEW = {**OLD, "cm": config_map(setting="new")}
 OTHERS = {**OLD, "other": workload("Deployment", "other", image=IMAGES[1])}
 KEY = "only this host knows"
 RBAC = "rbac.authorization.k8s.io"
-PROGRAM = "import sys; from container_update.cli.main import main; sys.exit(main())"
 
 
 @pytest.fixture
@@ -329,7 +328,7 @@ def test_the_key_is_in_a_file_that_nobody_else_reads(
     command += ["--instance-id", INSTANCE, "--journal-key", str(path)]
 
     def run() -> subprocess.CompletedProcess[str]:
-        program = [sys.executable, "-c", PROGRAM, *command]
+        program = [sys.executable, "-m", "container_update", *command]
         return subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
 
     path.chmod(0o644)

@@ -18,7 +18,6 @@ from tests.functional.cnf import Cnf
 from tests.internals.core import Json, name_of
 
 ORDER = "\x1b]0;title\x07\x1b[2J"
-PROGRAM = "import sys; from container_update.cli.main import main; sys.exit(main())"
 
 
 def put(cnf: Cnf, name: str, kind: str, data: Mapping[str, bytes]) -> None:
@@ -82,7 +81,7 @@ def test_no_command_hands_on_what_controls_a_terminal(
     ):
         where = ["-n", cnf.namespace, "--kubeconfig", kubeconfig]
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, *command, *where],
+            [sys.executable, "-m", "container_update", *command, *where],
             check=False,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
