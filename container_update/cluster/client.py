@@ -294,10 +294,17 @@ class KubernetesCluster:
         """Replace the object of that name; see Cluster."""
         return self._call(*self._write("replace", body), body)
 
-    def delete(self, key: ObjectKey, *, uid: str | None = None, version: str | None = None) -> None:
+    def delete(
+        self,
+        key: ObjectKey,
+        *,
+        uid: str | None = None,
+        version: str | None = None,
+        orphans: bool = False,
+    ) -> None:
         """Delete it; its dependents in the background. See Cluster for the preconditions."""
         path, what = self._resources.object_path(key), f"delete {key}"
-        self._call_if_there("DELETE", path, what, _delete_options(uid, version))
+        self._call_if_there("DELETE", path, what, _delete_options(uid, version, orphans=orphans))
 
     def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
         """Return what the server would do with a write; see Cluster."""
@@ -434,11 +441,11 @@ class KubernetesCluster:
             ) from error
 
 
-def _delete_options(uid: str | None, version: str | None) -> Json:
+def _delete_options(uid: str | None, version: str | None, *, orphans: bool = False) -> Json:
     conditions = {"uid": uid, "resourceVersion": version}
     return {
         "apiVersion": "v1",
         "kind": "DeleteOptions",
         "preconditions": {name: value for name, value in conditions.items() if value},
-        "propagationPolicy": "Background",
+        "propagationPolicy": "Orphan" if orphans else "Background",
     }

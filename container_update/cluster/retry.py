@@ -13,7 +13,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from container_update.model import context_threads
 from container_update.model.cluster import (
@@ -150,9 +150,9 @@ class RetryingCluster:
         """See Cluster."""
         return self._write(lambda: self._cluster.replace(body))
 
-    def delete(self, key: ObjectKey, *, uid: str | None = None, version: str | None = None) -> None:
+    def delete(self, key: ObjectKey, **how: Any) -> None:
         """See Cluster."""
-        self._write(lambda: self._cluster.delete(key, uid=uid, version=version))
+        self._write(lambda: self._cluster.delete(key, **how))
 
     def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
         """See Cluster."""

@@ -121,8 +121,9 @@ class Execution:
                 break
             once = [step for step in group if step.place in unrepeatable]
             is_over = number <= self.ended
-            self.skip(step for step in group if is_over and not step.waits_again)
-            self._advance([step for step in group if not is_over or step.waits_again])
+            again = [step for step in group if step.waits_again and step not in once]
+            self.skip(step for step in group if is_over and step not in again)
+            self._advance(again if is_over else group)
             if once and not is_over:
                 self._note(noted := number, group)
         return self.results

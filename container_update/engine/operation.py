@@ -453,4 +453,4 @@ def _group(step: Step) -> int:
 
 
 def _created(steps: Sequence[ObjectStep]) -> tuple[ObjectKey, ...]:
-    return tuple(step.key for step in steps if step.action is Action.CREATE)
+    return tuple(step.key for step in steps if step.action in (Action.CREATE, Action.HAND_OVER))

@@ -114,10 +114,14 @@ class RolloutWaiter:
             return
         self._wait(key, lambda: pod.recreated(self.informer.get(key), old), deadline)
 
-    def until_gone(self, key: ObjectKey, uid: str, deadline: float) -> None:
+    def until_gone(
+        self, key: ObjectKey, uid: str, deadline: float, known: frozenset[str] = frozenset()
+    ) -> None:
         """Wait until the object with that UID is gone, and all of its pods.
 
         The garbage collector deletes the pods some time after the object.
+
+        :param known: UIDs of its pods.
         """
         pods = pods_in(key.namespace)
 
@@ -125,7 +129,7 @@ class RolloutWaiter:
             live = self.informer.get(key)
             what = ""
             if live is None:
-                left = ownership.left_behind(key, self.informer.all(pods))
+                left = ownership.left_behind(key, self.informer.all(pods), known)
                 what = f"{len(left)} of its pods are still there" if left else ""
             elif live["metadata"]["uid"] == uid:
                 what = f"{key.kind.lower()} {key.name} is still being deleted"

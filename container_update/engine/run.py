@@ -27,7 +27,7 @@ from container_update.model.errors import ClusterError
 from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
-from container_update.model.plan import Plan
+from container_update.model.plan import Action, Plan
 from container_update.model.reporter import reporter
 from container_update.planning.change_cause import with_change_causes
 from container_update.planning.order import arranged
@@ -159,7 +159,8 @@ def restarted_pods(
     for result in results:
         key = result.step.key
         live = informer.get(key)
-        if live is not None and result.step.starts_pods:
+        has_new_pods = result.step.starts_pods or result.step.action is Action.HAND_OVER
+        if live is not None and has_new_pods:
             pods = (live,) if known_kind(key).is_pod else informer.pods_of(live)
             restarted[key] = tuple(pod["metadata"]["name"] for pod in pods)
     return restarted

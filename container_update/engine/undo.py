@@ -34,6 +34,7 @@ LOG = logging.getLogger(__name__)
 
 _WAITING = "waits until its configuration is as before"
 _STILL_USED = "kept: traffic could not be taken from its pods"
+_NAME_TAKEN = "waits until the new pods have been handed back, they serve"
 
 _ATTEMPTS = 3
 _PAUSE = 0.2
@@ -83,8 +84,10 @@ class Undo:
         created = [s for s in steps if s.action is Action.CREATE and not s.starts_pods]
         yield [step for step in created if order.hinders(step.key)]
         steps = [step for step in steps if step not in created]
+        handed = [step for step in steps if step.action is Action.HAND_OVER]
+        yield handed  # what was removed has the name again that it had
         held = [step for step in reversed(steps) if step.action is Action.HOLD]
-        back = [step for step in reversed(steps) if step not in held]
+        back = [step for step in reversed(steps) if step not in (*handed, *held)]
         switches, removed = (
             [step for step in back if step.is_switch],
             [step for step in back if step.is_removal],
@@ -157,6 +160,8 @@ def _is_new_workload(step: ObjectStep) -> bool:
 def _obstacle(step: ObjectStep, results: Sequence[StepResult]) -> str:
     """Return why the step cannot be reverted now, '' where it can."""
     failed = [result.step for result in results if result.state is StepState.UNDO_FAILED]
+    if any(other.action is Action.HAND_OVER for other in failed):
+        return _NAME_TAKEN
     if _is_new_workload(step):
         return _STILL_USED if any(other.is_switch for other in failed) else ""
     reads_config = isinstance(step, WorkloadStep) and step.digest is not None

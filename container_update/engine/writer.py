@@ -134,17 +134,19 @@ class ObjectWriter:
         self.delete(body)
         self.create(new_object(body, body["metadata"]["namespace"], {}), is_own, deadline)
 
-    def delete(self, live: Json, deadline: float | None = None) -> None:
+    def delete(self, live: Json, deadline: float | None = None, *, orphans: bool = False) -> None:
         """Delete the object with this UID, in the version that was read or in a later one.
 
         :param deadline: until when to wait for one with finalizers until it is gone; None: not.
+        :param orphans: what it owns stays; the server holds it by a finalizer until then.
         :raises ClusterError: with status 409: another object has its name.
         :raises NotReadyError: see :meth:`settled`.
         """
         key, uid = ObjectKey.of(live), live["metadata"]["uid"]
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                self.cluster.delete(key, uid=uid, version=live["metadata"]["resourceVersion"])
+                version = live["metadata"]["resourceVersion"]
+                self.cluster.delete(key, uid=uid, version=version, orphans=orphans)
                 break
             except ClusterError as error:
                 now = self.cluster.get(key) if error.status == 409 else live
@@ -153,7 +155,7 @@ class ObjectWriter:
                 if error.status != 409 or now["metadata"]["uid"] != uid or attempt == _ATTEMPTS:
                     raise
                 live = now
-        if deadline is not None and live["metadata"].get("finalizers"):
+        if deadline is not None and (orphans or live["metadata"].get("finalizers")):
             self.settled(key, deadline)
 
     def recognised(self, step: WorkloadStep, live: Json) -> WorkloadStep:
@@ -199,20 +201,31 @@ class ObjectWriter:
         :returns: the object as it is in the cluster now.
         :raises ChangedByAnotherError: somebody else did.
         """
-        key = step.key
+
+        def changed(live: Json) -> Json:
+            own = self.recognised(step, live) if isinstance(step, WorkloadStep) else step
+            desired = edit(own, live)
+            if desired != live and not may_write(own, live):
+                raise ChangedByAnotherError(
+                    f"{step.key} was changed by somebody else since it was read"
+                )
+            return desired
+
+        return self.edit(step.key, live, changed)
+
+    def edit(self, key: ObjectKey, live: Json | None, change: Callable[[Json], Json]) -> Json:
+        """Replace an object by what *change* makes of it; on a conflict read it again and go on.
+
+        :param live: the object as it was read.
+        :returns: the object as it is in the cluster now.
+        :raises ChangedByAnotherError: somebody else deleted it, or changes it all the time.
+        """
         for _ in range(_ATTEMPTS):
             if live is None or is_deleting(live):
                 raise ChangedByAnotherError(f"{key} was deleted by somebody else")
             try:
-                own = self.recognised(step, live) if isinstance(step, WorkloadStep) else step
-                desired = edit(own, live)
-                if desired == live:
-                    return live
-                if not may_write(own, live):
-                    raise ChangedByAnotherError(
-                        f"{key} was changed by somebody else since it was read"
-                    )
-                return self.cluster.replace(desired)
+                desired = change(live)
+                return live if desired == live else self.cluster.replace(desired)
             except ClusterError as error:
                 if error.status != 409:
                     raise

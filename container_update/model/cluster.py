@@ -134,11 +134,19 @@ class Cluster(Protocol):
     def replace(self, body: Json) -> Json:
         """Replace the object of that name; with a resourceVersion, only that version (else 409)."""
 
-    def delete(self, key: ObjectKey, *, uid: str | None = None, version: str | None = None) -> None:
+    def delete(
+        self,
+        key: ObjectKey,
+        *,
+        uid: str | None = None,
+        version: str | None = None,
+        orphans: bool = False,
+    ) -> None:
         """Delete an object, if it exists.
 
         :param uid: delete only the object with this UID (else 409).
         :param version: delete only this resourceVersion (else 409).
+        :param orphans: what it owns stays, without an owner; otherwise it goes too.
         """
 
     def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:

@@ -188,6 +188,8 @@ class Action(enum.Enum):
     SWITCH = "switch to the new pods"
     """A Service, or what else points at pods, once the new ones are ready."""
     DELETE = "delete"
+    HAND_OVER = "hand over the pods"
+    """Pods that run belong to a Deployment of another name afterwards, without a restart."""
     RUN = "run"
     """Run a coordination script of the new or of the old VNF."""
     WAIT = "wait"
@@ -249,6 +251,11 @@ class Step(ABC):
     def is_config(self) -> bool:
         """The step writes a ConfigMap or Secret."""
         return self.key.is_config
+
+    @property
+    def concerns(self) -> tuple[ObjectKey, ...]:
+        """Every object that it creates, changes or deletes."""
+        return (self.key,)
 
     @property
     def place(self) -> Place:
@@ -320,9 +327,9 @@ class Plan:
     def unrepeatable(self) -> frozenset[Place]:
         """The steps that are not to be carried out again once their group has ended: scripts, and
         those whose object a later step changes further."""
-        last = {step.key: step.place for step in self.steps}
+        last = {key: step.place for step in self.steps for key in step.concerns}
         return frozenset(
             step.place
             for step in self.steps
-            if not step.can_be_repeated or step.place != last[step.key]
+            if not step.can_be_repeated or any(step.place != last[key] for key in step.concerns)
         )

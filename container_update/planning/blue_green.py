@@ -10,7 +10,7 @@ ready is held to the old ones until it is switched.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -144,7 +144,11 @@ class BlueGreenPlanner(Planner):
 
     def successors(self) -> dict[str, str]:
         """See Planner."""
-        return {pair.blue.name: self.renamed[key.name] for key, pair in self.pairs.items()}
+        return {pair.blue.name: self.beside[key].name for key, pair in self.pairs.items()}
+
+    def names(self) -> dict[str, str]:
+        """See Planner: those of the manifests, as what is handed over has them."""
+        return {pair.blue.name: key.name for key, pair in self.pairs.items()}
 
     def connection_points(self) -> dict[str, str]:
         """Return old to new name of a Service that another one has replaced."""
@@ -163,10 +167,36 @@ class BlueGreenPlanner(Planner):
             if move.workload.kind != "Deployment":
                 yield move
 
+    def phases(self, steps: Sequence[Step]) -> Iterator[Iterable[Step]]:
+        """Yield at the very end what gives the new Deployments the names of their manifests."""
+        yield from super().phases(steps)
+        yield from self.hand_overs()
+
+    def hand_overs(self) -> Iterator[Iterable[Step]]:
+        """Yield the phase in which pods are handed over to Deployments of the manifests' names."""
+        yield [
+            self._hand_over(key, pair)
+            for key, pair in self.pairs.items()
+            if self.beside[key] != key
+        ]
+
+    def _hand_over(self, key: ObjectKey, pair: Pair) -> ManifestStep:
+        green, body = self.green_body(pair), self._new_body(pair)
+        why = Reason(f"takes over the pods of {green['metadata']['name']}, none of which restarts")
+        giver = new_object(green, key.namespace, {})
+        return ManifestStep(key, Action.HAND_OVER, giver, body, reasons=(why,))
+
+    @cached_property
+    def beside(self) -> dict[ObjectKey, ObjectKey]:
+        """The new manifest's identity to the one that its Deployment has beside the old one."""
+        return {
+            key: replace(key, name=self._green_name(key, pair)) for key, pair in self.pairs.items()
+        }
+
     def workload_steps(self) -> Iterator[Step]:
-        """Name the new Deployments first: an autoscaler refers to them by name."""
-        for key, pair in self.pairs.items():
-            self.renamed[key.name] = self._green_name(key, pair)
+        """Yield the steps of the workloads; those that change have their own names in the end."""
+        for key in self.pairs:
+            self.renamed.pop(key.name, None)
         yield from super().workload_steps()
 
     def workload_step(self, key: ObjectKey) -> Iterator[Step]:
@@ -174,7 +204,7 @@ class BlueGreenPlanner(Planner):
         pair = self.pairs.get(key)
         if pair is not None:
             yield self._green(key, pair)
-            why = Reason(f"{self.renamed[key.name]} takes its place")
+            why = Reason(f"{self.beside[key].name} takes its place")
             yield ManifestStep(pair.blue, Action.DELETE, pair.live, reasons=(why,))
             return
         is_there = self.packages.concerns(key) and self.live_key(key) in self.live
@@ -192,19 +222,23 @@ class BlueGreenPlanner(Planner):
         name = f"{key.name[:room]}-{self.release}"
         self.note(
             pair.blue,
-            f"the new Deployment bears the same name: while both run, and from then on, it is "
-            f"called {name}",
+            f"the new Deployment bears the same name: while both are there it is called {name}",
         )
         return name
 
     def green_body(self, pair: Pair) -> Json:
         """Return the new Deployment as it is created."""
+        body = self._new_body(pair)
+        renames.rename(body, self.beside[pair.new.key].name)
+        return body
+
+    def _new_body(self, pair: Pair) -> Json:
+        """Return the new Deployment under the name of its manifest."""
         body = pair.new.body
         if self.needs_release:
             body = labels.with_release(body, self.release)
         body = with_recorded_digest(body, manifest_digest(pair.new.body))
         body["spec"]["replicas"] = self.first_replicas(pair)
-        renames.rename(body, self.renamed[pair.new.key.name])
         return body
 
     def _green(self, key: ObjectKey, pair: Pair) -> ManifestStep:
@@ -222,9 +256,8 @@ class BlueGreenPlanner(Planner):
         if self.needs_release:
             label = f"{labels.RELEASE_LABEL}={self.release}"
             reasons.append(Reason(f"its pods bear the label {label}, to tell them from the old"))
-        there = replace(key, name=self.renamed[key.name])
         body = self.green_body(pair)
-        return ManifestStep(there, Action.CREATE, None, body, reasons=tuple(reasons))
+        return ManifestStep(self.beside[key], Action.CREATE, None, body, reasons=tuple(reasons))
 
     def is_succeeded(self, key: ObjectKey) -> bool:
         """Return True for an old Deployment that is removed with its pair."""
@@ -299,7 +332,7 @@ class BlueGreenPlanner(Planner):
                     f"found {selector} in {new.source}: all traffic would be lost, correct one of "
                     "them"
                 )
-        body = labels.with_targets(new.body, self.renamed)
+        body = new.body
         if any(selects(selector, pair.old_pods) for pair in pairs):
             body = labels.with_release(body, self.release)
             self._refuse_losers(

@@ -77,11 +77,12 @@ class CanaryPlanner(BlueGreenPlanner):
             before = percent
         yield [step for step in steps if step.is_switch]
         yield [step for step in steps if step.is_removal]
+        yield from self.hand_overs()
 
     def _more(self, before: int, percent: int) -> Iterator[ScaleStep]:
         """Yield the steps that give the new Deployments their next pods; they are not there yet."""
         for key, pair in self.pairs.items():
-            there = replace(key, name=self.renamed[key.name])
+            there = self.beside[key]
             body = new_object(self.green_body(pair), key.namespace, {})
             yield from _scaled(there, body, _share(pair, before), _share(pair, percent), percent)
 

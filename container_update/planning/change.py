@@ -157,7 +157,6 @@ class Planner:
     def _changes(self, steps: Sequence[Step]) -> Iterator[VduChange]:
         """Yield the VDUs whose workloads change."""
         old_names = {new: old for old, new in self.successors().items()}
-        manifest_names = {live: named for named, live in self.renamed.items()}
         services = [
             {
                 "name": s.key.name,
@@ -170,9 +169,10 @@ class Planner:
         for step in steps:
             if not (isinstance(step, ObjectStep) and step.starts_pods):
                 continue
-            key = replace(step.key, name=manifest_names.get(step.key.name, step.key.name))
+            body = step.content if isinstance(step, ManifestStep) else step.before
+            named = renames.manifest_name(body) if body else step.key.name
             yield VduChange(
-                vdu_id=self.packages.vdu_of(key),
+                vdu_id=self.packages.vdu_of(replace(step.key, name=named)),
                 old_resource=old_names.get(step.key.name, step.key.name if step.before else ""),
                 new_resource=step.key.name,
                 details={
@@ -183,7 +183,12 @@ class Planner:
             )
 
     def successors(self) -> dict[str, str]:
-        """Return old to new name of a VDU's workload, where another one replaces it."""
+        """Return old to new name of a VDU's workload, where another one replaces it: the names that
+        they have while both are there."""
+        return {}
+
+    def names(self) -> dict[str, str]:
+        """Return old to new name of the same, as they are in the end."""
         return {}
 
     def connection_points(self) -> dict[str, str]:

@@ -8,6 +8,7 @@ Source for what a rule allows: Kubernetes documentation, "Using RBAC Authorizati
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
 
 from container_update.model.cluster import Right
 from container_update.model.objects import Json
@@ -22,6 +23,7 @@ _WRITES: Mapping[Action, frozenset[str]] = {
     Action.RECREATE_POD: frozenset({"create", "delete"}),
     Action.RESTART_CONTAINERS: frozenset({"create", "delete", "update"}),
     Action.DELETE: frozenset({"create", "delete"}),
+    Action.HAND_OVER: frozenset({"create", "delete", "update"}),
     Action.REPLACE_PODS: frozenset(),
 }
 """What an action and its undo write; any other one: update. A Pod that was restarted in place may
@@ -47,7 +49,7 @@ def to_release(plan: Plan) -> tuple[Right, ...]:
     return tuple(
         Right(step.key.namespace, step.key.group, step.key.kind, "update", step.key.name)
         for step in plan.steps
-        if step.action is Action.CREATE and step.key.namespace == plan.namespace
+        if step.action in (Action.CREATE, Action.HAND_OVER) and step.key.namespace == plan.namespace
     )
 
 
@@ -57,11 +59,12 @@ def of_step(step: Step) -> tuple[Right, ...]:
 
 
 def _of_step(step: Step) -> Iterator[Right]:
-    key = step.key
-    for verb in {"get"} | _WRITES.get(step.action, frozenset({"update"})):
+    verbs = {"get"} | _WRITES.get(step.action, frozenset({"update"}))
+    for key, verb in product(step.concerns, verbs):
         # a rule that names its objects cannot allow to create one
         name = "" if verb == _CREATE else key.name
         yield Right(key.namespace, key.group, key.kind, verb, name)
+    key = step.key
     kind = kind_of(key)
     if kind is None or kind.runs_to_completion or step.action is Action.DELETE:
         return

@@ -41,6 +41,7 @@ _VERBS = {
     Action.TEMPLATE: "to give another template",
     Action.SWITCH: "to switch to the new pods",
     Action.DELETE: "to delete",
+    Action.HAND_OVER: "to hand over",
     Action.RUN: "to coordinate",
     Action.CHECK: "to check",
     Action.WAIT: "to wait for",

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from container_update.model.objects import Json, Manifest, ObjectKey
@@ -37,12 +37,21 @@ def owned_pods(workload: Json, pods: Objects, replica_sets: Objects) -> tuple[Js
     return tuple(pod for pod in pods if controller_uid(pod) in owners)
 
 
-def left_behind(workload: ObjectKey, pods: Objects) -> tuple[Json, ...]:
+def left_behind(
+    workload: ObjectKey, pods: Objects, known: Container[str] = frozenset()
+) -> tuple[Json, ...]:
     """Return the active pods of a workload that is gone.
 
     Its controllers may be gone as well: only the pods' references name them.
+
+    :param known: UIDs of its pods: a ReplicaSet that was handed over has another one's name.
     """
-    return tuple(pod for pod in pods if pod_status.is_active(pod) and _was_of(workload, pod))
+    return tuple(
+        pod
+        for pod in pods
+        if pod_status.is_active(pod)
+        and (_was_of(workload, pod) or (controller(pod) and pod["metadata"].get("uid") in known))
+    )
 
 
 def _was_of(workload: ObjectKey, pod: Json) -> bool:

@@ -101,7 +101,14 @@ class FakeCluster:
         if version and version != self.objects[key]["metadata"]["resourceVersion"]:
             raise ClusterError(f"{key} has been modified", status=409, reason="Conflict")
 
-    def delete(self, key: ObjectKey, *, uid: str | None = None, version: str | None = None) -> None:
+    def delete(
+        self,
+        key: ObjectKey,
+        *,
+        uid: str | None = None,
+        version: str | None = None,
+        orphans: bool = False,
+    ) -> None:
         self._called("delete", key)
         metadata = self.objects.get(key, {}).get("metadata")
         if metadata is not None and uid not in (None, metadata["uid"]):

@@ -40,6 +40,7 @@ _SYMBOLS = {
     Action.CHECK: ("…", lines.CHANGE),
     Action.WAIT: ("…", lines.CHANGE),
     Action.DELETE: ("-", lines.DELETE),
+    Action.HAND_OVER: ("⇒", lines.CHANGE),
 }
 _RESTART = ("↻", lines.RESTART)
 LEGEND = {
@@ -52,6 +53,7 @@ LEGEND = {
     "»": "is run",
     "…": "is waited for",
     "-": "is deleted",
+    "⇒": "takes over pods that run",
 }
 """What the symbols mean; the documentation has the same words."""
 SYMBOL_STYLES = dict([*_SYMBOLS.values(), _RESTART])
@@ -119,7 +121,7 @@ def _role(step: Step) -> str | None:
         return _TITLES[step.action]
     if step.is_switch:
         return "When the new pods are ready"
-    if step.is_removal:
+    if step.is_removal or step.action is Action.HAND_OVER:
         return "At the end"
     return _RESTARTS if step.starts_pods else None
 

@@ -40,7 +40,8 @@ STYLES: Mapping[str, str] = {
 _LEAST_WIDTH = 20
 """Columns for the text of an indented line, however narrow the terminal is."""
 _SPELLINGS = {
-    "↻": "*", "±": "#", "⇄": "=", "↕": "^", "»": ">", "→": "->", "✓": "ok", "✗": "x", "…": "...",
+    "↻": "*", "±": "#", "⇄": "=", "↕": "^", "»": ">", "⇒": "=>", "→": "->", "✓": "ok", "✗": "x",
+    "…": "...",
 }  # fmt: skip
 """What stands for a symbol where the encoding of the output does not have it."""
 

@@ -161,6 +161,8 @@ def refuse_other_step(values: Any) -> None:
     refuse_other(_STEPS[values["type"]], values)
     key = ObjectKey(**values["key"])
     for name in ("before", "content"):
+        if values.get(name) is None and values["action"] == Action.HAND_OVER.name:
+            raise ValueError(f"{name}: expected an object, found none")
         refuse_other_object(key, values.get(name))
 
 

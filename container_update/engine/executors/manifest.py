@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import partial
 
 from container_update.engine.context import StepExecutor
+from container_update.engine.executors.hand_over import HandOverExecutor
 from container_update.engine.executors.workload import WorkloadExecutor
 from container_update.engine.writer import ChangedByAnotherError
 from container_update.model.objects import Json, instance_of
@@ -24,7 +25,9 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
 
     def apply(self, step: ManifestStep, deadline: float) -> None:
         """Create, change or delete the object, and wait for its pods or its traffic."""
-        if step.action is Action.DELETE:
+        if step.action is Action.HAND_OVER:
+            HandOverExecutor(self.context).apply(step, deadline)
+        elif step.action is Action.DELETE:
             self._delete(step, deadline)
         elif step.action is Action.CREATE:
             self._create(step, deadline)
@@ -35,6 +38,8 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
 
     def revert(self, step: ManifestStep, deadline: float) -> Reverted:
         """Delete what was created, create what was deleted, restore what was changed."""
+        if step.action is Action.HAND_OVER:
+            return HandOverExecutor(self.context).revert(step, deadline)
         if step.action is Action.DELETE:
             return self._create_again(step, deadline)
         if step.action is Action.CREATE:
@@ -80,13 +85,24 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         is_planned = self._is_made_of(step.old, live) if uid is None else now == uid
         if not is_planned:
             raise ChangedByAnotherError(f"{step.key} was created again by somebody else")
+        pods = self._pods_of(live)
         self.writer.delete(live, deadline)
-        self._wait_gone(step, now, deadline)
+        self._wait_gone(step, now, deadline, pods)
 
-    def _wait_gone(self, step: ManifestStep, uid: str, deadline: float) -> None:
+    def _pods_of(self, live: Json) -> frozenset[str]:
+        return frozenset(pod["metadata"]["uid"] for pod in self.informer.pods_of(live))
+
+    def _wait_gone(
+        self,
+        step: ManifestStep,
+        uid: str,
+        deadline: float,
+        pods: frozenset[str] = frozenset(),
+    ) -> None:
         kind = kind_of(step.key)
         if kind is not None and not kind.runs_to_completion:
-            self.rollout.until_gone(step.key, uid, deadline)
+            known = pods | self.context.pods_before.get(step.key, frozenset())
+            self.rollout.until_gone(step.key, uid, deadline, known)
 
     def _create_again(self, step: ManifestStep, deadline: float) -> Reverted:
         if step.is_of_new_object:  # it goes in any case
@@ -115,9 +131,10 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         if live is not None and not self._is_created(step, live):
             return Reverted.OF_OTHERS
         uid = live["metadata"]["uid"] if live is not None else ""
+        pods = self._pods_of(live) if live is not None else frozenset()
         if live is not None:
             self.writer.delete(live, deadline)
-        self._wait_gone(step, uid, deadline)
+        self._wait_gone(step, uid, deadline, pods)
         return Reverted.UNCHANGED if live is None else Reverted.RESTORED
 
     def _restore(self, step: ManifestStep, deadline: float) -> Reverted:

@@ -192,7 +192,7 @@ class Change(Goal):
         observed.informer.include(step.key for step in object_steps(plan))  # some get other names
         if not plan.is_empty:
             self._facts = _Facts(
-                names=planner.successors(),
+                names=planner.names(),
                 network=planner.connection_points(),
                 storage=planner.claims(plan),
                 pods={vnfc.pod_name: vnfc.incarnation for vnfc in self._vnfcs(plan)},

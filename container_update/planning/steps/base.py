@@ -7,7 +7,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 
 from container_update.model.objects import Json
-from container_update.model.plan import Plan, Step
+from container_update.model.plan import Action, Plan, Step
 from container_update.workloads.registry import is_workload
 
 
@@ -26,7 +26,8 @@ class ObjectStep(Step):
     @property
     def starts_pods(self) -> bool:
         """See Step."""
-        return is_workload(self.key) and not self.is_removal
+        starts_none = self.is_removal or self.action is Action.HAND_OVER
+        return is_workload(self.key) and not starts_none
 
     @property
     def old(self) -> Json:

@@ -76,6 +76,8 @@ def restored(step: ObjectStep, live: Json | None, pods: Sequence[Json]) -> Readi
     """Return how far the undo of a step is; None where it has not begun. See :func:`applied`."""
     if step.action is Action.CREATE:
         return DONE if live is None else None
+    if step.action is Action.HAND_OVER:
+        return None if live is not None and step.is_applied(live) else DONE
     if live is None or pod_status.is_deleting(live) or not step.is_restored(live):
         return None
     kind = kind_of(step.key)

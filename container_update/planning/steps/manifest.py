@@ -18,9 +18,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from container_update.model.objects import Json
+from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import Action
-from container_update.planning.comparison import coverage
+from container_update.planning.comparison import coverage, renames
 from container_update.planning.steps import metadata
 from container_update.planning.steps.config import ConfigStep
 from container_update.planning.steps.metadata import DIGEST_ANNOTATION
@@ -74,6 +74,24 @@ class ManifestStep(WorkloadStep):
     mends: bool = field(default=False, kw_only=True)
     """What others changed in the live object is brought back too, not only what is new."""
 
+    @property
+    def concerns(self) -> tuple[ObjectKey, ...]:
+        """See Step: pods are handed over from one object to another one."""
+        return (self.key, self.giver) if self.action is Action.HAND_OVER else (self.key,)
+
+    @property
+    def giver(self) -> ObjectKey:
+        """Where pods are handed over: the Deployment that has them before."""
+        return replace(self.key, name=str(self.old["metadata"]["name"]))
+
+    def is_made(self, live: Json) -> bool:
+        """Tell whether a Deployment is one of the two: another one of the same manifest, which an
+        earlier change made, has another selector."""
+        one, other = (body["spec"].get("selector") for body in (self._manifest, live))
+        is_of_name = renames.manifest_name(live) == self.key.name
+        is_of_manifest = recorded_digest(live) == recorded_digest(self._manifest)
+        return is_of_name and is_of_manifest and one == other
+
     def desired(self, live: Json) -> Json:
         """Return the live object as the manifest says; *live* itself where it is so already."""
         if self.is_applied(live):
@@ -106,6 +124,8 @@ class ManifestStep(WorkloadStep):
             return self.digest is not None
         if self.mends and not coverage.covers(live, self._manifest):
             return False
+        if self.action is Action.HAND_OVER:
+            return self.is_made(live) and not live["spec"].get("paused")
         return _agrees(self._manifest, live)
 
     def is_same(self, one: Json, other: Json) -> bool:

@@ -154,25 +154,31 @@ BLUE_GREEN: list[tuple[str, list[Json], list[Json], list[str]]] = [
             "CREATE Deployment web-*",
             "SWITCH Service web",
             "DELETE Deployment web",
+            "HAND_OVER Deployment web",
         ],
     ),
     (
         "one name, a label with the version",
         [deployment(app="web", v="1"), service(app="web", v="1")],
         [deployment(image="a:2", app="web", v="2"), service(app="web", v="2")],
-        ["CREATE Deployment web-*", "SWITCH Service web", "DELETE Deployment web"],
+        [
+            "CREATE Deployment web-*",
+            "SWITCH Service web",
+            "DELETE Deployment web",
+            "HAND_OVER Deployment web",
+        ],
     ),
     (
         "no Service",
         [OLD],
         [NEW],
-        ["CREATE Deployment web-*", "DELETE Deployment web"],
+        ["CREATE Deployment web-*", "DELETE Deployment web", "HAND_OVER Deployment web"],
     ),
     (
         "one of two Deployments",
         [OLD, deployment("other", app="other")],
         [NEW, deployment("other", app="other")],
-        ["CREATE Deployment web-*", "DELETE Deployment web"],
+        ["CREATE Deployment web-*", "DELETE Deployment web", "HAND_OVER Deployment web"],
     ),
 ]
 

@@ -52,7 +52,8 @@ def test_a_rolling_update_leaves_a_service_alone_that_selects_old_and_new_pods()
 
 def test_blue_green_holds_and_switches_a_service_that_selects_old_and_new_pods() -> None:
     actions = [step.action for step in changed(BlueGreenPlanner, service(app="web")).steps]
-    assert actions == [Action.HOLD, Action.CREATE, Action.SWITCH, Action.DELETE]
+    switched = [Action.HOLD, Action.CREATE, Action.SWITCH, Action.DELETE]
+    assert actions == [*switched, Action.HAND_OVER]
 
 
 @STRATEGIES
@@ -67,15 +68,20 @@ def test_a_service_stays_while_no_pods_change(kind: type[Planner]) -> None:
     assert not changed(kind, service(app="web"), OLD).steps
 
 
-def test_an_autoscaler_names_the_new_deployment_of_blue_green() -> None:
-    planned = changed(BlueGreenPlanner, autoscaler())
-    (green,) = [step for step in planned.steps if step.action is Action.CREATE]
+def test_an_autoscaler_names_the_new_deployment_of_another_name() -> None:
+    renamed = {**NEW, "metadata": {**NEW["metadata"], "name": "front"}}
+    planned = plan(
+        BlueGreenPlanner, [OLD, autoscaler()], [renamed], kept=manifests([autoscaler()]),
+        old_vdus={"VDU1": "web"}, new_vdus={"VDU1": "front"},
+    )  # fmt: skip
     (switch,) = [step for step in planned.steps if step.key.kind == "HorizontalPodAutoscaler"]
-    assert switch.content["spec"]["scaleTargetRef"]["name"] == green.key.name != "web"
+    assert switch.content["spec"]["scaleTargetRef"]["name"] == "front"
 
 
-def test_an_autoscaler_stays_in_a_rolling_update() -> None:
-    assert told(changed(RollingPlanner, autoscaler())) == ["ROLL Deployment web"]
+@STRATEGIES
+def test_an_autoscaler_stays_where_the_name_does(kind: type[Planner]) -> None:
+    planned = changed(kind, autoscaler())
+    assert not [step for step in planned.steps if step.key.kind == "HorizontalPodAutoscaler"]
 
 
 @STRATEGIES
