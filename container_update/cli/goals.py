@@ -73,7 +73,9 @@ def goal_of(request: Mapping[str, Any], cluster: Cluster, options: Options) -> G
     verb, namespace, instance_id = (request[name] for name in ("verb", "namespace", "instanceId"))
     def_files = tuple(request["defFiles"])
     if verb == "undo":
-        return GoBack(cluster, options, request["revision"], namespace, instance_id)
+        return GoBack(
+            cluster, options, request["revision"], namespace, instance_id, request["packages"]
+        )
     if verb == saved_plan.UPDATE:
         wanted = UpdateRequest(
             old=request["old"],

@@ -63,7 +63,7 @@ _REQUESTS: Mapping[str, Record] = {
     CHANGE: _request(old=TEXT, new=TEXT, body=MAPPING, instance=_OPTIONAL, records=_OPTIONAL),
     "install": _request(**_PACKAGE),
     "uninstall": _request(**_PACKAGE),
-    "undo": _request(revision=or_null(WHOLE)),
+    "undo": _request(revision=or_null(WHOLE), packages=ListOf(TEXT)),
 }
 """What each verb's request has, and nothing else."""
 _PLAN = complete(

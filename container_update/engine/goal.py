@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from container_update.cluster.history.instance_record import InstanceRecord
@@ -85,6 +86,8 @@ class Goal(ABC):
     """The name of the hold that is over: an earlier run goes on where it waits there."""
     undoes: int | None = None
     """The first revision that it undoes; None: it goes forward."""
+    scripts: Mapping[str, str] = MappingProxyType({})
+    """What its request says of coordination scripts, by the names that it has there."""
     namespace: str
     """Of the VNF: where its lease, its journal and its history are."""
     instance_id: str | None

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from container_update.cluster.history.schemas import CONTEXT
 from container_update.cluster.history.store import History
 from container_update.cluster.informer import Informer
-from container_update.cluster.record import Record
 from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_if_known_missing
@@ -30,7 +29,7 @@ from container_update.model.objects import ObjectKey
 from container_update.model.operation import Status
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
-from container_update.model.requests import names
+from container_update.model.requests import PackageIdentity, names
 from container_update.model.scripts import NEW, OLD
 from container_update.package import csar
 from container_update.planning.comparison import renames
@@ -49,7 +48,7 @@ class _Left:
 
     def back(self) -> Outcome | None:
         """Undo it."""
-        described = _Named.read(self.packages, self.instance).described
+        described = Named.read(self.packages, self.instance).described
         return self.instance.recover(back=True, cancel=self.cancel, described=described)
 
 
@@ -192,7 +191,7 @@ def _go_on(left: _Left, *, promote: str = "") -> Outcome | None:
     cluster, namespace, options = instance.cluster, instance.namespace, instance.options
     record = instance.journal.read()
     if record is None or not record.context:
-        described = _Named.read(packages, instance).described
+        described = Named.read(packages, instance).described
         return instance.recover(cancel=cancel, described=described, promote=promote)
     context = dict(record.context)
     if (wrong := CONTEXT.first_violation(context)) is not None:
@@ -204,10 +203,10 @@ def _go_on(left: _Left, *, promote: str = "") -> Outcome | None:
     def_files, one_namespace = tuple(context["defFiles"]), context["oneNamespace"]
     target = KubernetesTarget(cluster, namespace, def_files, cluster.access, one_namespace)
     request = ChangeRequest.of(context["request"], target.vim_type)
-    if not packages and cluster.journal_key and _has_scripts(request):  # then it is signed
+    if not packages and cluster.journal_key and has_scripts(request):  # then it is signed
         packages = (context["old"], context["new"])
-    named = _Named.read(packages, instance)
-    old, new = _of_operation(named, record, request)
+    named = Named.read(packages, instance)
+    old, new = of_operation(named, record.origin.packages if record.origin else (), request)
     job = ChangeJob(
         request,
         old,
@@ -247,7 +246,7 @@ def status(
 
 
 @dataclass(frozen=True)
-class _Named:
+class Named:
     """What packages say that somebody has named, each of which is opened once."""
 
     paths: Mapping[str, str]
@@ -256,7 +255,8 @@ class _Named:
     """What they describe, in the namespace that a manifest names and in the VNF's."""
 
     @classmethod
-    def read(cls, packages: Iterable[str], instance: Operation) -> _Named:
+    def read(cls, packages: Iterable[str], instance: Operation) -> Named:
+        """Open these packages, for an instance."""
         paths, keys = dict[str, str](), set[ObjectKey]()
         for path in filter(None, packages):
             with csar.open_package(path, options=instance.options) as package:
@@ -272,26 +272,29 @@ class _Named:
         return self.keys or None
 
 
-def _of_operation(named: _Named, record: Record, request: ChangeRequest) -> tuple[str, str]:
+def of_operation(
+    named: Named, noted: Sequence[PackageIdentity], request: ChangeRequest
+) -> tuple[str, str]:
     """Return where the old and the new package of a change are; '' for one that is not needed.
 
+    :param noted: what is known of them.
     :raises PackageError: one is missing that has a script, or is another one now.
     """
-    noted = record.origin.packages if record.origin else ()
     both = [named.paths.get(each.sha256, "") for each in noted]
     old, new = both if len(both) == len((OLD, NEW)) else ("", "")
-    if _has_scripts(request) and not (old and new):
+    if has_scripts(request) and not (old and new):
         expected = names(noted) or "its packages, which the journal does not identify"
         raise PackageError(
-            f"the interrupted change has coordination scripts: expected its packages, {expected} "
+            f"the change has coordination scripts: expected its packages, {expected} "
             f"(sha256 {', '.join(each.sha256[:12] for each in noted) or 'not known'}), as they "
-            f"were, found {', '.join(named.paths.values()) or 'none named'}: name both, or roll it "
-            "back"
+            f"were, found {', '.join(named.paths.values()) or 'none named'}: name both; a rollback "
+            "of one that was interrupted needs none"
         )
     return old, new
 
 
-def _has_scripts(request: ChangeRequest) -> bool:
+def has_scripts(request: ChangeRequest) -> bool:
+    """Tell whether a request names a coordination script."""
     return request.script(NEW) is not None or request.script(OLD) is not None
 
 

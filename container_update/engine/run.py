@@ -90,7 +90,11 @@ def run(  # noqa: PLR0913
         if plan.is_empty:
             instance.tidy(cancel)
         else:
-            origin = origin_of(goal.kind, plan.packages, goal.undoes) if goal.kind else None
+            origin = (
+                origin_of(goal.kind, plan.packages, goal.undoes, goal.scripts)
+                if goal.kind
+                else None
+            )
             with instance.begun(
                 plan,
                 observed.informer,

@@ -285,10 +285,6 @@ PROMISES: Mapping[str, str] = {
 _SERVICE = (
     "There is no command for it: a VNFM heals and scales, the service has them (:doc:`/vnfm`)."
 )
-_CHANGE_BACK = (
-    "It is kept in the history, but ``undo`` refuses it: a change also creates and deletes "
-    "objects. Change the package back; the message names it."
-)
 _RECOVERY = {"saved plan": "It has no plan of its own: it ends the one in the journal."}
 
 
@@ -312,7 +308,6 @@ VERBS = (
         partial(_change, ROLLING),
         command=partial(_change_command, ROLLING),
         plan=partial(_change_command, ROLLING, "--plan"),
-        reasons={"history": _CHANGE_BACK},
     ),
     Verb(
         "change: Blue-Green",
@@ -320,7 +315,6 @@ VERBS = (
         command=partial(_change_command, BLUE_GREEN),
         plan=partial(_change_command, BLUE_GREEN, "--plan"),
         right=("deployments", "delete"),
-        reasons={"history": _CHANGE_BACK},
     ),
     Verb(
         "change: canary",
@@ -328,7 +322,6 @@ VERBS = (
         command=partial(_change_command, CANARY),
         plan=partial(_change_command, CANARY, "--plan"),
         right=("deployments", "delete"),
-        reasons={"history": _CHANGE_BACK},
     ),
     Verb(
         "install",

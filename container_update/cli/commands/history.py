@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update.cli import connection, operate
+from container_update.cli import connection, operate, saved_plan
 from container_update.cli.arguments import option_arguments
 from container_update.cli.reports import history_report
 from container_update.cli.reports.lines import Line
@@ -40,6 +40,9 @@ def add_undo_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("revision", metavar="REV", type=int, nargs="?",
         help="the first update to undo, all after it are undone too (default: the newest that has "
         "not been undone)")  # fmt: skip
+    command.add_argument("--package", metavar="PACKAGE", action="append", default=[],
+        help="a package of a change of the package that is undone (repeatable): both are needed "
+        "where it has coordination scripts")  # fmt: skip
     operate.add_arguments(command)
 
 
@@ -82,6 +85,7 @@ def _request_of(parsed: argparse.Namespace) -> dict[str, Any]:
     return {
         "verb": "undo",
         "revision": parsed.revision,
+        "packages": [saved_plan.absolute(each) for each in parsed.package],
         "defFiles": [],
         "namespace": parsed.namespace,
         "instanceId": parsed.instance_id,

@@ -23,14 +23,14 @@ from container_update.cluster.journal_secret import MAX_PARTS, NAMESPACE, split
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.packing import DAMAGED, packed, unpacked
-from container_update.model.plan import UNDO, UPDATE, Step
+from container_update.model.plan import INSTALL, UNDO, UPDATE, Step
 from container_update.model.requests import PackageIdentity
 from container_update.planning.comparison import diff
 from container_update.planning.steps import ConfigStep, ObjectStep
 from container_update.planning.steps.codec import step_from_dict, step_to_dict
 
 UPDATES = frozenset({UPDATE, UNDO})
-"""Those that change configuration and images only, and can be undone."""
+"""Those that change configuration and images only; of others the whole package is changed back."""
 
 _FORMAT = 1
 _SUMMARY, _CONTENT, _INSTANCE = "summary", "content", "instance"
@@ -64,7 +64,9 @@ class Origin:
     packages: tuple[PackageIdentity, ...] = ()
     """The old one and the new one; () where they are not known."""
     undoes: int | None = None
-    """The first revision that an :data:`UNDO` undoes; it undoes all after that one too."""
+    """The first revision that it undoes, with all after that one; None: it goes forward."""
+    scripts: Mapping[str, str] = field(default_factory=dict)
+    """What the request of a change says of coordination scripts, by the names that it has there."""
 
     @property
     def who(self) -> str:
@@ -74,11 +76,12 @@ class Origin:
     @property
     def title(self) -> str:
         """What it is, for people: 'update', 'undo of 14'."""
-        return self.kind if self.undoes is None else f"{self.kind} of {self.undoes}"
+        return self.kind if self.undoes is None else f"{UNDO} of {self.undoes}"
 
     def as_dict(self) -> Json:
-        """Return it as plain values."""
-        return asdict(self)
+        """Return it as plain values; an earlier version knows no scripts."""
+        values = asdict(self)
+        return values if self.scripts else {n: v for n, v in values.items() if n != "scripts"}
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Origin:
@@ -129,9 +132,10 @@ class Revision:
 
     @property
     def can_be_undone(self) -> bool:
-        """It is a finished update, or an undo of one, and what was there before it is kept."""
-        is_update = self.origin.kind in UPDATES
-        return is_update and self.is_kept and self.result is Result.DONE
+        """It has ended well, and what was there before it is kept; a change of the package is
+        undone from what the revision before it says too."""
+        has_before = self.origin.kind != INSTALL and self.is_kept
+        return has_before and self.result is Result.DONE
 
 
 @dataclass(frozen=True)

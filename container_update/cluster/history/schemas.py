@@ -41,7 +41,13 @@ _PACKAGE = complete(source=LINE, product=LINE, version=LINE, sha256=LINE)
 _OBJECT = complete(metadata=complete(name=FILLED))
 _WORKLOAD = complete(spec=MAPPING)
 
-ORIGIN = complete({"undoes": WHOLE}, kind=LINE, user=LINE, host=LINE, packages=ListOf(_PACKAGE))
+ORIGIN = complete(
+    {"undoes": WHOLE, "scripts": MapOf(LINE, LINE, nullable=False)},
+    kind=LINE,
+    user=LINE,
+    host=LINE,
+    packages=ListOf(_PACKAGE),
+)
 
 # --- a step, see planning/steps -----------------------------------------------------------------
 

@@ -73,7 +73,10 @@ class _Facts:
 
 
 class Change(Goal):
-    """All of a new package."""
+    """All of a new package.
+
+    :param packages: both, where somebody has them already; None: those that the job names.
+    """
 
     asks_server = True
 
@@ -83,11 +86,14 @@ class Change(Goal):
         target: KubernetesTarget,
         planner: type[Planner],
         scripts: Coordination,
+        packages: Packages | None = None,
     ) -> None:
+        self.scripts = job.request.script_params
         self.kind = job.request.upgrade_type
         self.namespace, self.instance_id = target.namespace, job.instance_id
         self.promotes = job.promote
         self._job, self._target, self._planner, self._scripts = job, target, planner, scripts
+        self._given = packages
         self._observed: Observed | None = None
         self._plan: Plan | None = None
         self._facts = _Facts()
@@ -132,6 +138,8 @@ class Change(Goal):
     @cached_property
     def _packages(self) -> Packages:
         """Both packages, read when they are first needed."""
+        if self._given is not None:
+            return self._given
         target = self._target
         placing = Placing(target.def_files, target.namespace, target.one_namespace)
         return read_packages(self._job, placing, self._record)
@@ -218,6 +226,10 @@ class Change(Goal):
             "instance": dict(job.instance),
             "facts": asdict(self._facts),
         }
+
+    def stopped_by(self, cancel: CancelToken) -> None:
+        """Have this token stop its scripts."""
+        self._scripts.cancel = cancel
 
     def carry_out(self, run: JournalledRun, *, resumed: bool = False) -> tuple[StepResult, ...]:
         """See Goal."""

@@ -132,6 +132,13 @@ class ChangeRequest:
         scripts = {which: self.script(which) for which in (NEW, OLD)}
         return {which: script.path for which, script in scripts.items() if script}
 
+    @property
+    def script_params(self) -> Mapping[str, str]:
+        """What additionalParams say of scripts."""
+        named = ((COORDINATE_NEW, self.coordinate_new), (COORDINATE_OLD, self.coordinate_old))
+        params = (_script_params(name, script) for name, script in named)
+        return {name: text for each in params for name, text in each.items() if text}
+
     def vnfc_param(self, vdu_id: str, which: str) -> Values:
         """Return how a script reaches the 'new' or 'old' VNFCs of a VDU; may be empty."""
         for vdu in self.vdu_params:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
+from typing import Any
 
 from container_update.cluster.history.revision import UPDATES, Result, Revision
 from container_update.cluster.history.store import History, led_to
@@ -12,15 +14,28 @@ from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_if_known_missing
 from container_update.engine.goal import Goal, Observed
-from container_update.engine.read_packages import stored_images
+from container_update.engine.goals import upgrade_types
+from container_update.engine.goals.change import Change, KubernetesTarget
+from container_update.engine.goals.change_package import coordination_of
+from container_update.engine.goals.change_request import ChangeRequest
+from container_update.engine.goals.job import ChangeJob
+from container_update.engine.goals.request_schema import COORDINATE_NEW, COORDINATE_OLD
+from container_update.engine.journalled_run import JournalledRun
+from container_update.engine.operation import Operation
+from container_update.engine.read_packages import check_packages, stored_images
+from container_update.engine.recover import Named, has_scripts, of_operation
 from container_update.engine.run import preview, run
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PlanError
+from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome, Progress
+from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import INSTALL, UNDO, Plan
 from container_update.model.requests import PackageIdentity
+from container_update.package import csar
+from container_update.planning.comparison import match
+from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.going_back import Undoing
 from container_update.planning.steps.stored_images import unexplained
 from container_update.planning.update import make_plan
@@ -63,10 +78,13 @@ def undo(  # noqa: PLR0913
     revision: int | None = None,
     namespace: str = "default",
     instance_id: str | None = None,
+    packages: Sequence[str] = (),
 ) -> Outcome | None:
     """Undo finished updates: bring the CNF back to where it was before one of them.
 
     The way back is an update like any other: planned, with a journal, undone itself if it fails.
+    Where a change of the package is among them, it is such a change, to what the history has of the
+    package before, by the same strategy and with the scripts of both packages.
     An interrupted operation is finished first if it is the same, else undone.
 
     >>> with connect() as cluster:  # doctest: +SKIP
@@ -76,24 +94,29 @@ def undo(  # noqa: PLR0913
     :param progress: see :data:`~container_update.model.outcome.Progress`.
     :param revision: the number of the first update to undo; all after it are undone too. None: the
         newest that has not been undone.
+    :param packages: those of a change that is undone, in any order: needed where it had
+        coordination scripts, which nothing in the cluster is believed about, or is about other
+        namespaces, objects in no namespace or RBAC.
     :returns: what became of it; None where there is nothing to undo. The other parameters are those
         of :func:`history`.
+    :raises PackageError: a package is not that of the change, or is missing; nothing was written.
     :raises PlanError: what an update did is not kept, or the cluster's state does not allow it.
     :raises UpdateInProgressError: another operation of this instance runs; nothing was written.
     :raises UpdateFailedError: a workload did not get ready; everything was put back.
     """
-    goal = GoBack(cluster, options, revision, namespace, instance_id)
+    goal = GoBack(cluster, options, revision, namespace, instance_id, packages)
     outcome = run(goal, cluster, options, cancel, progress)
     return outcome if outcome.results or goal.undoes is not None else None
 
 
-def plan_undo(
+def plan_undo(  # noqa: PLR0913
     cluster: Cluster,
     options: Options = Options(),  # noqa: B008
     *,
     revision: int | None = None,
     namespace: str = "default",
     instance_id: str | None = None,
+    packages: Sequence[str] = (),
 ) -> Plan | None:
     """Return what :func:`undo` would do; write nothing, raise the same errors.
 
@@ -102,7 +125,7 @@ def plan_undo(
 
     :returns: None where there is nothing to undo.
     """
-    goal = GoBack(cluster, options, revision, namespace, instance_id)
+    goal = GoBack(cluster, options, revision, namespace, instance_id, packages)
     plan = preview(goal, cluster, options)
     return plan if goal.undoes is not None else None
 
@@ -116,16 +139,18 @@ class GoBack(Goal):
 
     kind = UNDO
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917
         self,
         cluster: Cluster,
         options: Options,
         revision: int | None,
         namespace: str,
         instance_id: str | None,
+        packages: Sequence[str] = (),
     ) -> None:
         self.namespace, self.instance_id = namespace, instance_id
-        self._revision, self._restart_for = revision, options.restart_for
+        self._revision, self._options, self._packages = revision, options, packages
+        self._change: Change | None = None
         self._cluster = RetryingCluster(cluster, options.retry_seconds)
         self._undone: tuple[Revision, ...] = ()
         self._before: Revision | None = None
@@ -152,7 +177,21 @@ class GoBack(Goal):
         self.undoes = first = self._undone[0].number
         done = (each for each in revisions if each.result is Result.DONE)
         self._before = next((each for each in done if each.number < first), None)
-        return Scope(self._undoing.keys)
+        return Scope() if self._changes else Scope(self._undoing.keys)
+
+    @property
+    def _changes(self) -> tuple[Revision, ...]:
+        """The changes of the package among what is undone."""
+        return tuple(each for each in self._undone if each.origin.kind not in UPDATES)
+
+    def described(self) -> Iterable[ObjectKey] | None:
+        """See Goal: what the packages describe that somebody has named."""
+        return self._named.described()
+
+    @cached_property
+    def _named(self) -> Named:
+        instance = Operation(self._cluster, self.namespace, self.instance_id, self._options)
+        return Named.read(self._packages, instance)
 
     def recorded(self, plan: Plan) -> bytes:  # noqa: ARG002, it is what it was then
         """See Goal: what the instance ran from before the first update that is undone."""
@@ -174,6 +213,8 @@ class GoBack(Goal):
         if not self._undone:
             refuse_if_known_missing(self.namespace, observed.cluster)
             return Plan(self.namespace, self.instance_id, ())
+        if self._changes:
+            return self._planned_change().plan(observed)
         undoing = self._undoing
         observed.list(undoing.keys)
         live = observed.live
@@ -184,10 +225,69 @@ class GoBack(Goal):
             namespace=self.namespace,
             instance_id=self.instance_id,
             stored=stored_images(observed.cluster, unexplained(matched.pairs, live)),
-            restart_for=self._restart_for,
+            restart_for=self._options.restart_for,
         )
         packages = _packages(self._undone[0], self._undone[-1])
         return replace(undoing.completed(plan, live), packages=packages)
+
+    # --- where a change of the package is undone ------------------------------------------------
+
+    def _planned_change(self) -> Change:
+        """Return the change to what the instance ran from before."""
+        packages = changing_back(self._before, self._undone, self.namespace)
+        first, last = self._changes[0].origin, self._changes[-1].origin
+        self.kind, self.asks_server = last.kind, True
+        scripts = {
+            **_of_role(COORDINATE_OLD, first.scripts, COORDINATE_NEW),
+            **_of_role(COORDINATE_NEW, last.scripts, COORDINATE_OLD),
+        }
+        params = {"upgrade_type": last.kind, **scripts}
+        body = {"vnfdId": packages.vnfd_id, "additionalParams": params}
+        self._change = self._change_of(body, packages.identities, packages)
+        self.scripts = self._change.scripts
+        return self._change
+
+    def _change_of(
+        self,
+        body: Mapping[str, Any],
+        noted: Sequence[PackageIdentity],
+        packages: Packages | None = None,
+    ) -> Change:
+        """Return the change of a request, whose scripts are looked for in the packages that
+        somebody has named, or in those of a history that is signed.
+
+        :raises PackageError: they are not the ones that were noted, or have no such script.
+        """
+        request = ChangeRequest.of(body)
+        if not self._packages and self._cluster.journal_key and has_scripts(request):
+            self._packages = tuple(each.source for each in noted)
+        old, new = of_operation(self._named, noted, request)
+        if has_scripts(request):
+            with (
+                csar.open_package(old, options=self._options) as before,
+                csar.open_package(new, options=self._options) as after,
+            ):
+                request = replace(request, vnfd_id=after.vnfd_id or request.vnfd_id)
+                check_packages(request, after, before)
+        job = ChangeJob(request, old, new, self.instance_id, self._options)
+        target = KubernetesTarget(self._cluster, self.namespace, access=self._cluster.access)
+        planner = upgrade_types.find(target.vim_type, request.upgrade_type)
+        scripts = coordination_of(job, target, CancelToken())
+        return Change(job, target, planner, scripts, packages)
+
+    def context(self, plan: Plan) -> Mapping[str, Any]:
+        """See Goal: what the scripts need."""
+        return self._change.context(plan) if self._change and self.scripts else {}
+
+    def carry_out(self, run: JournalledRun, *, resumed: bool = False) -> tuple[StepResult, ...]:
+        """See Goal."""
+        record, change = run.record, self._change
+        if record.context:
+            noted = record.origin.packages if record.origin else ()
+            change = change or self._change_of(record.context["request"], noted)
+            change.stopped_by(run.execution.cancel)
+            return change.carry_out(run, resumed=resumed)
+        return super().carry_out(run, resumed=resumed)
 
 
 # --- which are undone ---------------------------------------------------------------------------
@@ -231,14 +331,7 @@ def _refuse_unfit(revision: Revision) -> None:
     what = f"revision {revision.number} ({revision.origin.title})"
     if revision.origin.kind == INSTALL:
         raise PlanError(f"{what}: expected an update, found the installation: uninstall the VNF")
-    if revision.origin.kind not in UPDATES:
-        packages = " to ".join(package.source for package in reversed(revision.origin.packages))
-        back = f", from {packages}" if packages else ""
-        raise PlanError(
-            f"{what}: expected an update, found a change of the VNF package, which also created "
-            f"and deleted objects: change the package back{back}"
-        )
-    if not revision.is_kept:
+    if revision.origin.kind in UPDATES and not revision.is_kept:
         raise PlanError(
             f"{what}: what was there before it is not kept, because it is too large, or a part "
             "of it was deleted: update to the old package"
@@ -249,3 +342,48 @@ def _packages(first: Revision, last: Revision) -> tuple[PackageIdentity, ...]:
     """Return the package that runs, and the one that ran before."""
     old, new = first.origin.packages[:1], last.origin.packages[1:]
     return (*new, *old) if old and new else ()
+
+
+def _of_role(then: str, scripts: Mapping[str, str], now: str) -> dict[str, str]:
+    """Return what a request said of the script of one VNF, for the other role that it has now."""
+    return {
+        now + name.removeprefix(then): text
+        for name, text in scripts.items()
+        if name in (then, f"{then}-class")
+    }
+
+
+def changing_back(before: Revision | None, undone: Sequence[Revision], namespace: str) -> Packages:
+    """Return what an instance runs from as the old package, what it ran from before as the new one.
+
+    :raises PlanError: the history does not have both.
+    """
+    last = undone[-1]
+    then, now = led_to(before) if before else None, led_to(last)
+    packages = " to ".join(each.source for each in reversed(last.origin.packages))
+    advice = f"change the package back{f', from {packages}' if packages else ''}"
+    if then is None or now is None or not (then.is_whole and now.is_whole):
+        raise PlanError(
+            f"revision {undone[0].number} ({undone[0].origin.title}): what the VNF ran from before "
+            "it, or runs from now, is not kept: this program did not install it, it is large, or "
+            f"an earlier revision is gone: {advice}"
+        )
+    written = {step.key for each in undone for step in each.steps}
+    new = match.index(then.by_path)
+    elsewhere = {key for key in new if key.kind == "Secret" and key.namespace != namespace}
+    if lost := elsewhere & written:
+        raise PlanError(
+            f"{', '.join(map(str, lost))}: what a Secret of another namespace had is not kept with "
+            f"the VNF: {advice}"
+        )
+    identities = (now.package, then.package) if now.package and then.package else ()
+    return Packages(
+        old=match.index(now.by_path),
+        new={key: manifest for key, manifest in new.items() if key not in elsewhere},
+        old_vdus=now.vdus,
+        new_vdus=then.vdus,
+        vnfd_id="unknown",
+        def_files=then.def_files,
+        kept={key: new[key] for key in elsewhere},
+        identities=identities,
+    )

@@ -131,3 +131,28 @@ def test_parts_that_somebody_else_has_named_are_not_read(parts: object) -> None:
     damaged = {**data, "summary": with_(data["summary"], parts=parts)}
     with pytest.raises(DAMAGED):
         revisions.part_numbers(damaged)
+
+
+@pytest.mark.parametrize(
+    ("kind", "result", "can_be_undone"),
+    [
+        ("update", Result.DONE, True),
+        ("Blue-Green", Result.DONE, True),
+        ("update", Result.UNDONE, False),
+        ("install", Result.DONE, False),
+    ],
+)
+def test_what_was_finished_can_be_undone_but_an_installation(
+    kind: str, result: Result, can_be_undone: bool
+) -> None:
+    done = revision(config("ConfigMap", "ns", "old", "new"))
+    one = replace(done, origin=replace(done.origin, kind=kind), result=result)
+    assert one.can_be_undone is can_be_undone
+
+
+def test_an_origin_keeps_what_was_said_of_scripts() -> None:
+    done = revision(config("ConfigMap", "ns", "old", "new"))
+    told = {"lcm-operation-coordinate-new-vnf": "Scripts/new.py"}
+    origin = replace(done.origin, scripts=told)
+    data = revisions.encode(replace(done, origin=origin), "ns").head
+    assert revisions.decode(data).origin.scripts == told

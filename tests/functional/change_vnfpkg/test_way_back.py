@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``undo`` of a change of the package: a change to what the history has, by the same strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from container_update.engine.goals.go_back import history, plan_undo, undo
+from container_update.engine.goals.install import install
+from container_update.engine.goals.update import update
+from container_update.engine.recover import resume
+from container_update.model.errors import ContainerUpdateError, PackageError, PlanError
+from container_update.model.objects import ObjectKey
+from container_update.model.outcome import Outcome
+from container_update.model.plan import Action, Plan
+from container_update.model.requests import UpdateRequest
+from tests.functional.change_vnfpkg.conftest import kubernetes_site
+from tests.functional.change_vnfpkg.dying import Died, Dying
+from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
+from tests.functional.change_vnfpkg.site import INSTANCE, V1, V2, Arguments, Release
+from tests.functional.manifests import config_map
+from tests.functional.upgrade_types import BLUE_GREEN, ROLLING
+
+V3 = Release("v3")
+PARAMS = {
+    "lcm-operation-coordinate-new-vnf": "Scripts/new.py",
+    "lcm-operation-coordinate-old-vnf": "Scripts/old.py",
+}
+TELLS = """
+import pickle, sys
+told = pickle.load(sys.stdin.buffer)["coordination"]
+print("{name}", told["vnf"], told["vdu_id"])
+"""
+WITH_SCRIPTS = {f"Scripts/{name}.py": TELLS.format(name=name) for name in ("new", "old")}
+
+
+class Site(KubernetesContractSite):
+    """A VNF whose history has its installation."""
+
+    def packages(self) -> tuple[str, str]:
+        return self.old, self.new
+
+    def undo(self, cluster: Any = None, **how: Any) -> Outcome | None:
+        return undo(cluster or self.admin, self.options, **self.where(), **how)
+
+    def plan_undo(self, **how: Any) -> Plan:
+        plan = plan_undo(self.admin, self.options, **self.where(), **how)
+        assert plan is not None
+        return plan
+
+
+@pytest.fixture(params=[BLUE_GREEN, ROLLING])
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+    """A VNF of the first release."""
+    with kubernetes_site(request.param, request, tmp_path) as contract_site:
+        vnf = Site(**vars(contract_site))
+        vnf.shape = replace(vnf.shape, more={"cm.yaml": config_map("gone", a="1")})
+        vnf.old = vnf.package(replace(V1, scripts=WITH_SCRIPTS))
+        install(vnf.old, vnf.admin, options=vnf.options, **vnf.where())
+        vnf.until(lambda: vnf.serving() == {"v1"})
+        vnf.shape = replace(vnf.shape, more={"cm.yaml": config_map("fresh", a="1")})
+        yield vnf
+
+
+def maps(site: Site) -> set[str]:
+    return {body["metadata"]["name"] for body in site.objects("", "ConfigMap")} & {"gone", "fresh"}
+
+
+def test_what_was_created_goes_and_what_was_deleted_comes_back(site: Site) -> None:
+    site.change(V2)
+    assert (site.is_at("v2"), maps(site)) == (True, {"fresh"})
+    site.undo()
+    assert (site.is_at("v1"), maps(site)) == (True, {"gone"})
+    newest, *_ = history(site.admin, site.options, **site.where())
+    assert newest.origin.title == "undo of 2"
+    site.undo(revision=newest.number)
+    assert (site.is_at("v2"), maps(site)) == (True, {"fresh"})
+
+
+def test_several_changes_and_updates_are_undone_at_once(site: Site) -> None:
+    site.change(V2)
+    site.runs_from(V2)
+    old = site.old
+    site.runs_from(V3)
+    request = UpdateRequest(old, site.old, namespace=site.namespace, instance_id=INSTANCE)
+    update(request, site.admin, site.options)
+    site.change(V2)
+    site.undo(revision=2)
+    assert (site.is_at("v1"), maps(site)) == (True, {"gone"})
+
+
+def test_its_scripts_are_those_of_both_packages_with_their_new_roles(site: Site) -> None:
+    site.change(replace(V2, scripts=WITH_SCRIPTS), Arguments(PARAMS))
+    plan = site.plan_undo(packages=site.packages())
+    scripts = [str(step.key) for step in plan.steps if step.action is Action.RUN]
+    assert "Script Scripts/old.py (new VNF, VDU1)" in scripts
+    outcome = site.undo(packages=site.packages())
+    assert outcome is not None
+    told = {result.message for result in outcome.results if result.step.action is Action.RUN}
+    assert {"old new VDU1", "old new VDU2"} <= told
+    assert ("new old VDU1" in told) is not site.in_place
+    assert site.is_at("v1")
+
+
+def test_no_script_is_run_that_nobody_has_named_or_that_is_another_one(site: Site) -> None:
+    site.change(replace(V2, scripts=WITH_SCRIPTS), Arguments(PARAMS))
+    with pytest.raises(PackageError, match="expected its packages"):
+        site.undo()
+    (Path(site.new) / "Scripts/new.py").write_text("print('another one')")
+    with pytest.raises(PackageError, match=r"expected its packages|hash"):
+        site.undo(packages=site.packages())
+    assert site.is_at("v2")
+
+
+@pytest.mark.parametrize("way", ["undo", "resume"])
+@pytest.mark.parametrize("number", [4, 8])
+def test_interrupted_it_is_finished_with_its_scripts(site: Site, way: str, number: int) -> None:
+    site.change(replace(V2, scripts=WITH_SCRIPTS), Arguments(PARAMS))
+    packages = site.packages()
+    dying: Any = Dying(site.admin, number, ("create", "replace", "delete"))
+    with suppress(ContainerUpdateError, Died):
+        site.undo(dying, packages=packages)
+    assert dying.is_dead
+    for lease in site.objects("coordination.k8s.io", "Lease"):
+        lease["spec"]["holderIdentity"] = ""
+        site.admin.replace(lease)
+    if way == "undo":
+        site.undo(packages=packages)
+    else:
+        resume(site.admin, site.options, **site.where(), packages=packages)
+    assert site.is_at("v1")
+
+
+def test_where_nothing_says_what_was_there_before_the_message_says_how_to_go_back(
+    site: Site,
+) -> None:
+    for secret in site.objects("", "Secret"):
+        if secret.get("type") == "container-update/revision":
+            name = secret["metadata"]["name"]
+            site.admin.delete(ObjectKey("", "Secret", site.namespace, name))
+    site.change(V2)
+    with pytest.raises(PlanError, match=r"change the package back, from .* to "):
+        site.undo()
+    assert site.is_at("v2")
