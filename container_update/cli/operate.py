@@ -67,12 +67,14 @@ def show(
 
 @contextmanager
 def planned(parsed: argparse.Namespace, out: TextIO) -> Iterator[None]:
-    """Make a plan; one that the API server would refuse is shown, as text, before that is said."""
+    """Make a plan; one that is refused for what the server or the nodes say is shown, as text,
+    before that is said."""
+    from container_update.engine.checks.image_check import UnpulledImagesError  # noqa: PLC0415
     from container_update.engine.checks.server_check import RefusedWritesError  # noqa: PLC0415
 
     try:
         yield
-    except RefusedWritesError as error:
+    except (RefusedWritesError, UnpulledImagesError) as error:
         if parsed.output == output.TEXT:
             output.show_plan(error.plan, output.header_of(parsed), parsed, out)
         raise

@@ -17,6 +17,7 @@ from dataclasses import replace
 from container_update.cluster.history.origin import origin_of
 from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingCluster
+from container_update.engine.checks.image_check import pulled
 from container_update.engine.checks.server_check import asked
 from container_update.engine.goal import Goal, Observed
 from container_update.engine.operation import Operation
@@ -83,7 +84,7 @@ def run(  # noqa: PLR0913
         return resumed
     with _observed(goal, retrying, options) as observed:
         retrying.ask_rights(goal.namespace)
-        plan = _planned(goal, observed, instance)
+        plan = _planned(goal, observed, instance, cancel)
         report(plan)
         log_remarks(plan)
         results = resumed.results if resumed else ()
@@ -141,13 +142,17 @@ def _observed(goal: Goal, cluster: RetryingCluster, options: Options) -> Iterato
         yield Observed(cluster, informer)
 
 
-def _planned(goal: Goal, observed: Observed, instance: Operation) -> Plan:
+def _planned(
+    goal: Goal, observed: Observed, instance: Operation, cancel: CancelToken | None = None
+) -> Plan:
     with _wrong_requests_first(goal):
         plan = arranged(goal.plan(observed))
     if goal.recorded_in is not None:
         instance.refuse_foreign(plan, goal.described(), goal.recorded_in)
     if goal.asks_server:
         plan = asked(plan, observed.cluster, instance.options)
+    if instance.options.pull and not plan.is_empty:
+        plan = pulled(plan, observed.cluster, instance.options, cancel)
     return with_change_causes(replace(plan, kind=goal.kind)) if goal.kind else plan
 
 

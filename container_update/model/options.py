@@ -209,6 +209,11 @@ class Options:
     require_signature: bool = option(
         False, "Refuse packages without a signature; needs signature_ca."
     )
+    pull: bool = option(
+        False,
+        "Have the nodes pull each new image before anything is written, by pods that are deleted "
+        "at once, and refuse the plan where one is not found or not allowed.",
+    )
     render: bool = option(
         False,
         "Have kubectl make manifests of a kustomization, and helm of a chart, where a folder of "

@@ -66,6 +66,8 @@ class Behaviour:
     """From a new CustomResourceDefinition until its objects are served."""
     bad_images: list[str] = field(default_factory=lambda: ["*missing*"])
     """Patterns of images that cannot be pulled."""
+    denied_images: list[str] = field(default_factory=list)
+    """Patterns of images that the pull secrets do not give access to."""
     flaky_images: dict[str, int] = field(default_factory=dict)
     """How many pulls fail for each container before one succeeds, by pattern of the image."""
     exits: list[Exit] = field(default_factory=list)
@@ -124,12 +126,16 @@ class Behaviour:
 
     def pull_fails(self, image: str, tries: int) -> bool:
         """Return whether a container's pull of *image* fails, after so many *tries* before."""
-        if any(fnmatchcase(image, pattern) for pattern in self.bad_images):
+        if any(fnmatchcase(image, each) for each in (*self.bad_images, *self.denied_images)):
             return True
         return any(
             fnmatchcase(image, pattern) and tries < failures
             for pattern, failures in self.flaky_images.items()
         )
+
+    def is_denied(self, image: str) -> bool:
+        """Return whether a pull fails for want of access."""
+        return any(fnmatchcase(image, pattern) for pattern in self.denied_images)
 
     def becomes_ready(self, pod: str, image: str) -> bool:
         """Return whether a container ever becomes ready."""

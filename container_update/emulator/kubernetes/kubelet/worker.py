@@ -195,9 +195,11 @@ class PodWorker:
             self._later(container, self._behaviour.start_seconds, self._start)
             return
         self._failures[container.name] = tries + 1
-        why = f'failed to pull and unpack image "{container.image}": not found'
-        text = f"rpc error: code = NotFound desc = {why}"
-        self._warn(container, "Failed", f'Failed to pull image "{container.image}": not found')
+        is_denied = self._behaviour.is_denied(container.image)
+        code, why = ("Unknown", "401 Unauthorized") if is_denied else ("NotFound", "not found")
+        desc = f'failed to pull and unpack image "{container.image}": {why}'
+        text = f"rpc error: code = {code} desc = {desc}"
+        self._warn(container, "Failed", f'Failed to pull image "{container.image}": {why}')
         container.wait("ErrImagePull", text)
         self._flush_soon()
         self._later(container, self._behaviour.start_seconds, self._back_off_pull)

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Has the nodes pull every image that is new in a plan, before the first write of it is sent.
+
+A pod for each of them, with what decides on a pull where it is to run: pull secrets, service
+account, node selector and tolerations. Its command is in no image: nothing of the image ever runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from container_update.cluster.retry import RetryingCluster
+from container_update.model import context_threads
+from container_update.model.cancellation import CancelToken
+from container_update.model.cluster import Right
+from container_update.model.errors import ClusterError, PlanError
+from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.model.options import Options
+from container_update.model.plan import Note, Plan, image_place
+from container_update.planning.steps import ManifestStep, ObjectStep, object_steps
+from container_update.workloads import pod_template
+from container_update.workloads.pod_status import container_statuses
+
+LOG = logging.getLogger(__name__)
+
+LABEL = "container-update/pull"
+"""On the pods: what stands for the instance, by which the next run finds what a killed one left."""
+
+_SECONDS, _PAUSE = 300.0, 0.2
+"""How long an image may take at most, and between two looks at the pods."""
+_PLACING = ("imagePullSecrets", "serviceAccountName", "nodeSelector", "tolerations")
+_FINAL = frozenset({"InvalidImageName", "ErrImageNeverPull"})
+_FAILED = _FINAL | {"ErrImagePull", "ImagePullBackOff"}
+_NOT_ALLOWED = re.compile(r"\b401\b|\b403\b|unauthori[sz]ed|forbidden|denied|authorization", re.I)
+_NOT_FOUND = re.compile(r"not ?found|\b404\b|(manifest|name) unknown", re.I)
+"""How registries say it: the kubelet passes their words on, and no code with them."""
+
+
+class UnpulledImagesError(PlanError):
+    """The nodes cannot pull some of a plan's new images; nothing was written.
+
+    :param plan: to be shown beside it.
+    """
+
+    def __init__(self, plan: Plan, message: str) -> None:
+        super().__init__(message)
+        self.plan = plan
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """Why an image was not pulled."""
+
+    text: str
+    is_certain: bool
+    """The nodes cannot pull it; else it is not known."""
+
+
+@dataclass(frozen=True)
+class _Image:
+    """An image that is new, and the first place where it is."""
+
+    reference: str
+    step: ObjectStep
+    place: str
+    spec: Json
+
+    def pod(self, label: str, seconds: float) -> Json:
+        """Return the pod that has it pulled."""
+        named = (each for _, each in pod_template.containers(self.spec))
+        policies = (c["imagePullPolicy"] for c in named if c.get("imagePullPolicy"))
+        tiny = {"cpu": "10m", "memory": "16Mi"}
+        container = {
+            "name": "pull",
+            "image": self.reference,
+            "command": ["/container-update/pulls-only"],
+            "imagePullPolicy": next(policies, "IfNotPresent"),
+            "resources": {"requests": tiny, "limits": tiny},
+            "securityContext": {
+                "allowPrivilegeEscalation": False,
+                "capabilities": {"drop": ["ALL"]},
+                "readOnlyRootFilesystem": True,
+            },
+        }
+        metadata = {
+            "name": f"container-update-pull-{uuid.uuid4().hex[:10]}",
+            "namespace": self.step.key.namespace,
+            "labels": {LABEL: label},
+        }
+        spec = {
+            **{name: self.spec[name] for name in _PLACING if name in self.spec},
+            "activeDeadlineSeconds": int(seconds) + 60,
+            "automountServiceAccountToken": False,
+            "containers": [container],
+            "restartPolicy": "Never",
+            "securityContext": {
+                "runAsNonRoot": True,
+                "runAsUser": 65534,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "terminationGracePeriodSeconds": 0,
+        }
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def pulled(
+    plan: Plan, cluster: RetryingCluster, options: Options, cancel: CancelToken | None = None
+) -> Plan:
+    """Return the plan with a note on each new image of which it is not known whether the nodes can
+    pull it.
+
+    :raises UnpulledImagesError: there is one that they cannot.
+    """
+    images = list(_new_images(plan))
+    pulling = _Pulling(cluster, plan.instance_id, min(options.timeout, _SECONDS))
+    if cancel is not None:
+        cancel.on_request(pulling.stopped.set)
+    pulling.remove_leftovers({each.step.key.namespace for each in images})
+    with context_threads.pool(options.workers) as pool:
+        findings = list(zip(images, pool.map(pulling.about, images), strict=True))
+    noted = [(_note(each, finding), finding) for each, finding in findings if finding]
+    plan = replace(plan, notes=(*plan.notes, *(note for note, _ in noted)))
+    if failed := [note for note, finding in noted if finding.is_certain]:
+        texts = "; ".join(f"{note.key}, {note.text}" for note in failed)
+        raise UnpulledImagesError(
+            plan,
+            f"expected new images that the nodes can pull, found {len(failed)} of {len(images)} "
+            f"that they cannot: {texts}: nothing was written; push them, or correct the pull "
+            "secrets",
+        )
+    return plan
+
+
+def _note(image: _Image, finding: _Finding) -> Note:
+    return Note(image.step.key, f"{image.place}: image {image.reference}: {finding.text}")
+
+
+def _new_images(plan: Plan) -> Iterator[_Image]:
+    """Yield each image that no workload of the plan has yet, once for each namespace."""
+    steps = [step for step in object_steps(plan) if step.starts_pods]
+    known = {
+        (step.key.namespace, image)
+        for step in steps
+        for image in pod_template.images(step.before or {}).values()
+    }
+    for step in steps:
+        created = step.content if isinstance(step, ManifestStep) else None
+        body = step.desired(step.before) if step.before else created or {}
+        for name, image in pod_template.images(body).items():
+            if image and (step.key.namespace, image) not in known:
+                known.add((step.key.namespace, image))
+                yield _Image(image, step, image_place(name), pod_template.pod_spec(body))
+
+
+@dataclass(frozen=True)
+class _Pulling:
+    """The pods of one plan."""
+
+    cluster: RetryingCluster
+    instance_id: str | None
+    seconds: float
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def label(self) -> str:
+        """Stands for the instance: its id may be no value of a label."""
+        return hashlib.sha256((self.instance_id or "").encode()).hexdigest()[:16]
+
+    def remove_leftovers(self, namespaces: Iterable[str]) -> None:
+        """Delete the pods of a run that was killed."""
+        for namespace in namespaces:
+            pods = Collection("", "Pod", namespace, labels=f"{LABEL}={self.label}")
+            with suppress(ClusterError):  # who may not do that is told for each image
+                for pod in self.cluster.list(pods).items:
+                    self._delete(pod)
+
+    def about(self, image: _Image) -> _Finding | None:
+        """Have an image pulled; return why that did not come about, None where it did."""
+        namespace = image.step.key.namespace
+        needed = [Right(namespace, "", "Pod", verb) for verb in ("create", "get", "delete")]
+        if missing := self.cluster.refused(needed):
+            rights = "; ".join(map(str, missing))
+            return _Finding(f"not known: this account may not {rights}", is_certain=False)
+        try:
+            pod = self.cluster.create(image.pod(self.label, self.seconds))
+        except ClusterError as error:
+            if error.status is None or error.transient:
+                raise
+            return _Finding(f"not known: {error}", is_certain=False)
+        try:
+            return self._waited_for(pod, image.reference)
+        finally:
+            self._delete(pod)
+
+    def _waited_for(self, pod: Json, image: str) -> _Finding | None:
+        key, deadline, why = ObjectKey.of(pod), time.monotonic() + self.seconds, ""
+        while time.monotonic() < deadline and not self.stopped.wait(_PAUSE):
+            status = (self.cluster.get(key) or {}).get("status") or {}
+            state = next(
+                (each.get("state") or {} for each in container_statuses({"status": status})), {}
+            )
+            waiting: Json = state.get("waiting") or {}
+            if waiting.get("reason") in _FAILED:
+                said = [str(waiting.get("message")), *self._events(pod)]
+                why = f"{waiting['reason']}: {said[-1]}"
+                if finding := _judged(waiting["reason"], " ".join(said).replace(image, "")):
+                    return replace(finding, text=f"{finding.text} ({why})")
+            elif waiting.get("reason") in (None, "ContainerCreating") and not state.keys() - {
+                "waiting"
+            }:
+                conditions = (c.get("message") for c in status.get("conditions") or ())
+                why = why or str(status.get("message") or next(filter(None, conditions), ""))
+                if status.get("phase") == "Failed":  # a node refused it
+                    break
+            else:
+                return None  # it may not be able to start, but it is there
+        return _Finding(f"not known: {why or 'it was not pulled in time'}", is_certain=False)
+
+    def _events(self, pod: Json) -> Iterator[str]:
+        """Yield why pulls of a pod failed: while it waits for the next one, its status may not say
+        it."""
+        about = f"involvedObject.uid={pod['metadata']['uid']},reason=Failed"
+        with suppress(ClusterError):
+            events = Collection("", "Event", pod["metadata"]["namespace"], about)
+            for event in self.cluster.list(events).items:
+                yield str(event.get("message"))
+
+    def _delete(self, pod: Json) -> None:
+        try:
+            self.cluster.delete(ObjectKey.of(pod), uid=pod["metadata"]["uid"])
+        except ClusterError as error:
+            LOG.warning("%s: the next check of images does that, or its deadline ends it", error)
+
+
+def _judged(reason: str, message: str) -> _Finding | None:
+    """Return what the kubelet says of a pull for good; None: it may still come about."""
+    if reason in _FINAL or (_NOT_FOUND.search(message) and not _NOT_ALLOWED.search(message)):
+        return _Finding("not found", is_certain=True)
+    return _Finding("not allowed", is_certain=True) if _NOT_ALLOWED.search(message) else None
