@@ -64,6 +64,8 @@ class Operation:
     """What a failure leaves is kept for a rollback or a resume, not undone."""
     kept: Kept | None = field(default=None, init=False)
     """The revision of the run that ended last; None where it is not kept."""
+    informer: Informer | None = field(default=None, init=False)
+    """What the interrupted run that was recovered last has seen."""
     _read_at: str = field(default="", init=False)
     """The version at which the journal was read before the plan was made; see Journal."""
 
@@ -296,9 +298,10 @@ class Operation:
 
         def run(record: Record, stack: ExitStack) -> JournalledRun:
             plan = self._plan_of(record)
-            keys = [step.key for step in record.object_steps]
+            keys = [*(step.key for step in record.object_steps), *record.objects]
             scope, seconds = scope_of(record.object_steps), self.options.watch_seconds
-            informer = Informer(self.cluster, scope, watch_seconds=seconds)
+            scope.include(record.objects)
+            self.informer = informer = Informer(self.cluster, scope, watch_seconds=seconds)
             stack.enter_context(informer).list(collections(keys) | traffic(keys))
             return self._run_of(lock, journal, record, plan, informer, owns=owns)
 

@@ -160,7 +160,9 @@ def _with_pods(instance: Operation, outcome: Outcome) -> Outcome:
     record = History(instance.cluster, instance.namespace, instance.instance_id).instance()
     manifests = record.manifests if record else ()
     keys = {manifest.key for manifest in manifests}.union(r.step.key for r in outcome.results)
-    with Informer(instance.cluster, Scope(keys)) as informer:
+    informer = instance.informer
+    if informer is None:  # a change of the package was resumed, which has one of its own
+        informer = Informer(instance.cluster, Scope(keys))
         informer.list(collections(keys))
     there = renames.live_names(informer.live)
     named = tuple(renames.with_live_name(manifest, there) for manifest in manifests)
