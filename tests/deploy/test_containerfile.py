@@ -9,15 +9,19 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.deploy.manifests import ROOT, configuration, container, pod
 from tests.deploy.test_systemd import SETTINGS
 
 HADOLINT = Path(sys.executable).parent / "hadolint"
+REQUIREMENTS = ROOT / "deploy" / "requirements.txt"
 UNCOMBINED_RUNS = "DL3059"
 """hadolint: several RUN could be one, with a shell. Here each is one program, without one."""
 
@@ -63,6 +67,26 @@ def test_no_shell_runs(word: str) -> None:
     assert of(word)
     for text in of(word):
         assert all(isinstance(argument, str) for argument in json.loads(text)), text
+
+
+def test_only_what_has_a_hash_is_installed() -> None:
+    """The newest of each package in the image is one that the project allows; a new requirement is
+    there after ``tox -e requirements``."""
+    pinned: dict[str, str] = {}
+    for block in re.split(r"\n(?=\S)", REQUIREMENTS.read_text()):
+        if not block.startswith("#"):
+            name, version = re.split("==| ", block)[:2]
+            assert "--hash=sha256:" in block, name
+            pinned[canonicalize_name(name)] = version
+    for requirement in map(Requirement, metadata.requires("container-update") or ()):
+        extras = ("", "emulator", "openstack", "vnfm")
+        marker = requirement.marker
+        if marker is None or any(marker.evaluate({"extra": extra}) for extra in extras):
+            version = pinned[canonicalize_name(requirement.name)]
+            assert requirement.specifier.contains(version), requirement
+    downloads = [text for text in of("RUN") if '"pip"' in text and "--no-index" not in text]
+    assert len(downloads) == 1
+    assert '"--require-hashes"' in downloads[0]
 
 
 def test_the_user_is_a_number_and_the_one_of_the_pod() -> None:
