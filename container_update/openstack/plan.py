@@ -60,13 +60,11 @@ class StackStep(Step):
         member: VnfcServer | None = None,
         reasons: Iterable[str] = (),
         updated: str | None = None,
-        doomed: Iterable[tuple[str, str, str]] = (),
     ) -> StackStep:
         """Return the step; its key is the VNFC's, or else the stack's."""
         why = tuple(Reason(text) for text in reasons)
         key = _key(stack, member)
-        gone = tuple(doomed)
-        return cls(key, action, stack, before, after, member, updated, gone, reasons=why)
+        return cls(key, action, stack, before, after, member, updated, reasons=why)
 
     def __str__(self) -> str:
         because = f": {'; '.join(map(str, self.reasons))}" if self.reasons else ""
@@ -272,6 +270,11 @@ class Live:
     tags: tuple[str, ...] = ()
     instance_id: str | None = None
 
+    def update(self, stack: str, before: Body, after: Body, reasons: Iterable[str]) -> StackStep:
+        """Return the step of a stack as a whole."""
+        updated = self.updated.get(stack)
+        return StackStep.of(Action.UPDATE, stack, before, after, None, reasons, updated)
+
     def plan(
         self,
         kind: str,
@@ -324,7 +327,7 @@ def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> 
     bodies = {live.reference: base, **live.nested}
     if added:
         reason = f"{', '.join(sorted(added))}: new, and needed before the servers change"
-        steps.append(_containing(live, live.reference, live.body, base, reason))
+        steps.append(live.update(live.reference, live.body, base, [reason]))
     settled: dict[str, Body] = {}
     for member in live.members:
         place, before = places[member.vdu_id], bodies[member.stack]
@@ -341,10 +344,10 @@ def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> 
         steps.append(StackScript.of("new", member.stack, member))
     for stack, after in settled.items():
         if not groups.is_settled(bodies[stack], after):
-            steps.append(_containing(live, stack, bodies[stack], after, SETTLES_GROUP))
+            steps.append(live.update(stack, bodies[stack], after, [SETTLES_GROUP]))
     before, whole = bodies[live.reference], _whole(base, new, places, source)
     if not is_same(before, whole):
-        steps.append(_containing(live, live.reference, before, whole, SETTLES_STACK))
+        steps.append(live.update(live.reference, before, whole, [SETTLES_STACK]))
     return live.plan(ROLLING, places, tuple(steps), tuple(unchanged))
 
 
@@ -358,12 +361,6 @@ def _is_as_it_shall_be(live: Live, member: VnfcServer, before: Body, after: Body
 
 SETTLES_GROUP = "the group stores what its members are, and would put them back otherwise"
 SETTLES_STACK = "the stack says what its members are; nothing of them changes"
-
-
-def _containing(live: Live, stack: str, before: Body, after: Body, reason: str) -> StackStep:
-    """Return the step of a stack whose servers have been changed already."""
-    updated = live.updated.get(stack)
-    return StackStep.of(Action.UPDATE, stack, before, after, None, [reason], updated)
 
 
 def _member_step(

@@ -153,7 +153,7 @@ def _step_from_dict(values: Mapping[str, Any], bodies: Mapping[str, Body]) -> An
     if "role" in values:
         return StackScript.of(values["role"], values["stack"], member)
     before, after = (bodies.get(values[side]) for side in ("before", "after"))
-    return StackStep.of(
+    step = StackStep.of(
         Action[values["action"]],
         values["stack"],
         before,
@@ -161,8 +161,8 @@ def _step_from_dict(values: Mapping[str, Any], bodies: Mapping[str, Body]) -> An
         member,
         values["reasons"],
         values["updated"],
-        [(stack, name, id_) for stack, name, id_ in values["doomed"]],
     )
+    return replace(step, doomed=tuple((stack, name, id_) for stack, name, id_ in values["doomed"]))
 
 
 def _member_from_dict(values: Mapping[str, Any]) -> VnfcServer:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from container_update.model.errors import NextStep, PlanError
 from container_update.model.options import Options
@@ -78,17 +78,8 @@ class Heal(_Upkeep):
                 volumes = server.volumes if self.with_storage else {}
                 doomed += [(server.stack, name, id_) for name, id_ in volumes.items()]
                 reasons.append(f"{server} is replaced")
-        step = StackStep.of(
-            Action.UPDATE,
-            state.reference,
-            state.body,
-            state.body,
-            None,
-            reasons,
-            state.updated[state.reference],
-            doomed,
-        )
-        return state.plan(HEAL, {}, (step,))
+        step = state.update(state.reference, state.body, state.body, reasons)
+        return state.plan(HEAL, {}, (replace(step, doomed=tuple(doomed)),))
 
 
 @dataclass(frozen=True)
@@ -128,13 +119,5 @@ class Scale(_Upkeep):
             return state.plan(SCALE, {})
         after = groups.resized(state.body, places, numbers)
         reasons = [f"{vdu}: {len(now[vdu])} -> {number}" for vdu, number in numbers.items()]
-        step = StackStep.of(
-            Action.UPDATE,
-            state.reference,
-            state.body,
-            after,
-            None,
-            reasons,
-            state.updated[state.reference],
-        )
+        step = state.update(state.reference, state.body, after, reasons)
         return state.plan(SCALE, {vdu: places[vdu] for vdu in numbers}, (step,))
