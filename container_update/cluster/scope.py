@@ -255,7 +255,10 @@ class Scope:
         name = str(controller["name"])
         if controller["uid"] in self._foreign:
             return False
-        names = {name, name.rpartition("-")[0]} if controller["kind"] == REPLICA_SET[1] else {name}
+        names = {name}
+        if controller["kind"] == REPLICA_SET[1]:  # which may have been handed over, see hand_over
+            created_by = name.rpartition("-")[0]
+            names |= {created_by, created_by.rpartition("-")[0]}
         return any((namespace, each) in self._names for each in names)
 
 

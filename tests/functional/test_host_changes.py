@@ -18,6 +18,9 @@ from container_update import CancelToken
 from container_update.drivers import tacker_v2
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.objects import ObjectKey, instance_of
+from container_update.planning.comparison import renames
+from container_update.planning.steps.manifest import with_recorded_digest
+from container_update.planning.steps.new_objects import new_object
 from tests.functional import tacker_host
 from tests.functional.conftest import until
 from tests.functional.tacker_host import FRONT, Json, Tacker, manifests, unpacked
@@ -128,6 +131,7 @@ def test_a_heal_of_the_whole_vnf_brings_all_of_its_package_into_effect(
         seen.append(tacker.pods())
     assert not set(before) & set(seen[1])
     assert seen[-1] == seen[1] == tacker.recorded(), "no pod is replaced a second time"
+    tacker.instance["instantiatedVnfInfo"]["metadata"]["lcm-kubernetes-def-files"].pop()
     live = tacker.cluster.get(FRONT)
     assert live is not None
     assert live["spec"]["template"]["spec"]["containers"][0]["workingDir"] == "/srv"
@@ -160,6 +164,7 @@ def test_a_wrong_request_is_refused_at_the_start(case: tuple[Json, str], tacker:
 
 
 def test_a_paused_deployment_is_refused_at_the_start(tacker: Tacker) -> None:
+    tacker.instance["instantiatedVnfInfo"]["metadata"]["lcm-kubernetes-def-files"].pop()
     live = tacker.cluster.get(FRONT)
     assert live is not None
     live["spec"]["paused"] = True
@@ -185,21 +190,32 @@ def test_an_operation_of_ours_that_runs_is_waited_for(tacker: Tacker) -> None:
     assert tacker.start() == ""
 
 
-def test_a_renamed_deployment_is_refused_at_the_start_and_deleted_at_a_termination(
-    tacker: Tacker,
-) -> None:
+def test_after_blue_green_all_of_tackers_operations_find_a_deployment(tacker: Tacker) -> None:
     request = {"vnfdId": tacker.vnfd_ids["2.0"], "metadata": {"upgrade_type": "Blue-Green"}}
     tacker.instance["instantiatedVnfInfo"]["metadata"]["lcm-kubernetes-def-files"].pop()
     new = str(tacker.packages["2.0"])
     assert tacker.run("modify_information_end", request, "1.0", new_csar_dir=new) == ""
     assert tacker.recorded() == tacker.pods()
-    assert tacker.cluster.get(FRONT) is None
+    assert tacker.cluster.get(FRONT) is not None
     workload = tacker.instance["instantiatedVnfInfo"]["metadata"]["vdu_reses"]["VDU1"]
-    assert workload["metadata"]["name"].startswith("front-"), "Tacker finds the pods by it"
+    assert workload["metadata"]["name"] == "front", "Tacker finds the pods by it"
+
+
+def test_a_deployment_that_an_earlier_version_renamed_is_refused_and_deleted_at_a_termination(
+    tacker: Tacker,
+) -> None:
+    tacker.instance["instantiatedVnfInfo"]["metadata"]["lcm-kubernetes-def-files"].pop()
+    live = tacker.cluster.get(FRONT)
+    assert live is not None
+    body = with_recorded_digest(new_object(live, "default", {}), "of an earlier version")
+    renames.rename(body, "front-1a2b3")
+    tacker.cluster.delete(FRONT)
+    tacker.cluster.create(body)
+    until(lambda: len(tacker.pods()) == 2)
 
     assert "since a Blue-Green change this is the Deployment front" in tacker.start()
 
-    assert tacker.run("terminate_start", {"terminationType": "FORCEFUL"}, "2.0") == ""
+    assert tacker.run("terminate_start", {"terminationType": "FORCEFUL"}, "1.0") == ""
     assert tacker.pods() == []
     assert tacker.cluster.list(Collection("apps", "Deployment", "default")).items == ()
 
@@ -298,6 +314,6 @@ def test_a_retry_finishes_a_change_that_was_killed(killed: tuple[Tacker, Json]) 
     new = str(tacker.packages["2.0"])
     end = "modify_information_end"
     assert when_the_lease_has_expired(tacker, end, request, new_csar_dir=new) == ""
-    assert tacker.cluster.get(FRONT) is None
+    assert tacker.cluster.get(FRONT) is not None
     assert len(tacker.pods()) == 2
     assert tacker.recorded() == tacker.pods()

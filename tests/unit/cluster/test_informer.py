@@ -304,7 +304,8 @@ REPLICA_SETS = Collection("apps", "ReplicaSet", "ns")
     [
         pytest.param("web", "web", 3, id="as its manifest says"),
         pytest.param("web", "other", 5, id="with another selector"),
-        pytest.param("web-b", "web", 5, id="another object stands in for it"),
+        pytest.param("web-b", "web", 3, id="another one of almost its name stands in for it"),
+        pytest.param("other", "web", 5, id="another object stands in for it"),
     ],
 )
 def test_pods_are_read_at_once_with_what_controls_them_and_again_where_that_was_too_early(
