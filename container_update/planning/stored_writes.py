@@ -13,7 +13,8 @@ from dataclasses import replace
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.plan import Action, FieldChange, Note, Place, Plan, Step
 from container_update.planning.comparison import diff
-from container_update.planning.steps import ManifestStep
+from container_update.planning.comparison.renames import manifest_name
+from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.planning.steps.metadata import DIGEST_ANNOTATION
 from container_update.workloads import pod_template
 
@@ -36,7 +37,7 @@ def as_stored(plan: Plan, stored: Stored) -> Plan:
             steps.append(step)
             continue
         live, then = stored[step.place]
-        notes += _dropped(step.key, step.content, then, sources.get(step.key))
+        notes += _dropped(step.key, step.content, then, source_of(step, sources))
         if live is None:
             steps.append(step)
             continue
@@ -54,6 +55,13 @@ def as_stored(plan: Plan, stored: Stored) -> Plan:
         notes=(*plan.notes, *notes),
         unchanged=(*plan.unchanged, *unchanged),
     )
+
+
+def source_of(step: ObjectStep, sources: Mapping[ObjectKey, Source]) -> Source | None:
+    """Return where the manifest of a step's object is, also while it has a passing name."""
+    content = step.content if isinstance(step, ManifestStep) else None
+    named = replace(step.key, name=manifest_name(content)) if content else step.key
+    return sources.get(step.key) or sources.get(named)
 
 
 def _effective(step: ManifestStep, void: list[FieldChange], live: Json, then: Json) -> Step:

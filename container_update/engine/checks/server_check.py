@@ -160,11 +160,12 @@ class _Asking:
     def raise_refusals(self, answers: Sequence[_Answer]) -> None:
         """Raise RefusedWritesError where the server would refuse a write."""
         sources = {manifest.key: manifest.source for manifest in self.plan.manifests}
-        refusals = [(each.step.key, each.refusal) for each in answers if each.refusal is not None]
+        refusals = [(each.step, each.refusal) for each in answers if each.refusal is not None]
         if refusals:
             texts = (
-                f"{error} ({sources[key]})" if key in sources else str(error)
-                for key, error in refusals
+                f"{error} ({source})" if source else str(error)
+                for step, error in refusals
+                for source in [stored_writes.source_of(step, sources)]
             )
             raise RefusedWritesError(
                 self.plan,
