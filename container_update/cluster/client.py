@@ -27,6 +27,7 @@ from container_update.cluster.responses import (
     Answer,
     AnswerTooLargeError,
     cause,
+    checked,
     events,
     is_tls,
     objects,
@@ -223,9 +224,10 @@ class KubernetesCluster:
                 else:
                     raise
                 continue
-            bodies, resource_version, query["continue"] = objects(what, page)
+            bodies, resource_version, query["continue"] = objects(
+                what, page, version, collection.kind
+            )
             for item in bodies:
-                item.update(apiVersion=version, kind=collection.kind)
                 if (kept := keep(item) if keep else item) is not None:
                     items.append(kept)
             if not query["continue"]:
@@ -239,7 +241,9 @@ class KubernetesCluster:
             if error.status != 404:
                 raise
             return None
-        return self._call_if_there("GET", path, f"read {key}")
+        what, (version, _) = f"read {key}", self._resources.names(key.group, key.kind)
+        body = self._call_if_there("GET", path, what)
+        return None if body is None else checked(what, body, version, key.kind)
 
     def watch(
         self, collection: Collection, resource_version: str, seconds: float
@@ -261,9 +265,7 @@ class KubernetesCluster:
         try:
             if response.status != 200:
                 refuse(what, read(what, response, self._options.request_timeout))
-            for event in events(what, response):
-                event.object.update(apiVersion=version, kind=collection.kind)
-                yield event
+            yield from events(what, response, version, collection.kind)
         finally:
             with self._lock:
                 self._watches.discard(response)
@@ -288,11 +290,16 @@ class KubernetesCluster:
 
     def create(self, body: Json) -> Json:
         """Create an object; return it as the server stored it."""
-        return self._call(*self._write("create", body), body)
+        return self._written("create", body)
 
     def replace(self, body: Json) -> Json:
         """Replace the object of that name; see Cluster."""
-        return self._call(*self._write("replace", body), body)
+        return self._written("replace", body)
+
+    def _written(self, verb: DryRunVerb, body: Json) -> Json:
+        method, path, what = self._write(verb, body)
+        answer = self._call(method, path, what, body)
+        return checked(what, answer, body["apiVersion"], body["kind"])
 
     def delete(
         self,
@@ -313,7 +320,10 @@ class KubernetesCluster:
         sent = _delete_options(body["metadata"]["uid"], None) if is_deletion else body
         query = {"dryRun": "All"} if is_deletion else {"dryRun": "All", "fieldValidation": "Strict"}
         answer = self._answer(method, path, what, sent, query)
-        return DryRun({} if is_deletion else parsed(what, answer), warnings(answer))
+        if is_deletion:
+            return DryRun({}, warnings(answer))
+        its = (body["apiVersion"], body["kind"])
+        return DryRun(checked(what, parsed(what, answer), *its, is_dry=True), warnings(answer))
 
     def _write(self, verb: DryRunVerb, body: Json) -> tuple[str, str, str]:
         """Return the method and the path of a write, and what it is in words."""

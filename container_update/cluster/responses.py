@@ -20,6 +20,8 @@ from typing import Any, NoReturn
 from container_update.model.cluster import WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
+from container_update.model.schema import MAPPING, TEXT, ListOf, OneOf, Record, complete
+from container_update.package import schema
 
 _CONNECTION = re.compile(r"^(<[^>]*>|\w+\([^)]*\)|None): ")
 """How urllib3 begins a message: with the connection object."""
@@ -37,6 +39,10 @@ _MESSAGE_LIMIT = 1000
 MAX_BYTES = 16 * 1024 * 1024
 """Of an answer, or of an event of a watch. The database of a cluster keeps no object of 2 MiB; a
 page of a list that is larger is read as several."""
+MAX_VALUES = 2_000_000
+"""Of an answer: each takes ten times as much memory as text."""
+_BEGINS = (b"{", b"[", b",")
+"""Each is where a value begins, if it is not in a text."""
 _CHUNK = 65536
 
 MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
@@ -47,9 +53,9 @@ asks servers that anybody may name, while others wait, takes it for an error of 
 class AnswerTooLargeError(ClusterError):
     """An answer is larger than it may be."""
 
-    def __init__(self, what: str, most: int = MAX_BYTES) -> None:
+    def __init__(self, what: str, most: str = f"{MAX_BYTES} bytes") -> None:
         super().__init__(
-            f"{what}: expected an answer of at most {most} bytes, found more: is the URL right?"
+            f"{what}: expected an answer of at most {most}, found more: is the URL right?"
         )
 
 
@@ -74,14 +80,17 @@ def read(what: str, response: Any, seconds: float, most: int = MAX_BYTES) -> Ans
     """
     import urllib3  # noqa: PLC0415
 
-    end, data = time.monotonic() + seconds, bytearray()
+    end, data, values = time.monotonic() + seconds, bytearray(), 0
     # what has come; before urllib3 2.1 there is only what waits until so much has come
     read_some = getattr(response, "read1", response.read)
     try:
         while chunk := read_some(_CHUNK, decode_content=False):
             data += chunk
+            values += sum(map(chunk.count, _BEGINS))
             if len(data) > most:
-                raise AnswerTooLargeError(what, most)
+                raise AnswerTooLargeError(what, f"{most} bytes")
+            if values > MAX_VALUES:
+                raise AnswerTooLargeError(what, f"{MAX_VALUES} values")
             if time.monotonic() > end:
                 raise urllib3.exceptions.HTTPError(f"no complete answer within {seconds:g} seconds")
     except BaseException:
@@ -115,25 +124,40 @@ def is_tls(error: BaseException) -> bool:
     )
 
 
-def objects(what: str, page: Json) -> tuple[list[Json], str, str]:
+def objects(what: str, page: Json, version: str, kind: str) -> tuple[list[Json], str, str]:
     """Return the objects of a page of a list, its version, and where the next one begins.
 
+    :param version: of the objects, as is *kind*: a server leaves both out.
     :raises ClusterError: it is no list.
     """
-    items, metadata = page.get("items") or [], page.get("metadata")
-    if not (
-        isinstance(metadata, dict)
-        and isinstance(metadata.get("resourceVersion"), str)
-        and isinstance(items, list)
-        and all(map(_is_object, items))
-    ):
+    if _PAGE.first_violation(page) is not None:
         raise _unexpected(what, "a list of objects")
+    items, metadata = page.get("items") or [], page["metadata"]
+    for item in items:
+        checked(what, item, version, kind)
     return items, metadata["resourceVersion"], metadata.get("continue") or ""
 
 
-def _is_object(body: object) -> bool:
-    metadata = body.get("metadata") if isinstance(body, dict) else None
-    return isinstance(metadata, dict) and isinstance(metadata.get("name"), str)
+_PAGE = Record(
+    {
+        "metadata": complete({"continue": TEXT}, resourceVersion=TEXT),
+        "items": ListOf(MAPPING),
+    },
+    {"metadata"},
+)
+
+
+def checked(what: str, body: Json, version: str, kind: str, *, is_dry: bool = False) -> Json:
+    """Return an object of the API as it was answered.
+
+    :param version: that was asked for, as was *kind*: a list does not repeat them.
+    :param is_dry: it is what the server would store.
+    :raises ClusterError: a field that is read has another type than it should have.
+    """
+    body.update(apiVersion=version, kind=kind)
+    if (wrong := schema.first_answered_violation(body, is_dry=is_dry)) is not None:
+        raise _unexpected(what, f"{wrong.expected} as {wrong.field}", found=wrong.found)
+    return body
 
 
 def parsed(what: str, answer: Answer) -> Json:
@@ -148,9 +172,11 @@ def parsed(what: str, answer: Answer) -> Json:
     raise _unexpected(what, "a JSON object", answer.status)
 
 
-def _unexpected(what: str, expected: str, status: int | None = None) -> ClusterError:
+def _unexpected(
+    what: str, expected: str, status: int | None = None, found: str = "something else"
+) -> ClusterError:
     return ClusterError(
-        f"{what}: expected {expected} from the API server, found something else: is its URL right?",
+        f"{what}: expected {expected} from the API server, found {found}: is its URL right?",
         status=status,
     )
 
@@ -194,7 +220,7 @@ def refuse(what: str, answer: Answer) -> NoReturn:
         ": ".join(filter(None, parts)),
         status=status,
         reason=reason,
-        retry_after=float(retry_after) if retry_after.isdigit() else None,
+        retry_after=float(retry_after) if retry_after.isdecimal() else None,
         transient=status in _TRANSIENT and not too_large and not budget,
     )
 
@@ -205,10 +231,11 @@ def _causes(body: Json) -> list[Json]:
     return [cause for cause in causes or () if isinstance(cause, dict)]
 
 
-def events(what: str, response: Any) -> Iterator[WatchEvent]:
+def events(what: str, response: Any, version: str, kind: str) -> Iterator[WatchEvent]:
     """Yield every event until the response ends.
 
     :param what: the request, for messages.
+    :param version: of the objects, as is *kind*.
     :param response: urllib3's, not read yet.
     :raises ClusterError: transient where the connection broke; with the server's status where it
         sent an ERROR: 410 means that the watch has to begin anew from a list.
@@ -218,22 +245,28 @@ def events(what: str, response: Any) -> Iterator[WatchEvent]:
         if event is None:
             raise ClusterError(f"{what}: the connection broke within an event", transient=True)
         if event.type == "ERROR":
+            code = event.object.get("code")
             raise ClusterError(
                 f"{what}: {event.object.get('message', '')}",
-                status=event.object.get("code"),
+                status=code if isinstance(code, int) else None,
                 reason=str(event.object.get("reason", "")),
             )
+        if event.type != "BOOKMARK":
+            checked(what, event.object, version, kind)
         yield event
+
+
+_EVENT = complete(
+    type=OneOf(("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")),
+    object=Record({"metadata": Record({"resourceVersion": TEXT})}),
+)
 
 
 def _event(line: bytes) -> WatchEvent | None:
     with contextlib.suppress(ValueError, RecursionError):
         event = json.loads(line)
-        body = event.get("object") if isinstance(event, dict) else None
-        if isinstance(body, dict) and (
-            event.get("type") in ("ERROR", "BOOKMARK") or _is_object(body)
-        ):
-            return WatchEvent(str(event.get("type")), body)
+        if _EVENT.first_violation(event) is None:
+            return WatchEvent(event["type"], event["object"])
     return None
 
 
@@ -242,7 +275,7 @@ def _lines(what: str, response: Any) -> Iterator[bytes]:
 
     rest = b""
     try:
-        for chunk in response.stream(amt=65536, decode_content=True):
+        for chunk in response.stream(amt=_CHUNK, decode_content=False):
             *lines, rest = (rest + chunk).split(b"\n")
             yield from filter(None, lines)
             if len(rest) > MAX_BYTES:

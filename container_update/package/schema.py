@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemas of what an update reads: which fields of an object are text, lists or mappings.
+"""Schemas of what an update reads: which fields of an object are text, lists or mappings, in a
+package and in what an API server answers.
 
 The API server would refuse most violations too, but only in the middle of an update; and names
 become parts of URLs and of lines on a terminal, so they must be what Kubernetes allows. Fields that
@@ -13,7 +14,9 @@ from collections.abc import Sequence
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.schema import (
     CONTROL,
+    FILLED,
     LINE,
+    MAPPING,
     TEXT,
     TRUTH,
     WHOLE,
@@ -23,6 +26,7 @@ from container_update.model.schema import (
     Schema,
     Text,
     Violation,
+    complete,
 )
 from container_update.workloads.config_references import MOUNTING_SECRETS
 from container_update.workloads.registry import kind_of
@@ -118,6 +122,75 @@ _WORKLOAD = Record({"metadata": _METADATA, "spec": _SCALE})
 _OTHER = Record({"metadata": _METADATA})
 _PORTS = ListOf(Record({}))
 _SERVICE = Record({"spec": Record({"type": TEXT, "selector": _LABELS, "ports": _PORTS})})
+
+
+# --- what a server answers ----------------------------------------------------------------------
+
+_STATE = Record(
+    dict.fromkeys(
+        ("waiting", "running", "terminated"),
+        Record({"reason": TEXT, "message": TEXT, "exitCode": WHOLE, "finishedAt": TEXT}),
+    )
+)
+_STATUSES = ListOf(
+    Record(
+        {
+            **dict.fromkeys(("name", "image", "imageID", "containerID"), TEXT),
+            "ready": TRUTH,
+            "restartCount": WHOLE,
+            "state": _STATE,
+            "lastState": _STATE,
+        },
+        {"name"},
+    )
+)
+_CONDITION = dict.fromkeys(("type", "status", "reason", "message", "lastTransitionTime"), TEXT)
+_COUNTS = (
+    *(f"{which}Replicas" for which in ("updated", "ready", "available", "current")),
+    *("replicas", "observedGeneration", "desiredNumberScheduled", "updatedNumberScheduled"),
+    *("currentNumberScheduled", "numberReady", "numberAvailable"),
+)
+_STATUS = Record(
+    {
+        **dict.fromkeys(_COUNTS, WHOLE),
+        **dict.fromkeys(("phase", "reason", "message", "podIP"), TEXT),
+        **dict.fromkeys(("containerStatuses", "initContainerStatuses"), _STATUSES),
+        "conditions": ListOf(Record(_CONDITION)),
+    }
+)
+_JUDGED = Record({"status": _STATUS})
+_OWNER = complete(
+    {"controller": TRUTH}, **dict.fromkeys(("apiVersion", "kind", "name", "uid"), TEXT)
+)
+_OF_ANY = {
+    "labels": _LABELS,
+    "annotations": _LABELS,
+    "generation": WHOLE,
+    "ownerReferences": ListOf(_OWNER),
+    "finalizers": ListOf(TEXT),
+    **dict.fromkeys(("creationTimestamp", "deletionTimestamp", "namespace"), TEXT),
+}
+_ANSWERED = complete(metadata=complete(_OF_ANY, name=FILLED))
+_STORED = complete(metadata=complete(name=FILLED, uid=FILLED, resourceVersion=FILLED))
+_TIMES = dict.fromkeys(("renewTime", "acquireTime", "holderIdentity"), TEXT)
+_LEASE = Record({"spec": Record({**_TIMES, "leaseDurationSeconds": WHOLE})})
+
+
+def first_answered_violation(body: Json, *, is_dry: bool) -> Violation | None:
+    """Return the first violation in an object that an API server has answered with.
+
+    :param is_dry: the server was asked what it would store.
+    """
+    for each in (_ANSWERED,) if is_dry else (_STORED, _ANSWERED):
+        if (wrong := each.first_violation(body)) is not None:
+            return wrong
+    key = ObjectKey.of(body)
+    is_judged = kind_of(key) is not None or key.kind == "ReplicaSet"
+    more = _JUDGED if is_judged else _LEASE if key.kind == "Lease" else MAPPING
+    return first_violation(key, body) or more.first_violation(body)
+
+
+# --- what a package has -------------------------------------------------------------------------
 
 
 def first_violation(key: ObjectKey, body: Json) -> Violation | None:

@@ -86,7 +86,7 @@ def through(cluster: KubernetesCluster, *answers: Answer | Exception) -> Pool:
 
 
 def named(name: str) -> dict[str, Any]:
-    return {"metadata": {"name": name}}
+    return {"metadata": {"name": name, "uid": "u", "resourceVersion": "1"}}
 
 
 def status(code: int, reason: str, message: str = "", **more: Any) -> dict[str, Any]:
@@ -107,8 +107,8 @@ def test_a_list_goes_through_its_pages_and_its_items_say_what_they_are() -> None
     listing = cluster.list(DEPLOYMENTS)
     assert listing.resource_version == "7"
     assert listing.items == (
-        {"metadata": {"name": "1"}, "apiVersion": "apps/v1", "kind": "Deployment"},
-        {"metadata": {"name": "2"}, "apiVersion": "apps/v1", "kind": "Deployment"},
+        {**named("1"), "apiVersion": "apps/v1", "kind": "Deployment"},
+        {**named("2"), "apiVersion": "apps/v1", "kind": "Deployment"},
     )
     urls = [urlsplit(url) for _, url, _, _ in pool.sent]
     assert {url.path for url in urls} == {"/apis/apps/v1/namespaces/ns/deployments"}
@@ -153,7 +153,7 @@ def test_deleting_or_evicting_what_is_gone_is_no_error() -> None:
 
 def test_a_watch_yields_events_however_they_are_cut_into_pieces() -> None:
     events = [
-        {"type": "ADDED", "object": {"metadata": {"name": "ä"}}},
+        {"type": "ADDED", "object": {**named("d"), "spec": {"a": "ä"}}},
         {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "9"}}},
     ]
     cluster, pool = cluster_of(Answer(200, "\n".join(map(json.dumps, events)).encode() + b"\n"))
@@ -247,7 +247,7 @@ def test_a_field_selector_holds_for_a_watch(fields: str, sent: list[str] | None)
 
 
 def test_a_dry_run_is_asked_for_in_the_query() -> None:
-    cluster, pool = cluster_of(Answer(200, {}), Answer(200, {}))
+    cluster, pool = cluster_of(Answer(200, named("p")), Answer(200, named("p")))
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns"}}
     cluster.replace(body)
     cluster.dry_run("replace", body)
@@ -257,7 +257,7 @@ def test_a_dry_run_is_asked_for_in_the_query() -> None:
 
 def test_the_warnings_of_a_dry_run_are_returned() -> None:
     header = '299 - "unknown field \\"spec.a\\"", 299 k "b, \\\\c"'
-    cluster, _ = cluster_of(Answer(200, {}, {"Warning": header}))
+    cluster, _ = cluster_of(Answer(200, named("p"), {"Warning": header}))
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns"}}
     assert cluster.dry_run("create", body).warnings == ('unknown field "spec.a"', "b, \\c")
 
@@ -308,7 +308,7 @@ def test_a_kind_that_is_not_built_in_is_looked_up_once() -> None:
     cluster, pool = cluster_of(
         Answer(200, {"preferredVersion": {"groupVersion": "example.com/v2"}}),
         Answer(200, resources),
-        Answer(200, {"metadata": {}}),
+        Answer(200, named("w")),
         Answer(404, {}),
     )
     key = ObjectKey("example.com", "Widget", "ns", "w")
@@ -324,7 +324,7 @@ def test_a_kind_that_is_not_in_the_preferred_version_of_its_group_is_found() -> 
         Answer(200, {"preferredVersion": versions[0], "versions": versions}),
         Answer(200, {"resources": [{"name": "gates", "kind": "Gate"}]}),
         Answer(200, {"resources": [{"name": "widgets", "kind": "Widget"}]}),
-        Answer(200, {"metadata": {}}),
+        Answer(200, named("w")),
     )
     cluster.get(ObjectKey("example.com", "Widget", "ns", "w"))
     assert pool.sent[-1][1] == "https://vim:6443/apis/example.com/v1alpha2/namespaces/ns/widgets/w"
