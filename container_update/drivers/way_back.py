@@ -7,7 +7,7 @@ left with the VNFM: it may have been killed before it could answer.
 
 from __future__ import annotations
 
-from container_update.cluster.history.revision import Result, Revision
+from container_update.cluster.history.revision import UPDATES, Result, Revision
 from container_update.drivers import v2_memory
 from container_update.drivers.v2_records import RESTARTED, cluster_of, with_live_pods
 from container_update.engine.goals.go_back import GoBack, history
@@ -71,7 +71,7 @@ def go_back(  # noqa: PLR0913, PLR0917
     where = {"namespace": namespace, "instance_id": instance_id}
     undone = rollback(cluster, options, cancel, progress, **where)
     revision = _led_away(old, cluster, options, **where) if options.history else None
-    if revision is not None and revision.can_be_undone:
+    if revision is not None and revision.origin.kind in UPDATES and revision.can_be_undone:
         goal = GoBack(cluster, options, revision.number, **where)
         return Records.of_update(run(goal, cluster, options, cancel, progress)).restarted
     is_unknown = state in (None, v2_memory.UNKNOWN) and undone is None and not options.history
@@ -104,6 +104,6 @@ def _why(revision: Revision | None, options: Options) -> str:
         return "the option history is 0, so that none is kept in namespace"
     if revision is None:
         return "no revision of it is in namespace"
-    if revision.is_kept:
+    if revision.origin.kind not in UPDATES:  # the one revision has not what was there before
         return f"a change by {revision.origin.kind} also creates and deletes objects in namespace"
     return f"what revision {revision.number} needs for it was too large, or deleted in namespace"
