@@ -159,6 +159,7 @@ _STATUS = Record(
     }
 )
 _JUDGED = Record({"status": _STATUS})
+_KUBERNETES = ("", "apps", "batch")
 _OWNER = complete(
     {"controller": TRUTH}, **dict.fromkeys(("apiVersion", "kind", "name", "uid"), TEXT)
 )
@@ -185,7 +186,7 @@ def first_answered_violation(body: Json, *, is_dry: bool) -> Violation | None:
         if (wrong := each.first_violation(body)) is not None:
             return wrong
     key = ObjectKey.of(body)
-    is_judged = kind_of(key) is not None or key.kind == "ReplicaSet"
+    is_judged = key.group in _KUBERNETES  # a plugin's kind may count in texts, as Rollouts do
     more = _JUDGED if is_judged else _LEASE if key.kind == "Lease" else MAPPING
     return first_violation(key, body) or more.first_violation(body)
 
