@@ -98,7 +98,8 @@ def test_a_paused_deployment_is_refused(site: Site) -> None:
     site.admin.replace(deployment)
     with pytest.raises(PlanError, match="is paused"):
         site.change(V2)
-    assert site.is_at("v1")
+    (live,) = site.deployments("VDU1")
+    assert live["spec"]["template"] == deployment["spec"]["template"]
 
 
 def budgeted(site: Site, image: str) -> Shape:
