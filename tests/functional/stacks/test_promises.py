@@ -116,16 +116,22 @@ def test_killed_after_any_write_it_is_finished_or_undone(
 
 
 @promise("undo")
-def test_stopped_at_its_last_step_it_puts_everything_back(verb: StackVerb, vnf: Vnf) -> None:
+def test_stopped_at_its_last_step_it_puts_everything_back(
+    verb: StackVerb, vnf: Vnf, cloud: EmbeddedOpenStack
+) -> None:
     before, cancel, left = arranged(verb, vnf), CancelToken(), set[Any]()
+    soon = cloud.faults.seconds
 
     def stop(event: Event) -> None:
         if isinstance(event, Plan):
             left.update(step.place for step in event.steps)
         if isinstance(event, StepResult):
             left.discard(event.step.place)
-        if isinstance(event, Step | StepResult) and len(left) <= 1:
+        if isinstance(event, Step | StepResult) and len(left) <= 1 and not cancel:
+            cloud.faults.seconds = 0.3  # the step has not ended when it is looked at
             cancel.request("by the test")
+        elif isinstance(event, StepResult):
+            cloud.faults.seconds = soon
 
     with pytest.raises(UpdateInterruptedError, match="Everything is as before"):
         verb.act(vnf, before, vnf.heat, cancel=cancel, progress=stop)
