@@ -60,7 +60,7 @@ def test_no_module_is_entered_more_than_three_times(cnf: Cnf) -> None:
         cnf.update({"cm": config_map(setting="new"), "w": workload("Deployment", container=ENV)})
     for step in (ConfigStep, RestartStep):
         counts = entries(ways[step])
-        assert counts["/cluster/execution/steps/executors.py"] == 1
+        assert counts["/engine/executors/table.py"] == 1
         values = ("/model/", "/planning/steps/")  # which only say what they are
         ways_in = {m: n for m, n in counts.items() if not m.startswith(values)}
         assert {module: count for module, count in ways_in.items() if count > 3} == {}
