@@ -16,19 +16,8 @@ from pathlib import PurePath
 from typing import Any, TextIO
 
 from container_update.cli.arguments import parser, sources
-from container_update.cli.commands import (
-    change,
-    completion,
-    csar,
-    doctor,
-    history,
-    install,
-    recover,
-    update,
-)
-from container_update.cli.terminal import advice, output
+from container_update.cli.commands import completion
 from container_update.model.errors import ContainerUpdateError
-from container_update.planning.comparison.content_diff import printable_lines
 
 LOG = logging.getLogger(__name__)
 
@@ -48,30 +37,18 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     root = root_parser(words)
     completion.answer(root)
     parsed = root.parse_args(words)
+    from container_update.cli.terminal import output  # noqa: PLC0415, slow to load
+
     results = output.results(out or sys.stdout)
-    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    terminal = logging.StreamHandler()
-    terminal.setFormatter(_LogFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=level, handlers=[terminal])  # no effect where the host has its own
-    if not verbose:
-        for handler in logging.getLogger().handlers:
-            handler.addFilter(lambda record: not getattr(record, "reported", False))
+    output.show_log(verbose)
     run: Run = parsed.run
     try:
         return run(parsed, results)
     except ContainerUpdateError as error:
-        _report_error(error, parsed, results)
+        output.report_error(error, parsed, results)
         return error.exit_status
     finally:
         results.flush()
-
-
-def _report_error(error: ContainerUpdateError, parsed: argparse.Namespace, out: TextIO) -> None:
-    next_step = advice.advice(error, parsed)
-    output.write_error(error, next_step, parsed, out)
-    if getattr(parsed, "output", output.TEXT) != output.JSON:
-        out.flush()
-        output.complain(output.sentence(error, parsed, next_step))
 
 
 # --- commands -----------------------------------------------------------------------------------
@@ -96,6 +73,8 @@ def root_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action=_Version, help="show the version and exit")
     _add_verbose(root)
+    if words and words[0] == "--version":
+        return root  # which ends there: loading the commands takes longer than all else
     commands = _subcommands(root)
     add = partial(_add, commands)
     _add_daily(add)
@@ -122,8 +101,10 @@ def _families(words: Sequence[str] | None, known: Container[str]) -> Iterator[tu
 
     :param known: the commands without a family.
     """
+    from container_update.cli.commands import csar  # noqa: PLC0415, slow to load
+
     yield "csar", csar
-    if words and (words[0] in known or words[0] in {"--version", "csar", "completion"}):
+    if words and (words[0] in known or words[0] in {"csar", "completion"}):
         return
     from importlib.metadata import entry_points  # noqa: PLC0415, slow to load
 
@@ -170,6 +151,8 @@ def _renamed(words: Sequence[str]) -> list[str]:
     if now[0] in _OF_A_STACK and any(word.partition("=")[0] == "--stack" for word in rest):
         now = ("heat", *now)
     if tuple(now) != (name,):
+        from container_update.cli.terminal import output  # noqa: PLC0415, slow to load
+
         output.complain(f"'{name}' is called '{' '.join(now)}' now: the old name goes next time")
     return [*now, *rest]
 
@@ -216,14 +199,6 @@ def _add_verbose(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-v", "--verbose", action="count", default=0, help="log each action (-vv: with details)"
     )
-
-
-class _LogFormatter(logging.Formatter):
-    """Writes what would control the terminal as escape sequences of Python."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """See the class."""
-        return printable_lines(super().format(record))
 
 
 class _Version(argparse.Action):
@@ -317,6 +292,15 @@ example:
 
 def _add_daily(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the commands that work on a VNF instance."""
+    from container_update.cli.commands import (  # noqa: PLC0415, slow to load
+        change,
+        doctor,
+        history,
+        install,
+        recover,
+        update,
+    )
+
     text = "show what an update would write and restart, and why; write nothing"
     update.add_plan_arguments(add("plan", update.plan, text))
     update.add_apply_arguments(add("apply", update.apply, "update the CNF to a new package"))
@@ -339,6 +323,8 @@ def _add_daily(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 def _add_recovery(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the commands for an operation that is under way."""
+    from container_update.cli.commands import recover  # noqa: PLC0415, slow to load
+
     for name, run, text in (
         ("resume", recover.resume, "finish an operation that was interrupted"),
         ("rollback", recover.rollback, "undo an operation that was interrupted"),

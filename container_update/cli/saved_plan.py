@@ -34,7 +34,6 @@ from container_update.model.schema import (
     complete,
     or_null,
 )
-from container_update.package.fetch import is_url
 from container_update.planning.steps import object_steps
 
 KIND = "SavedPlan"
@@ -94,6 +93,8 @@ def refuse_standard_input(*packages: str | None) -> None:
 
 def absolute(package: str) -> str:
     """Return a package's path for a file that another command reads elsewhere."""
+    from container_update.package.fetch import is_url  # noqa: PLC0415, slow to load
+
     return package if not package or is_url(package) else str(Path(package).absolute())
 
 

@@ -66,6 +66,25 @@ def test_importing_it_loads_nothing_else():
     assert [name for name in done.stdout.split() if name.startswith("container_update.")] == []
 
 
+def test_the_version_is_shown_without_loading_a_command():
+    program = """\
+import sys
+from container_update.cli.main import main
+try:
+    main(["--version"])
+except SystemExit:
+    print(*sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    shown, loaded = done.stdout.splitlines()
+    assert shown == f"container-update {container_update.__version__}"
+    ours = {name for name in loaded.split() if name.startswith("container_update.cli.commands.")}
+    assert ours == {"container_update.cli.commands.completion"}
+    assert "container_update.cli.terminal.output" not in loaded.split()
+
+
 @pytest.mark.parametrize("name", sorted(NAMES - {"__version__"}))
 def test_its_docstring_has_an_example_that_is_true(name: str) -> None:
     value = getattr(container_update, name)

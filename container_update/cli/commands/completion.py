@@ -7,9 +7,6 @@ import argparse
 import os
 from typing import TextIO
 
-from container_update.cli import extras
-from container_update.cli.terminal.output import DONE
-
 SHELLS = ("bash", "zsh", "fish")
 _ASKED = "_ARGCOMPLETE"
 """The environment variable with which the shell asks what can follow."""
@@ -22,6 +19,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace, out: TextIO) -> int:
     """Write what a shell has to run for the completion; return the exit status."""
+    from container_update.cli import extras  # noqa: PLC0415, slow to load
+    from container_update.cli.terminal.output import DONE  # noqa: PLC0415, slow to load
+
     with extras.needed_by("completion", "completion"):
         from argcomplete.shell_integration import shellcode  # noqa: PLC0415, an extra
     out.write(shellcode(["container-update"], shell=parsed.shell))

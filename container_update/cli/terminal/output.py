@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import logging
 import os
 import sys
 import time
@@ -20,6 +21,7 @@ from container_update.cli.reports.header import Header
 from container_update.cli.reports.lines import Line
 from container_update.cli.reports.outcome_report import is_change, outcome_lines, summary_line
 from container_update.cli.reports.plan_report import plan_lines
+from container_update.cli.terminal import advice as next_steps
 from container_update.cli.terminal import approval
 from container_update.cli.terminal import progress as progress_views
 from container_update.cli.terminal.advice import next_sentence, undo_command, update_back_command
@@ -147,6 +149,28 @@ def drop(stream: TextIO) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
+
+
+def show_log(verbose: int) -> None:
+    """Write the log to standard error, where no host of this library has its own.
+
+    :param verbose: 0: warnings, without those that the result says too; 1: each action; 2: all.
+    """
+    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+    terminal = logging.StreamHandler()
+    terminal.setFormatter(_LogFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=level, handlers=[terminal])
+    if not verbose:
+        for handler in logging.getLogger().handlers:
+            handler.addFilter(lambda record: not getattr(record, "reported", False))
+
+
+class _LogFormatter(logging.Formatter):
+    """Writes what would control the terminal as escape sequences of Python."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See the class."""
+        return printable_lines(super().format(record))
 
 
 def add_progress_arguments(command: argparse.ArgumentParser) -> None:
@@ -289,6 +313,15 @@ def sentence(failure: ContainerUpdateError, parsed: argparse.Namespace, advice: 
     if cause_was_shown and isinstance(failure, UpdateFailedError):
         return with_advice(failure.ending, advice)
     return with_advice(failure, advice)
+
+
+def report_error(failure: ContainerUpdateError, parsed: argparse.Namespace, out: TextIO) -> None:
+    """Write the result of a command that failed, and a sentence about it to standard error."""
+    next_step = next_steps.advice(failure, parsed)
+    write_error(failure, next_step, parsed, out)
+    if getattr(parsed, "output", TEXT) != JSON:
+        out.flush()
+        complain(sentence(failure, parsed, next_step))
 
 
 def write_error(
