@@ -325,10 +325,10 @@ def _add_recovery(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the commands for an operation that is under way."""
     from container_update.cli.commands import recover  # noqa: PLC0415, slow to load
 
-    for name, run, text in (
-        ("resume", recover.resume, "finish an operation that was interrupted"),
-        ("rollback", recover.rollback, "undo an operation that was interrupted"),
-        ("promote", recover.promote, "let a change go on that waits for a person"),
-        ("abort", recover.abort, "undo a change that waits for a person"),
+    for verb, text in (
+        ("resume", "finish an operation that was interrupted"),
+        ("rollback", "undo an operation that was interrupted"),
+        ("promote", "let a change go on that waits for a person"),
+        ("abort", "undo a change that waits for a person"),
     ):
-        recover.add_arguments(add(name, run, text))
+        recover.add_arguments(add(verb, partial(recover.run, verb), text))

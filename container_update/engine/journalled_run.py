@@ -60,6 +60,11 @@ class JournalledRun:
 
         Where the API server refuses, it stays, and the next run removes it.
 
+        Three answers are waited for one after another, with that to the release of the lease. The
+        journal does not go beside the revision: a run killed in between has done something that no
+        history tells of. The lease is not released beside the removal of the journal: who takes it
+        and still finds one takes the run for interrupted, and ends it a second time.
+
         :param undone: what became of each step where it was undone: of what it had created only
             objects that somebody else has changed since are still there.
         :param cause: why it was undone.

@@ -294,7 +294,8 @@ class Operation:
             ]
             steps = self._believed(left, {}, owned, deletes, str(journal.key))
             scripts = (step for step in record.steps if not isinstance(step, ObjectStep))
-            return replace(record, steps=tuple(sorted((*steps, *scripts), key=_group)))
+            ordered = sorted((*steps, *scripts), key=lambda step: step.group)
+            return replace(record, steps=tuple(ordered))
 
         def run(record: Record, stack: ExitStack) -> JournalledRun:
             plan = self._plan_of(record)
@@ -449,10 +450,6 @@ def _by_its_steps(run: JournalledRun, *, resumed: bool) -> tuple[StepResult, ...
 def _all_done(run: JournalledRun, *, resumed: bool) -> tuple[StepResult, ...]:  # noqa: ARG001
     run.execution.skip(run.execution.plan.steps)
     return run.execution.results
-
-
-def _group(step: Step) -> int:
-    return step.group
 
 
 def _created(steps: Sequence[ObjectStep]) -> tuple[ObjectKey, ...]:

@@ -205,7 +205,7 @@ def _go_on(left: _Left, *, promote: str = "") -> Outcome | None:
     def_files, one_namespace = tuple(context["defFiles"]), context["oneNamespace"]
     target = KubernetesTarget(cluster, namespace, def_files, cluster.access, one_namespace)
     request = ChangeRequest.of(context["request"], target.vim_type)
-    if not packages and cluster.journal_key and has_scripts(request):  # then it is signed
+    if not packages and cluster.journal_key and request.has_scripts:  # then it is signed
         packages = (context["old"], context["new"])
     named = Named.read(packages, instance)
     old, new = of_operation(named, record.origin.packages if record.origin else (), request)
@@ -284,7 +284,7 @@ def of_operation(
     """
     both = [named.paths.get(each.sha256, "") for each in noted]
     old, new = both if len(both) == len((OLD, NEW)) else ("", "")
-    if has_scripts(request) and not (old and new):
+    if request.has_scripts and not (old and new):
         expected = names(noted) or "its packages, which the journal does not identify"
         raise PackageError(
             f"the change has coordination scripts: expected its packages, {expected} "
@@ -293,11 +293,6 @@ def of_operation(
             "of one that was interrupted needs none"
         )
     return old, new
-
-
-def has_scripts(request: ChangeRequest) -> bool:
-    """Tell whether a request names a coordination script."""
-    return request.script(NEW) is not None or request.script(OLD) is not None
 
 
 def _instance(

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update.cli import connection, operate, saved_plan
 from container_update.cli.arguments import option_arguments
 from container_update.cli.reports import history_report
-from container_update.cli.reports.lines import Line
 from container_update.cli.terminal import output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.cli.terminal.screen import Screen
@@ -50,28 +49,24 @@ def history(parsed: argparse.Namespace, out: TextIO) -> int:
     """List the operations that have ended, or show one; return the exit status."""
     revisions = _revisions(parsed)
     is_one = parsed.revision is not None or parsed.last or parsed.diff
-    if not revisions:
-        if is_one or parsed.output != output.JSON:
-            return output.write_nothing(history_report.NOTHING_KEPT, parsed, out)
-        _write(parsed, out, (), history_report.history_dict(()))
-        return NOTHING_TO_DO
-    if not is_one:
-        if parsed.output == output.MARKDOWN:
-            out.write(history_report.history_markdown(revisions) + "\n")
-            return DONE
-        lines = history_report.history_lines(revisions)
-        _write(parsed, out, lines, history_report.history_dict(revisions))
-        return DONE
-    one = _chosen(parsed, revisions)
-    if parsed.output == output.MARKDOWN:
-        out.write(history_report.revision_markdown(one) + "\n")
-        return DONE
-    if parsed.diff:
-        lines = history_report.diff_of_revision(one)
+    if not revisions and (is_one or parsed.output != output.JSON):
+        return output.write_nothing(history_report.NOTHING_KEPT, parsed, out)
+    if is_one:
+        one = _chosen(parsed, revisions)
+        every = history_report.revision_lines(one, every=parsed.all)
+        lines = history_report.diff_of_revision(one) if parsed.diff else every
+        document, page = history_report.revision_dict(one), history_report.revision_markdown(one)
     else:
-        lines = history_report.revision_lines(one, every=parsed.all)
-    _write(parsed, out, lines, history_report.revision_dict(one))
-    return DONE
+        lines = history_report.history_lines(revisions)
+        document = history_report.history_dict(revisions)
+        page = history_report.history_markdown(revisions)
+    if parsed.output == output.JSON:
+        out.write(output.as_json(document) + "\n")
+    elif parsed.output == output.MARKDOWN:
+        out.write(page + "\n")
+    else:
+        Screen(out).show(lines)
+    return DONE if revisions else NOTHING_TO_DO
 
 
 def undo(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -116,12 +111,3 @@ def _revisions(parsed: argparse.Namespace) -> tuple[Revision, ...]:
             namespace=parsed.namespace,
             instance_id=parsed.instance_id,
         )
-
-
-def _write(
-    parsed: argparse.Namespace, out: TextIO, lines: Iterable[Line], document: dict[str, Any]
-) -> None:
-    if parsed.output == output.JSON:
-        out.write(output.as_json(document) + "\n")
-    else:
-        Screen(out).show(lines)

@@ -88,27 +88,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     connection.add_cluster_arguments(command)
 
 
-def resume(parsed: argparse.Namespace, out: TextIO) -> int:
-    """Finish the operation that was interrupted; return the exit status."""
-    return _recover(parsed, out, "resume")
+def run(verb: str, parsed: argparse.Namespace, out: TextIO) -> int:
+    """End the operation that is under way; return the exit status.
 
-
-def rollback(parsed: argparse.Namespace, out: TextIO) -> int:
-    """Undo the operation that was interrupted; return the exit status."""
-    return _recover(parsed, out, "rollback")
-
-
-def promote(parsed: argparse.Namespace, out: TextIO) -> int:
-    """Let the operation go on that waits for a person; return the exit status."""
-    return _recover(parsed, out, "promote")
-
-
-def abort(parsed: argparse.Namespace, out: TextIO) -> int:
-    """Undo the operation that waits for a person; return the exit status."""
-    return _recover(parsed, out, "abort")
-
-
-def _recover(parsed: argparse.Namespace, out: TextIO, verb: str) -> int:
+    :param verb: how: ``resume``, ``rollback``, ``promote`` or ``abort``.
+    """
     return recovered(partial(_recover_cluster, parsed, out, verb), parsed, out)
 
 

@@ -160,17 +160,11 @@ def run_change(
     progress: Progress = lambda _: None,
     scripts: Coordination | None = None,
 ) -> Changed:
-    """Move a VNF from its package to a new one.
+    """Move a VNF from its package to a new one, as :func:`change_package` does.
 
-    A change of the same instance that was interrupted is finished first if it leads to the same
-    package, else undone.
-
-    :param cancel: cancels the change from another thread or a signal handler.
-    :param progress: called with the plan, with each step that begins, and with each step's result.
     :param scripts: runs the coordination scripts; its reports are there also after a failure.
         None: a new one.
-    :raises ContainerUpdateError: as :func:`change_package` does; after a failure everything is left
-        as it is where the job says so.
+    :raises ContainerUpdateError: after a failure everything is left as it is where the job says so.
     """
     cancel = CancelToken() if cancel is None else cancel
     scripts = scripts or coordination_of(job, target, cancel)

@@ -127,6 +127,11 @@ class ChangeRequest:
         return self.coordinate_new if which == "new" else self.coordinate_old
 
     @property
+    def has_scripts(self) -> bool:
+        """Whether it names a coordination script."""
+        return (self.coordinate_new or self.coordinate_old) is not None
+
+    @property
     def script_paths(self) -> Mapping[str, str]:
         """'new' and 'old' to the path of the script of that VNF, where it has one."""
         scripts = {which: self.script(which) for which in (NEW, OLD)}
@@ -163,8 +168,7 @@ class ChangeRequest:
                 "additionalParams.vdu_params: expected the VDUs to change, found none: a change on "
                 "OpenStack needs them"
             )
-        has_scripts = self.coordinate_new or self.coordinate_old
-        if self.upgrade_type == BLUE_GREEN and has_scripts and self.external_lb is None:
+        if self.upgrade_type == BLUE_GREEN and self.has_scripts and self.external_lb is None:
             raise PackageError(
                 f"additionalParams.{EXTERNAL_LB}: expected ip_address, username and password of "
                 "the load balancer that the coordination scripts configure, found nothing: "

@@ -23,7 +23,7 @@ from container_update.engine.goals.request_schema import COORDINATE_NEW, COORDIN
 from container_update.engine.journalled_run import JournalledRun
 from container_update.engine.operation import Operation
 from container_update.engine.read_packages import check_packages, stored_images
-from container_update.engine.recover import Named, has_scripts, of_operation
+from container_update.engine.recover import Named, of_operation
 from container_update.engine.run import preview, run
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
@@ -259,10 +259,10 @@ class GoBack(Goal):
         :raises PackageError: they are not the ones that were noted, or have no such script.
         """
         request = ChangeRequest.of(body)
-        if not self._packages and self._cluster.journal_key and has_scripts(request):
+        if not self._packages and self._cluster.journal_key and request.has_scripts:
             self._packages = tuple(each.source for each in noted)
         old, new = of_operation(self._named, noted, request)
-        if has_scripts(request):
+        if request.has_scripts:
             with (
                 csar.open_package(old, options=self._options) as before,
                 csar.open_package(new, options=self._options) as after,
