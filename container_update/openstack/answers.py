@@ -1,17 +1,79 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of Keystone and Heat, which may be anybody's: read within limits."""
+"""Answers of OpenStack's services, which may be anybody's: read within limits, checked by schemas.
+
+Fields that are not read are not checked. Source: Orchestration Service API v1; of a server's
+attributes Compute API, "Show Server Details".
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 from functools import partial
+from urllib.parse import urlsplit
 
 import requests
 import urllib3
 
 from container_update.cluster.responses import read
+from container_update.model.errors import ClusterError
+from container_update.model.objects import Json
+from container_update.model.schema import (
+    FILLED,
+    LINE,
+    MAPPING,
+    PLAIN,
+    TEXT,
+    WHOLE,
+    AnyOf,
+    ListOf,
+    MapOf,
+    Record,
+    Schema,
+    complete,
+    or_null,
+)
+from container_update.package import hot
 
 MOST_BYTES = 64 * 1024 * 1024
 """Of an answer: Heat lists all resources of a stack in one."""
+
+_STACK = complete(
+    {"updated_time": TEXT, "timeout_mins": WHOLE, "tags": ListOf(LINE)},
+    **dict.fromkeys(("stack_name", "id", "stack_status"), FILLED),
+    stack_status_reason=or_null(TEXT),
+)
+_SERVER = {
+    "image": AnyOf("an image, or nothing", (Record({"id": LINE}), TEXT)),
+    "flavor": Record({"original_name": LINE, "id": LINE, "disk": WHOLE}),
+    "status": TEXT,
+}
+_PORT = {"floating_ip_address": LINE, "fixed_ips": ListOf(complete(ip_address=LINE))}
+_RESOURCE = Record(
+    {
+        "links": ListOf(complete(rel=TEXT, href=LINE)),
+        "attributes": Record({**_SERVER, **_PORT}),
+        "resource_status_reason": TEXT,
+    }
+)
+_LISTED = complete(
+    _RESOURCE.fields,
+    **dict.fromkeys(("resource_name", "resource_type"), FILLED),
+    **dict.fromkeys(("resource_status", "creation_time"), TEXT),
+    physical_resource_id=or_null(LINE),
+)
+
+STACK, STACKS = complete(stack=_STACK), complete(stacks=ListOf(_STACK))
+CREATED = complete(stack=complete(id=FILLED))
+RESOURCE, RESOURCES = complete(resource=_RESOURCE), complete(resources=ListOf(_LISTED))
+TEMPLATE = Record(hot.TEMPLATE.fields, {"resources"})
+ENVIRONMENT = Record(
+    dict.fromkeys(("parameters", "parameter_defaults", "resource_registry"), MAPPING)
+)
+FILES = MapOf(LINE, TEXT, nullable=False)
+IMAGE = complete({"name": LINE}, id=FILLED)
+FLAVOUR = complete(id=FILLED, name=FILLED, disk=WHOLE)
+REFUSAL = complete(error=complete(type=TEXT, message=TEXT))
 
 
 def limit(session: requests.Session, seconds: float) -> None:
@@ -31,3 +93,23 @@ def _read(seconds: float, answer: requests.Response, **_: object) -> None:
     except urllib3.exceptions.HTTPError as error:
         raise requests.ConnectionError(error) from error
     answer._content, answer._content_consumed = body, True
+
+
+def content(answer: requests.Response, schema: Schema) -> Json:
+    """Return the body of an answer.
+
+    :raises ClusterError: it is not JSON, as from a proxy or a portal in between, or a field has
+        another type than it should have.
+    """
+    found = answer.headers.get("Content-Type", "no Content-Type")
+    with contextlib.suppress(ValueError, RecursionError):
+        body: Json = json.loads(answer.content)
+        wrong = schema.first_violation(body) or PLAIN.first_violation(body)
+        if wrong is None:
+            return body
+        found = str(wrong)
+    raise ClusterError(
+        f"{answer.request.method} {urlsplit(str(answer.url)).path}: expected an answer in JSON "
+        f"with the status {answer.status_code}, found {found}: check that the address in the "
+        "cloud's catalogue is that of the service and no proxy answers in its place"
+    )

@@ -13,19 +13,21 @@ import logging
 import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import openstack.config
 import requests
 from keystoneauth1 import adapter, exceptions
 
+from container_update.cluster.responses import MALFORMED
 from container_update.cluster.signature import stretched
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
 from container_update.model.options import Options
+from container_update.model.schema import ListOf, Schema, complete
 from container_update.openstack import answers
 
 LOG = logging.getLogger(__name__)
@@ -161,45 +163,45 @@ class Heat:
     def stacks(self) -> Sequence[Json]:
         """Return the project's stacks as Heat lists them, without nested ones and those that have
         just been deleted."""
-        stacks: Sequence[Json] = self._get("/stacks")["stacks"]
+        stacks: Sequence[Json] = self._get("/stacks", answers.STACKS)["stacks"]
         return [stack for stack in stacks if stack["stack_status"] != "DELETE_COMPLETE"]
 
     def stack(self, stack: str) -> Json | None:
         """Return the stack, or None where there is none (deleted ones count as none)."""
-        answer = self._get_unless_missing(_path(stack))
+        answer = self._get_unless_missing(_path(stack), answers.STACK)
         current: Json | None = answer and answer["stack"]
         is_there = current is not None and current["stack_status"] != "DELETE_COMPLETE"
         return current if is_there else None
 
     def template(self, stack: str) -> Json:
         """Return the template in force."""
-        return self._get(_path(stack) + "/template")
+        return self._get(_path(stack) + "/template", answers.TEMPLATE)
 
     def environment(self, stack: str) -> Json:
         """Return the environment in force; its ``parameters`` are those that were given."""
-        return self._get(_path(stack) + "/environment")
+        return self._get(_path(stack) + "/environment", answers.ENVIRONMENT)
 
     def files(self, stack: str) -> dict[str, str]:
         """Return the files in force: name to content."""
-        return self._get(_path(stack) + "/files")
+        return self._get(_path(stack) + "/files", answers.FILES)
 
     def resources(self, stack: str, depth: int = 0) -> Sequence[Json]:
         """Return the resources, and those of nested stacks down to a depth."""
-        query = f"?nested_depth={depth}" if depth else ""
-        resources: Sequence[Json] = self._get(_path(stack) + "/resources" + query)["resources"]
+        path = f"{_path(stack)}/resources{f'?nested_depth={depth}' if depth else ''}"
+        resources: Sequence[Json] = self._get(path, answers.RESOURCES)["resources"]
         return resources
 
     def resource(self, stack: str, name: str) -> Json | None:
         """Return a resource with its attributes, or None where there is none."""
         path = f"{_path(stack)}/resources/{quote(name, safe='')}"
-        answer = self._get_unless_missing(path)
+        answer = self._get_unless_missing(path, answers.RESOURCE)
         resource: Json | None = answer and answer["resource"]
         return resource
 
     def create(self, body: Json, *, guard: Guard = _unguarded) -> str:
         """Begin to create a stack; return its reference."""
-        stack = _content(self._try("POST", "/stacks", body, guard))["stack"]
-        return f"{body['stack_name']}/{stack['id']}"
+        answer = answers.content(self._try("POST", "/stacks", body, guard), answers.CREATED)
+        return f"{body['stack_name']}/{answer['stack']['id']}"
 
     def update(
         self, stack: str, body: Json, *, existing: bool = False, guard: Guard = _unguarded
@@ -237,13 +239,13 @@ class Heat:
         images: list[Json] = []
         for selection in ("name=", "id=in:"):
             path = f"/images?{selection}{quote(name, safe='')}"
-            images = images or self._found(self._glance, path, "images")
+            images = images or self._found(self._glance, path, "images", answers.IMAGE)
         return str(images[0]["id"]) if len(images) == 1 else None
 
     def image_name(self, image_id: str) -> str:
         """Return the name of an image; its id where the name is not known."""
         path = f"/images?id=in:{quote(image_id, safe='')}"
-        images = self._found(self._glance, path, "images")
+        images = self._found(self._glance, path, "images", answers.IMAGE)
         return str(images[0].get("name") or image_id) if len(images) == 1 else image_id
 
     def flavour_names(self, flavour: str) -> set[str]:
@@ -255,17 +257,19 @@ class Heat:
         return next((int(known["disk"]) for known in self._flavours(flavour)), None)
 
     def _flavours(self, flavour: str) -> list[Json]:
-        known = self._found(self._nova, "/flavors/detail", "flavors")
+        known = self._found(self._nova, "/flavors/detail", "flavors", answers.FLAVOUR)
         return [entry for entry in known if flavour in (entry["id"], entry["name"])]
 
-    def _found(self, client: adapter.Adapter, path: str, kind: str) -> list[Json]:
+    def _found(self, client: adapter.Adapter, path: str, kind: str, each: Schema) -> list[Json]:
         """Return a list of another service, asked for once; nothing where that is not possible: a
         cloud or its user may do without, and no decision needs it."""
         if path not in self._names:
             self.requests += 1
             try:
-                self._names[path] = client.get(path, headers=_HEADERS).json()[kind]
-            except (exceptions.ClientException, ValueError, KeyError) as error:
+                answer = client.get(path, headers=_HEADERS)
+                schema = complete(**{kind: ListOf(each)})
+                self._names[path] = answers.content(answer, schema)[kind]
+            except (exceptions.ClientException, ClusterError, *MALFORMED) as error:
                 LOG.info("%s cannot be looked up: %s", kind, error)
                 self._names[path] = []
         entries: list[Json] = self._names[path]
@@ -289,12 +293,12 @@ class Heat:
                 raise
             return None
 
-    def _get(self, path: str) -> Json:
-        return _content(self._try("GET", path))
+    def _get(self, path: str, schema: Schema) -> Json:
+        return answers.content(self._try("GET", path), schema)
 
-    def _get_unless_missing(self, path: str) -> Json | None:
+    def _get_unless_missing(self, path: str, schema: Schema) -> Json | None:
         answer = self._send_unless({404}, "GET", path)
-        return None if answer is None else _content(answer)
+        return None if answer is None else answers.content(answer, schema)
 
     def _try(
         self, method: str, path: str, body: Json | None = None, guard: Guard = _unguarded
@@ -338,6 +342,11 @@ class Heat:
             ) from error
         except exceptions.ClientException as error:
             raise ClusterError(f"{what}: {error}") from error
+        except MALFORMED as error:  # from the library, which reads what Keystone answers
+            raise ClusterError(
+                f"{what}: expected a token and a catalogue of services from Keystone, found an "
+                f"answer of another form ({type(error).__name__}): is its URL (auth_url) right?"
+            ) from error
         self._answered = True
         if answer.status_code >= 400:
             raise _refusal(what, answer)
@@ -351,34 +360,16 @@ class Heat:
             self._adapter.endpoint_override = found and found.replace("%", "%%")  # it is formatted
 
 
-def _content(answer: requests.Response) -> Json:
-    """Return the body of an answer.
-
-    :raises ClusterError: it is not JSON, as from a proxy or a portal in between.
-    """
-    try:
-        content: Json = answer.json()
-    except ValueError as error:
-        raise ClusterError(
-            f"{answer.request.method} {urlsplit(str(answer.url)).path}: expected an answer in JSON "
-            f"with the status {answer.status_code}, found "
-            f"{answer.headers.get('Content-Type', 'no Content-Type')}: check that the address in "
-            "the cloud's catalogue is Heat's and no proxy answers in its place"
-        ) from error
-    return content
-
-
 def _path(stack: str) -> str:
     return "/stacks/" + "/".join(quote(part, safe="") for part in stack.split("/"))
 
 
 def _refusal(what: str, answer: requests.Response) -> ClusterError:
     """Return Heat's own words as an error. A proxy may answer in HTML, which is left out."""
-    try:
-        error = answer.json()["error"]
-        kind, message = str(error["type"]), str(error["message"])
-    except (ValueError, KeyError, TypeError):
-        kind, message = "", answer.reason or ""
+    kind, message = "", answer.reason or ""
+    with suppress(ClusterError):
+        error = answers.content(answer, answers.REFUSAL)["error"]
+        kind, message = error["type"], error["message"]
     after = answer.headers.get("Retry-After", "")
     return ClusterError(
         f"Heat refused {what}: {answer.status_code} {kind}: {message}",

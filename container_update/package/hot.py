@@ -24,12 +24,13 @@ from container_update.package.yaml11 import mapping
 
 SERVER, GROUP = "OS::Nova::Server", "OS::Heat::AutoScalingGroup"
 _RESOURCE = Record({"type": TEXT, "properties": MAPPING})
-_TEMPLATE = Record(
+TEMPLATE = Record(
     {
         "parameters": MapOf(LINE, MAPPING, nullable=False),
         "resources": MapOf(LINE, _RESOURCE, nullable=False),
     }
 )
+"""What is read of a template, in a package and in what Heat answers."""
 _NESTED_ENDINGS = (".yaml", ".yml", ".template")
 
 
@@ -108,7 +109,7 @@ def parse(
     """
     content = text.encode()
     template = mapping(content, source, options, "a HEAT template", reading)
-    for wrong in _TEMPLATE.violations(template):
+    for wrong in TEMPLATE.violations(template):
         line = FieldLines(content).line(0, wrong.path)
         raise PackageError(
             f"{source}:{line}: expected {wrong.expected} as {wrong.field}, found {wrong.found}"

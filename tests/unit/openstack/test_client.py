@@ -22,8 +22,13 @@ from container_update.openstack.client import Heat, connect
 class Adapter:
     """Stands for keystoneauth's adapter."""
 
-    def __init__(self, endpoint: str | None, endpoint_override: str | None = None) -> None:
-        self.endpoint, self.endpoint_override = endpoint, endpoint_override
+    def __init__(
+        self,
+        endpoint: str | None,
+        endpoint_override: str | None = None,
+        body: bytes = b'{"stacks": []}',
+    ) -> None:
+        self.endpoint, self.endpoint_override, self.body = endpoint, endpoint_override, body
         self.questions = 0
         self.addresses: list[str | None] = []
 
@@ -33,11 +38,15 @@ class Adapter:
         return self.endpoint
 
     def request(self, *_: Any, **__: Any) -> requests.Response:
-        """Answer that there are no stacks."""
+        """Answer, as a rule that there are no stacks."""
         self.addresses.append(self.endpoint_override)
         answer = requests.Response()
-        answer.status_code, answer._content = 200, b'{"stacks": []}'
+        answer.status_code, answer._content = 200, self.body
+        answer.request = requests.PreparedRequest()
+        answer.request.method, answer.url = "GET", "http://h/v1/p/stacks"
         return answer
+
+    get = request
 
 
 @pytest.mark.parametrize(
@@ -55,6 +64,53 @@ def test_the_address_of_heat_is_looked_up_once(
     heat = Heat(adapter, adapter, adapter, retry_seconds=0, journal_key=str)
     assert [heat.stacks(), heat.stacks()] == [[], []]
     assert (adapter.questions, adapter.addresses) == (questions, [address] * 2)
+
+
+STACK = '"id": "1", "stack_name": "s", "stack_status": "x", "stack_status_reason": ""'
+DEEP = '{"a":' * 101 + "1" + "}" * 101
+
+
+def answering(text: str) -> Heat:
+    """Return the client of services that answer everything with this."""
+    adapter: Any = Adapter("http://h", body=text.encode("utf-8", "surrogatepass"))
+    return Heat(adapter, adapter, adapter, retry_seconds=0, journal_key=str)
+
+
+@pytest.mark.parametrize(
+    ("ask", "text", "found"),
+    [
+        (lambda heat: heat.stacks(), "<html>", "no Content-Type"),
+        (lambda heat: heat.stacks(), "[" * 10**6, "no Content-Type"),
+        (lambda heat: heat.stacks(), '{"stacks": {}}', "stacks: expected a list, found a mapping"),
+        (lambda heat: heat.stacks(), '{"stacks": [7]}', r"stacks\[0\]: .* found a number"),
+        (lambda heat: heat.stack("s"), '{"stack": {"id": "1"}}', r"stack.stack_\w+: .* nothing"),
+        (lambda heat: heat.stack("s"), f'{{"stack": {{{STACK}, "tags": [7]}}}}', r"tags\[0\]: "),
+        (lambda heat: heat.create({"stack_name": "s"}), '{"stack": {}}', "stack.id: expected text"),
+        (lambda heat: heat.resources("s"), '{"resources": [{}]}', r"resources\[0\]\.\w+: "),
+        (
+            lambda heat: heat.resource("s", "r"),
+            '{"resource": {"attributes": {"image": [7]}}}',
+            "resource.attributes.image: expected an image, or nothing, found a list",
+        ),
+        (lambda heat: heat.template("s"), "{}", "resources: expected a mapping, found nothing"),
+        (lambda heat: heat.environment("s"), '{"parameters": [7]}', "parameters: "),
+        (lambda heat: heat.environment("s"), f'{{"parameters": {DEEP}}}', "100 in each other"),
+        (lambda heat: heat.environment("s"), '{"parameters": {"a": "\\ud800"}}', "half a letter"),
+        (lambda heat: heat.files("s"), '{"a": {}}', "a: expected text, found a mapping"),
+    ],
+)
+def test_an_answer_of_another_form_is_an_error_that_names_request_and_field(
+    ask: Callable[[Heat], object], text: str, found: str
+) -> None:
+    with pytest.raises(ClusterError, match=rf"^GET /v1/p/stacks: expected .*{found}.*: check"):
+        ask(answering(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["[7]", '{"flavors": {}}', '{"flavors": [{"id": 7}]}', "[" * 10**6]
+)
+def test_a_flavour_that_nova_does_not_describe_is_not_known(text: str) -> None:
+    assert answering(text).flavour_disk("small") is None
 
 
 @contextmanager
