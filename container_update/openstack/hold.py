@@ -16,7 +16,7 @@ from datetime import datetime
 
 from container_update.cluster.lease import held, refuse_too_long, utc_now
 from container_update.model.cancellation import CancelToken
-from container_update.model.errors import UpdateInProgressError
+from container_update.model.errors import PlanError, UpdateInProgressError
 from container_update.model.objects import Json
 from container_update.model.process_identity import ProcessIdentity
 
@@ -49,12 +49,14 @@ class Holder:
 
     @classmethod
     def of(cls, stack: Json) -> Holder:
-        """Return the holder that a stack's tags name."""
+        """Return the holder that a stack's tags name.
+
+        :raises PlanError: a tag is by no run of this program.
+        """
         tags = dict(tag.split("=", 1) for tag in stack.get("tags") or () if "=" in tag)
-        renewed = tags.get("renewed", _NEVER)
         return cls(
             tags.get("holder", ""),
-            None if renewed == _NEVER else datetime.fromisoformat(renewed.replace("Z", "+00:00")),
+            _heartbeat(stack, tags.get("renewed", _NEVER)),
             _seconds(tags.get("seconds", "0")),
             ProcessIdentity.parse(f"{tags.get('boot')} {tags.get('process')}"),
         )
@@ -76,6 +78,18 @@ class Holder:
     def sentence(self, now: datetime) -> str:
         """Return who holds the journal, and when its last heartbeat was."""
         return held(self.operation, self.silence(now), self.seconds)
+
+
+def _heartbeat(stack: Json, text: str) -> datetime | None:
+    if text == _NEVER:
+        return None
+    try:
+        return datetime.strptime(f"{text} +0000", f"{_TIME} %z")
+    except ValueError as error:
+        raise PlanError(
+            f"stack {stack['stack_name']}, tag renewed: expected a time, found another text: it is "
+            "by no run of this program: see who wrote it, and delete the stack"
+        ) from error
 
 
 def _seconds(text: str) -> float:

@@ -169,8 +169,9 @@ class Journal:
 
     def _chain(self, stack: Json, stacks: list[Json]) -> tuple[Json, ...]:
         """Return a stack after those that it succeeds, the first one first."""
-        earlier = [other for other in stacks if stack["stack_name"] == self._successor_of(other)]
-        return (*(self._chain(earlier[0], stacks) if earlier else ()), stack)
+        others = [other for other in stacks if other is not stack]  # their names may make a circle
+        earlier = [other for other in others if stack["stack_name"] == self._successor_of(other)]
+        return (*(self._chain(earlier[0], others) if earlier else ()), stack)
 
     def _has_successor(self, stack: Json, stacks: list[Json]) -> bool:
         return self._successor_of(stack) in [other["stack_name"] for other in stacks]
