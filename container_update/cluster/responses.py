@@ -68,13 +68,19 @@ class Answer:
     headers: Mapping[str, str]
 
 
-def read(what: str, response: Any, seconds: float, most: int = MAX_BYTES) -> Answer:
+def read(
+    what: str,
+    response: Any,
+    seconds: float,
+    most: int = MAX_BYTES,
+    most_values: int = MAX_VALUES,
+) -> Answer:
     """Read an answer to its end.
 
     :param what: the request, for messages.
     :param response: urllib3's, not read yet.
     :param seconds: how long that may take.
-    :param most: how many bytes it may have.
+    :param most: how many bytes it may have, as *most_values* how many values.
     :raises AnswerTooLargeError: it is too large.
     :raises urllib3.exceptions.HTTPError: the connection broke, or it took too long.
     """
@@ -89,8 +95,8 @@ def read(what: str, response: Any, seconds: float, most: int = MAX_BYTES) -> Ans
             values += sum(map(chunk.count, _BEGINS))
             if len(data) > most:
                 raise AnswerTooLargeError(what, f"{most} bytes")
-            if values > MAX_VALUES:
-                raise AnswerTooLargeError(what, f"{MAX_VALUES} values")
+            if values > most_values:
+                raise AnswerTooLargeError(what, f"{most_values} values")
             if time.monotonic() > end:
                 raise urllib3.exceptions.HTTPError(f"no complete answer within {seconds:g} seconds")
     except BaseException:

@@ -37,6 +37,8 @@ from container_update.package import hot
 
 MOST_BYTES = 64 * 1024 * 1024
 """Of an answer: Heat lists all resources of a stack in one."""
+MOST_VALUES = 500_000
+"""Of an answer: 25 for a resource; to check that they are plain takes 300 bytes for each."""
 
 _STACK = complete(
     {"updated_time": TEXT, "timeout_mins": WHOLE, "tags": ListOf(LINE)},
@@ -77,7 +79,7 @@ REFUSAL = complete(error=complete(type=TEXT, message=TEXT))
 
 
 def limit(session: requests.Session, seconds: float) -> None:
-    """Keep no answer of a session that is larger than :data:`MOST_BYTES`.
+    """Keep no answer of a session that has more than :data:`MOST_BYTES` or :data:`MOST_VALUES`.
 
     :param seconds: how long an answer may take from its beginning to its end.
     """
@@ -89,7 +91,7 @@ def limit(session: requests.Session, seconds: float) -> None:
 def _read(seconds: float, answer: requests.Response, **_: object) -> None:
     """Read an answer before requests does."""
     try:
-        body = read(str(answer.url), answer.raw, seconds, MOST_BYTES).data
+        body = read(str(answer.url), answer.raw, seconds, MOST_BYTES, MOST_VALUES).data
     except urllib3.exceptions.HTTPError as error:
         raise requests.ConnectionError(error) from error
     answer._content, answer._content_consumed = body, True
@@ -101,7 +103,7 @@ def content(answer: requests.Response, schema: Schema) -> Json:
     :raises ClusterError: it is not JSON, as from a proxy or a portal in between, or a field has
         another type than it should have.
     """
-    found = answer.headers.get("Content-Type", "no Content-Type")
+    found = f"something else ({answer.headers.get('Content-Type', 'no Content-Type')})"
     with contextlib.suppress(ValueError, RecursionError):
         body: Json = json.loads(answer.content)
         wrong = schema.first_violation(body) or PLAIN.first_violation(body)
