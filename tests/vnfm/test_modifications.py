@@ -231,7 +231,7 @@ def test_an_upgrade_type_in_the_metadata_changes_the_package(
     client: Client, cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
 ) -> None:
     path, vnfd_id = with_new_package(client, cluster, tmp_path)
-    before = set(kubectl.pods())
+    before, old = set(kubectl.pods()), kubectl.get("Deployment", "front", "apps")
 
     client.do("PATCH", path, change(vnfd_id))
 
@@ -241,7 +241,8 @@ def test_an_upgrade_type_in_the_metadata_changes_the_package(
     assert "upgrade_type" not in instance["metadata"]
     assert not before & set(kubectl.pods())
     assert recorded_pods(client, path) == set(kubectl.pods())
-    assert "front" not in kubectl.names("Deployment", "apps"), "another one took its place"
+    new = kubectl.get("Deployment", "front", "apps")
+    assert new["metadata"]["uid"] != old["metadata"]["uid"], "another one took its name"
     client.do("POST", f"{path}/terminate", {"terminationType": "FORCEFUL"})
     assert kubectl.names("Deployment", "apps") == set()
 
