@@ -51,11 +51,13 @@ def begin(  # noqa: PLR0913
     *,
     requested_by: str,
     hidden: Collection[str],
+    batch_id: str | None = None,
 ) -> Operation:
     """Store a new operation; the caller commits, then queues it.
 
     :param requested_by: the name of the user whose request it is.
     :param hidden: attributes that are not shown, beside those that look like credentials.
+    :param batch_id: the batch that it belongs to.
     :raises ProblemError: 409: the instance has an operation that is not settled.
     """
     moment, instance_id = now(), instance.id
@@ -78,6 +80,7 @@ def begin(  # noqa: PLR0913
         new_package=new,
         params=redaction.without(request, hidden),
         sealed=service.vault.seal(request),
+        batch_id=batch_id,
     )
     session.add(occurrence)
     try:

@@ -11,13 +11,22 @@ from sqlalchemy import ColumnElement, CursorResult, select, update
 from sqlalchemy.orm import Session
 
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.store.rows import Base, Instance, Operation, Package, Subscription, Vim
+from container_update.vnfm.store.rows import (
+    Base,
+    Batch,
+    Instance,
+    Operation,
+    Package,
+    Subscription,
+    Vim,
+)
 
 Row = TypeVar("Row", bound=Base)
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 _NAMES: Mapping[type[Base], str] = {
+    Batch: "batch",
     Instance: "VNF instance",
     Operation: "operation",
     Package: "VNF package",

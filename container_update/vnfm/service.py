@@ -20,6 +20,7 @@ from fastapi.concurrency import run_in_threadpool
 from container_update.model.options import GROUP, Options
 from container_update.vnfm import metrics, page
 from container_update.vnfm.api import (
+    batches,
     document,
     insights,
     instances,
@@ -118,6 +119,7 @@ class Service:
             yield instances.router(context, workers, api)
             yield insights.router(context, api)
             yield operations.router(context, workers, api)
+            yield batches.router(context, workers, api)
             yield subscriptions.router(context, api)
         yield vims.router(context)
         yield view.router(context)

@@ -92,6 +92,16 @@ def uncancelled(kept: Mapping[str, Any] | None) -> dict[str, Any]:
     return {name: value for name, value in (kept or {}).items() if name != CANCELLED}
 
 
+class BatchState(str, enum.Enum):
+    """The state of a batch; extension of SOL003."""
+
+    PROCESSING = "PROCESSING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    """More of its members failed than it bears: nothing more of it begins."""
+    CANCELLED = "CANCELLED"
+
+
 HELD, PROMOTED = "held", "promoted"
 """In what an occurrence keeps: the hold at which it waits for a person, and the one that somebody
 has promoted; '' for none."""

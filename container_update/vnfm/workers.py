@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The threads that carry out operations and onboard packages.
+"""The threads that carry out operations and batches, and onboard packages.
 
 Their work is in the database. A regular look at it finds the work of services that died, and work
 of this service that no thread has.
@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.exc import SQLAlchemyError
 
 from container_update.model.cancellation import CancelToken
-from container_update.vnfm import operations
+from container_update.vnfm import batches, operations
 from container_update.vnfm.http import logs
 from container_update.vnfm.lcm.perform import perform
 from container_update.vnfm.onboarding import content
@@ -48,7 +48,7 @@ class Workers:
         self._service = service
         self._pool = ThreadPoolExecutor(service.settings.workers, thread_name_prefix="worker")
         self._cancels: dict[str, CancelToken] = {}
-        """By the id of each operation and package that is queued or at work."""
+        """By the id of each operation, batch and package that is queued or at work."""
         self._changed = threading.Condition()
         """The lock of the cancel tokens; notified when one was removed."""
         self._forgot = datetime.min
@@ -64,7 +64,7 @@ class Workers:
 
     @property
     def busy(self) -> int:
-        """The number of operations and packages that are queued or at work."""
+        """The number of operations, batches and packages that are queued or at work."""
         with self._changed:
             return len(self._cancels)
 
@@ -75,7 +75,21 @@ class Workers:
 
     def operation(self, operation_id: str) -> None:
         """Queue an operation that is in the database."""
-        self._submit(operation_id, lambda cancel: perform(self._service, operation_id, cancel))
+        self._submit(operation_id, lambda cancel: self._carry_out(operation_id, cancel))
+
+    def _carry_out(self, operation_id: str, cancel: CancelToken) -> bool:
+        waits = perform(self._service, operation_id, cancel)
+        for batch_id in batches.under_way(self._service):  # it may have waited for this one
+            self._advance(batch_id)
+        return waits
+
+    def batch(self, batch_id: str) -> None:
+        """Queue a batch that is in the database, so that what is next in it begins."""
+        self._submit(batch_id, lambda _: self._advance(batch_id))
+
+    def _advance(self, batch_id: str) -> None:
+        for operation_id in batches.advance(self._service, batch_id):
+            self.operation(operation_id)
 
     def cancel(self, operation_id: str) -> None:
         """Stop an operation that a client asked to cancel, if a thread of this service is at it."""
@@ -145,6 +159,8 @@ class Workers:
         self._cancel_wanted(at_work)  # the request may have come to another service
         for operation_id in operations.settle_forgotten(self._service, at_work, now() - _FORGOTTEN):
             self.operation(operation_id)
+        for batch_id in batches.under_way(self._service):
+            self.batch(batch_id)
         if now() - self._forgot > _FORGET_EVERY:
             seconds = self._service.settings.operation_seconds
             retention.forget_operations(self._service.database, seconds)

@@ -79,6 +79,14 @@ class Known:
             self.ids[f"{api} instance_id"] = instance
             self.ids[f"{api} operation_id"] = modified.headers["Location"].rpartition("/")[2]
             self.ids[f"{api} subscription_id"] = self._subscribe(api)
+            self.ids[f"{api} batch_id"] = self._post(
+                f"/vnflcm/{api}/batches",
+                operation="MODIFY_INFO",
+                request=change,
+                vnfInstanceIds=[instance],
+                waveSize=1,
+                maxFailures=0,
+            )["id"]
 
     def _post(self, path: str, **body: Any) -> Any:
         answer = self.client.post(path, json=body)

@@ -29,12 +29,19 @@ _TAGS: Mapping[str, str] = {
     "VNF instances (v1)": "The same, in the API that Tacker calls v1.",
     "Operation occurrences (v1)": "The same, in v1.",
     "Subscriptions (v1)": "The same, in v1.",
-    EXTENSION: "What is live in the VIM, and the plan of a request. They change nothing.",
+    "Batches (v2)": "An update of many instances in waves, with a bound on failures.",
+    "Batches (v1)": "The same, in v1.",
+    EXTENSION: "What is live in the VIM, the plan of a request, and batches.",
     "Versions": "The versions of the interfaces.",
     "Operation of the service": "For probes and Prometheus.",
 }
 
 _V1, _V2 = "/vnflcm/v1", "/vnflcm/v2"
+_BATCH = {
+    "vnfInstanceIds": ["2c1de1f0-3f0a-4f6c-8c5e-0d7b6a1c9e11"],
+    "waveSize": 1,
+    "maxFailures": 0,
+}
 _ROLLING = {
     "flavourId": "default",
     "additionalParams": {
@@ -117,6 +124,7 @@ EXAMPLES: Mapping[str, Json] = {
         "request": _UPDATE,
     },
     f"PATCH {_V1}/vnf_instances/{{instance_id}}": _UPDATE,
+    f"POST {_V1}/batches": {"operation": "MODIFY_INFO", "request": _UPDATE, **_BATCH},
     f"POST {_V1}/subscriptions": _SUBSCRIPTION,
     f"POST {_V2}/vnf_instances": {
         "vnfdId": "7a1d9c02-6a4e-4c1e-9c55-02b2f8b7d0a1",
@@ -129,6 +137,7 @@ EXAMPLES: Mapping[str, Json] = {
         "request": _CHANGE,
     },
     f"POST {_V2}/vnf_instances/{{instance_id}}/change_vnfpkg": _CHANGE,
+    f"POST {_V2}/batches": {"operation": "CHANGE_VNFPKG", "request": _CHANGE, **_BATCH},
     f"POST {_V2}/subscriptions": {**_SUBSCRIPTION, "verbosity": "SHORT"},
     **{
         request.replace(" ", f" {root}"): body

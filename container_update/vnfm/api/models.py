@@ -241,6 +241,31 @@ PlanV2 = Annotated[_PlanOfModificationV2 | _PlanOfChange, Field(discriminator="o
 """The same, in v2."""
 
 
+class _NewBatch(Body):
+    vnfInstanceIds: Annotated[
+        list[Annotated[str, Field(pattern=r"^[0-9a-f-]{36}$")]],
+        Field(min_length=1, max_length=1000),
+    ]
+    waveSize: Annotated[int, Field(ge=1, le=100)]
+    maxFailures: Annotated[int, Field(ge=0, le=1000)]
+
+
+class NewBatchV1(PlanV1, _NewBatch):
+    """The same request to many instances, an extension of SOL003."""
+
+
+class _BatchOfModification(_PlanOfModificationV2, _NewBatch):
+    pass
+
+
+class _BatchOfChange(_PlanOfChange, _NewBatch):
+    pass
+
+
+NewBatchV2 = Annotated[_BatchOfModification | _BatchOfChange, Field(discriminator="operation")]
+"""The same, in v2."""
+
+
 class CancelOperation(Body):
     """CancelMode (SOL003, 5.5.2.14); both mean the same for what changes nothing yet."""
 

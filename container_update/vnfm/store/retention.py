@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from sqlalchemy import CursorResult, and_, delete, exists, or_, select
+from sqlalchemy import CursorResult, and_, delete, exists, or_, select, update
 from sqlalchemy.orm import aliased
 
-from container_update.vnfm.states import UNSETTLED
+from container_update.vnfm.states import UNSETTLED, BatchState
 from container_update.vnfm.store.database import Database, now
-from container_update.vnfm.store.rows import Instance, Notification, Operation
+from container_update.vnfm.store.rows import Batch, Instance, Notification, Operation
 
 NOTIFICATIONS_KEPT = timedelta(days=1)
 """How long a notification is kept after it was delivered or given up."""
@@ -23,13 +23,15 @@ def forget_operations(database: Database, seconds: float) -> int:
     """Delete the operations that ended longer ago than they are kept, with their steps.
 
     The last operation of an instance stays as long as the instance, and so does every one that is
-    not settled: a retry or a rollback needs it.
+    not settled: a retry or a rollback needs it. Those of a batch stay as long as the batch.
 
     :param seconds: how long they are kept; 0: for ever.
     :returns: how many were deleted.
     """
     if not seconds:
         return 0
+    end = now() - timedelta(seconds=seconds)
+    _forget_batches(database, end)
     later = aliased(Operation)
     is_last = ~exists().where(
         later.instance_id == Operation.instance_id, later.started > Operation.started
@@ -38,7 +40,8 @@ def forget_operations(database: Database, seconds: float) -> int:
         select(Operation.id)
         .where(
             Operation.state.not_in(UNSETTLED),
-            Operation.entered < now() - timedelta(seconds=seconds),
+            Operation.entered < end,
+            Operation.batch_id.is_(None),
             ~and_(is_last, exists().where(Instance.id == Operation.instance_id)),
         )
         .limit(_AT_ONCE)
@@ -51,6 +54,16 @@ def forget_operations(database: Database, seconds: float) -> int:
         deleted = len(ids)
         total += deleted
     return total
+
+
+def _forget_batches(database: Database, end: datetime) -> None:
+    """Delete the batches that ended before a time; their operations are like others then."""
+    has_ended = Batch.state != BatchState.PROCESSING.value
+    with database.writing() as session:
+        ids = session.scalars(select(Batch.id).where(has_ended, Batch.entered < end)).all()
+        of_batches = Operation.batch_id.in_(ids)
+        session.execute(update(Operation).where(of_batches).values(batch_id=None))
+        session.execute(delete(Batch).where(Batch.id.in_(ids)))
 
 
 def forget_notifications(database: Database) -> int:

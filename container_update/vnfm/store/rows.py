@@ -119,6 +119,29 @@ class Operation(Base):
     """What changed in the attributes of the instance; shown under :func:`changed_name`."""
     error: Mapped[dict[str, Any] | None]
     """ProblemDetails."""
+    batch_id: Mapped[str | None] = mapped_column(String(36), index=True)
+    """The batch that began it."""
+
+
+class Batch(Base):
+    """The same request to many VNF instances, some at a time."""
+
+    __tablename__ = "batches"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    api: Mapped[str] = mapped_column(String(2))
+    operation: Mapped[str] = mapped_column(String(32))
+    state: Mapped[str] = mapped_column(String(16), index=True)
+    started: Mapped[datetime] = mapped_column(index=True)
+    entered: Mapped[datetime]
+    """When it entered its state."""
+    requested_by: Mapped[str] = mapped_column(Text)
+    new_package: Mapped[str] = mapped_column(Text)
+    """Product and version of the package that the request leads to; empty: the same one."""
+    body: Mapped[dict[str, Any]]
+    """What :mod:`container_update.vnfm.batches` knows of its members and waves."""
+    sealed: Mapped[str] = mapped_column(Text)
+    """The whole request to each instance."""
 
 
 def changed_name(operation: str) -> str:

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from datetime import datetime
 from typing import Annotated
 
 from anyio import CapacityLimiter
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
-from sqlalchemy import or_, select
+from sqlalchemy import ColumnElement, or_, select
 
 from container_update.model.objects import Json
 from container_update.vnfm.api import parts
 from container_update.vnfm.api.queries.lists import marker_of, place_of
+from container_update.vnfm.batches import members_of
 from container_update.vnfm.http.users import user_of
 from container_update.vnfm.lcm.live import pod_details
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.store.rows import Instance, Operation
+from container_update.vnfm.store.rows import Batch, Instance, Operation
 from container_update.vnfm.view import drafts, summaries
 from container_update.vnfm.view.events import MAX_VIEWERS, MEDIA_TYPE, events
 from container_update.vnfm.view.feed import Feed, Sections
@@ -87,7 +89,8 @@ def _add_operations(routes: APIRouter, service: ServiceContext) -> None:
         state: _Text = "",
         before: str = "",
     ) -> list[Json]:
-        """Return operations, the last one first, 50 at a time.
+        """Return operations, the last one first, 50 at a time; who looks for nothing in particular
+        gets a batch in place of its operations.
 
         :param instance: of this VNF instance only.
         :param text: is in the instance's name, the user's name or the name of a package.
@@ -96,9 +99,13 @@ def _add_operations(routes: APIRouter, service: ServiceContext) -> None:
         :param before: the marker of an entry: those behind it.
         """
         query = select(Operation).order_by(Operation.started.desc(), Operation.id)
+        batches = select(Batch).order_by(Batch.started.desc(), Batch.id)
         given = {
             Operation.instance_id: instance, Operation.operation: operation, Operation.state: state
         }  # fmt: skip
+        is_all = not any((*given.values(), text))
+        if is_all:
+            query = query.where(Operation.batch_id.is_(None))
         query = query.where(*(column == value for column, value in given.items() if value))
         if text:
             columns = (
@@ -108,14 +115,28 @@ def _add_operations(routes: APIRouter, service: ServiceContext) -> None:
             query = query.where(or_(*(each.icontains(text, autoescape=True) for each in columns)))
         if before:
             started, id_ = place_of(before, "before: expected the marker of an entry")
-            behind = or_(Operation.started < started, Operation.id > id_)
-            query = query.where(Operation.started <= started, behind)
+            query = query.where(*_behind(Operation, started, id_))
+            batches = batches.where(*_behind(Batch, started, id_))
+        entries: list[tuple[datetime, str, Json]] = []
         with service.database.reading() as session:
-            rows = session.scalars(query.limit(_PAGE_SIZE))
-            return [
-                {**summaries.operation(row), "marker": marker_of((row.started, row.id))}
-                for row in rows
-            ]
+            for row in session.scalars(query.limit(_PAGE_SIZE)):
+                entries.append((row.started, row.id, summaries.operation(row)))
+            for each in session.scalars(batches.limit(_PAGE_SIZE if is_all else 0)):
+                shown = summaries.batch(each, members_of(session, each))
+                entries.append((each.started, each.id, shown))
+        entries.sort(key=lambda entry: entry[1])
+        entries.sort(key=lambda entry: entry[0], reverse=True)
+        return [
+            {**shown, "marker": marker_of((started, id_))}
+            for started, id_, shown in entries[:_PAGE_SIZE]
+        ]
+
+
+def _behind(
+    table: type[Operation | Batch], started: datetime, id_: str
+) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions of what is behind an entry of the history."""
+    return table.started <= started, or_(table.started < started, table.id > id_)
 
 
 def _add_drafts(routes: APIRouter, service: ServiceContext) -> None:

@@ -9,7 +9,7 @@ from container_update.drivers import v2_memory
 from container_update.model.objects import Json
 from container_update.vnfm import states
 from container_update.vnfm.store.database import timestamp
-from container_update.vnfm.store.rows import Instance, Operation, Package
+from container_update.vnfm.store.rows import Batch, Instance, Operation, Package
 
 FILE = "file"
 """In the user-defined data of a package that was uploaded on the page: the name of its file."""
@@ -79,6 +79,27 @@ def operation(row: Operation) -> Json:
         "problem": (row.error or {}).get("detail", ""),
         "requests": [request.value for request in requests],
         "isUndone": bool(row.kept) and v2_memory.has_nothing_to_undo(row.kept or {}),
+    }
+
+
+def batch(row: Batch, members: list[Json]) -> Json:
+    """Return a batch, among operations.
+
+    :param members: with their states.
+    """
+    return {
+        "id": row.id,
+        "kind": "batch",
+        "api": row.api,
+        "operation": row.operation,
+        "state": row.state,
+        "started": timestamp(row.started),
+        "entered": timestamp(row.entered),
+        "requestedBy": row.requested_by,
+        "newPackage": row.new_package,
+        "waveSize": row.body["waveSize"],
+        "maxFailures": row.body["maxFailures"],
+        "members": members,
     }
 
 
