@@ -18,6 +18,16 @@ export const modify = ({ api, id }, body) =>
 export const changePackage = ({ api, id }, body) =>
   `openstack vnflcm change-vnfpkg ${id} ${file(body)}${version(api)}`;
 
+const header = (api) => `-H "X-Auth-Token: $TOKEN"${api === "v2" ? " -H 'Version: 2.0.0'" : ""}`;
+
+/** The client has no command for batches. */
+export const createBatch = (api, body) =>
+  `curl ${location.origin}/vnflcm/${api}/batches ${header(api)} --json ${quoted(JSON.stringify(body))}`;
+
+/** resume or cancel of a batch. */
+export const aboutBatch = ({ api, id }, request) =>
+  `curl -X POST ${location.origin}/vnflcm/${api}/batches/${id}/${request} ${header(api)}`;
+
 export const terminate = ({ api, id }) =>
   `openstack vnflcm terminate ${id} --termination-type FORCEFUL${version(api)}`;
 

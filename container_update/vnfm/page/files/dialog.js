@@ -28,12 +28,12 @@ export function ask({ title, text, fields = [], form, command, confirm, act, the
   (at("fields").querySelector("input, select, textarea") ?? at("cancel")).focus();
 }
 
-function entry({ name, label, value = "", options, kind }) {
+function entry({ name, label, value = "", options, kind, min = "1" }) {
   const id = `field-${name}`;
   const made = options
     ? element("select", {}, ...options.map(([key, text]) => element("option", { value: key }, text)))
     : element("input",
-      { type: kind ?? "text", autocomplete: "off", ...(kind === "number" ? { min: "1" } : {}) });
+      { type: kind ?? "text", autocomplete: "off", ...(kind === "number" ? { min } : {}) });
   made.id = id;
   if (!options || value) made.value = value;
   return [element("label", { for: id }, label), made];

@@ -1,21 +1,23 @@
 // Shows past operations, with filters: of all instances, or of one.
 
 import { send } from "./api.js";
+import { batchCard, updateBatch } from "./batch.js";
 import { isUnsettled, NAMES, title, TONES, way } from "./operations.js";
 import { showSteps } from "./steps.js";
 import { button, day, duration, element, foldable, head, keep, say } from "./view.js";
 
 const PAGE = 50;
 const WAIT_MS = 300;
+const AGAIN_MS = 2000;
 const STATES = ["COMPLETED", "FAILED_TEMP", "FAILED", "ROLLED_BACK"];
 
 /**
  * Makes a list of past operations in `target`; returns a function that reads it again.
  *
  * instance: the id of the one whose operations they are; '' for all; attempt(action) runs a request
- * and shows what refuses it.
+ * and shows what refuses it; mayChange(): whether the user may.
  */
-export function history(target, instance, attempt) {
+export function history(target, instance, attempt, mayChange = () => false) {
   const prefix = `history-${instance || "all"}`;
   const field = (name, label, made) => {
     made.id = `${prefix}-${name}`;
@@ -38,6 +40,7 @@ export function history(target, instance, attempt) {
   target.replaceChildren(form, found, older);
   let entries = [];
   let timer = 0;
+  let again = 0;
 
   async function load(before) {
     const query = new URLSearchParams({
@@ -49,14 +52,19 @@ export function history(target, instance, attempt) {
       entries = before ? [...entries, ...answer] : answer;
       older.hidden = answer.length < PAGE;
       show();
+      clearTimeout(again);
+      if (entries.some(isBatchAtWork)) {
+        again = setTimeout(() => { if (target.checkVisibility()) load(); }, AGAIN_MS);
+      }
     });
   }
 
   function show() {
-    keep(found, entries.filter((entry) => !isUnsettled(entry)), {
+    keep(found, entries.filter((entry) => isBatch(entry) || !isUnsettled(entry)), {
       key: ({ id }) => id,
-      make: (entry) => card(entry, attempt),
-      update: updateCard,
+      make: (entry) => (isBatch(entry) ? batchCard() : card(entry, attempt)),
+      update: (made, entry) => (isBatch(entry)
+        ? updateBatch(made, entry, mayChange(), load) : updateCard(made, entry)),
       none: "No operation has ended.",
     });
   }
@@ -68,6 +76,10 @@ export function history(target, instance, attempt) {
   show();
   return () => load();
 }
+
+const isBatch = ({ kind }) => kind === "batch";
+
+const isBatchAtWork = (entry) => isBatch(entry) && entry.state === "PROCESSING";
 
 function card(operation, attempt) {
   const made = foldable();

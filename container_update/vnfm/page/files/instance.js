@@ -42,7 +42,7 @@ function make(instance, attempt) {
   const past = element("div");
   const details = element("div", { class: "facts" });
   const reload = history(past, instance.id, attempt);
-  const planning = planner(plan, instance, attempt, () => {
+  const planning = planner(plan, [instance], attempt, () => {
     tabbed.open("Resources");
     lookAtIt();
   });

@@ -1,8 +1,9 @@
 // The page: asks for a token where one is needed, then shows the view that its address names.
 //
-// #/instances?text=&condition=&vnfd_id=&page=, #/instances/ID, #/packages, #/history
+// #/instances?text=&condition=&vnfd_id=&page=, #/instances/ID, #/batch, #/packages, #/history
 
 import { Refused, token, watch } from "./api.js";
+import { showBatch } from "./batch.js";
 import { history as past } from "./history.js";
 import { reloadHistory, showInstance } from "./instance.js";
 import { isRunning, isUnsettled, title } from "./operations.js";
@@ -14,7 +15,7 @@ import { say } from "./view.js";
 const SECTIONS = [
   "packages", "table", "instances", "operations", "progress", "steps", "resources",
 ];
-const VIEWS = ["instances", "instance", "packages", "history"];
+const VIEWS = ["instances", "instance", "batch", "packages", "history"];
 const TICK_MS = 1000;
 const at = (id) => document.getElementById(id);
 
@@ -95,7 +96,7 @@ function follow() {
 
 // --- showing -------------------------------------------------------------------------------------
 
-const reload = past(at("history").lastElementChild, "", attempt);
+const reload = past(at("history").lastElementChild, "", attempt, () => user.mayChange);
 
 function show() {
   for (const view of VIEWS) at(view).hidden = view !== place.view;
@@ -117,6 +118,7 @@ function show() {
     const isRead = known.instances.size > 0 || known.table.size > 0;
     showInstance(instances.get(place.instance), isRead, shown, attempt);
   }
+  if (place.view === "batch") showBatch(shown, attempt);
   showPackages(at("packages").querySelector(".cards"), shown.packages, user.mayChange);
   at("drop").hidden = !user.mayChange;
 }

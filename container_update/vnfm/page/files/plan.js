@@ -5,7 +5,7 @@ import * as commands from "./commands.js";
 import { ask } from "./dialog.js";
 import { requestForm } from "./form.js";
 import { showSteps } from "./steps.js";
-import { button, element, say } from "./view.js";
+import { button, element, foldable, head, say } from "./view.js";
 
 const OPERATIONS = {
   MODIFY_INFO: ["Update", "Replaces configuration that changed, restarts what uses it or has a new image",
@@ -15,11 +15,14 @@ const OPERATIONS = {
 };
 
 /**
- * Makes the plan of an instance in `target`; begun(): the operation has begun.
+ * Makes the plans of instances of one API in `target`, which are updated by one request, or in a
+ * batch if there are several; begun(): the operation, or the batch, has begun.
  *
  * Returns {choose(operation), update(instance, packages, mayChange)}.
  */
-export function planner(target, { api, id }, attempt, begun) {
+export function planner(target, chosen, attempt, begun) {
+  const [{ api, id }] = chosen;
+  const isBatch = chosen.length > 1;
   const field = (name, label, made) => {
     made.id = `plan-${name}-${id}`;
     return element("div", {}, element("label", { for: made.id }, label), made);
@@ -32,6 +35,7 @@ export function planner(target, { api, id }, attempt, begun) {
   const problem = element("p", { class: "problem", role: "alert" });
   const summary = element("p", { class: "summary", role: "status" });
   const steps = element("ol", { class: "steps" });
+  const plans = element("ul", { class: "cards" });
   const act = button("Do it", () => confirm());
   act.classList.add("main");
   act.hidden = true;
@@ -40,8 +44,8 @@ export function planner(target, { api, id }, attempt, begun) {
       field("operation", "Operation", operation),
       field("to", "New package", to),
       request),
-    element("div", { class: "buttons" }, button("Show the plan", show), act),
-    problem, summary, steps);
+    element("div", { class: "buttons" }, button(isBatch ? "Show the plans" : "Show the plan", show), act),
+    problem, summary, steps, plans);
   let instance = null;
   let form = null;
   let mayChange = false;
@@ -75,6 +79,7 @@ export function planner(target, { api, id }, attempt, begun) {
     say(problem, "");
     say(summary, "");
     showSteps(steps, [], []);
+    plans.replaceChildren();
   }
 
   async function draft() {
@@ -96,10 +101,19 @@ export function planner(target, { api, id }, attempt, begun) {
     if (!form) return;
     await guarded(async () => {
       const body = form.value();
-      const plan = await send("POST", `/vnflcm/${api}/vnf_instances/${id}/plan`,
+      const planOf = (each) => send("POST", `/vnflcm/${api}/vnf_instances/${each.id}/plan`,
         { operation: operation.value, request: body });
-      say(summary, plan.isEmpty ? "Nothing would change." : plan.summary);
-      showSteps(steps, plan.steps, plan.remarks, true);
+      if (isBatch) {
+        for (const [number, each] of chosen.entries()) {
+          say(summary, `Plan ${number + 1} of ${chosen.length}`);
+          plans.append(await planCard(each, planOf));
+        }
+        say(summary, `${chosen.length} plans`);
+      } else {
+        const plan = await planOf(chosen[0]);
+        say(summary, sentence(plan));
+        showSteps(steps, plan.steps, plan.remarks, true);
+      }
       say(act, `${OPERATIONS[operation.value][0]} now`);
       act.hidden = !mayChange;
     });
@@ -119,16 +133,36 @@ export function planner(target, { api, id }, attempt, begun) {
   function confirm() {
     const body = form.value();
     const [label, effect, method, below, command] = OPERATIONS[operation.value];
+    const then = () => {
+      clear();
+      begun();
+    };
+    if (isBatch) {
+      const batch = (sizes) => ({
+        operation: operation.value, request: body, vnfInstanceIds: chosen.map((each) => each.id), ...sizes,
+      });
+      ask({
+        title: `${label}: ${chosen.length} instances?`,
+        text: `${effect}. A wave begins when the one before has ended. With more failures than are `
+          + "borne nothing more begins.",
+        fields: [
+          { name: "waveSize", label: "Instances in a wave", kind: "number", value: 1 },
+          { name: "maxFailures", label: "Failures that are borne", kind: "number", value: 0, min: "0" },
+        ],
+        command: (sizes) => commands.createBatch(api, batch(sizes)),
+        confirm: label,
+        act: (sizes) => send("POST", `/vnflcm/${api}/batches`, batch(sizes)),
+        then,
+      });
+      return;
+    }
     ask({
       title: `${label}: ${instance.name}?`,
       text: `${effect}. ${summary.textContent} Instance ${instance.name} (${id}).`,
       command: () => command(instance, body),
       confirm: label,
       act: () => send(method, `/vnflcm/${api}/vnf_instances/${id}${below}`, body),
-      then: () => {
-        clear();
-        begun();
-      },
+      then,
     });
   }
 
@@ -142,6 +176,24 @@ export function planner(target, { api, id }, attempt, begun) {
     },
     update,
   };
+}
+
+const sentence = (plan) => (plan.isEmpty ? "Nothing would change." : plan.summary);
+
+/** The plan of one of several instances, or why there is none. */
+async function planCard(instance, planOf) {
+  const card = foldable();
+  const list = element("ol", { class: "steps" });
+  card.querySelector(".body").append(list);
+  try {
+    const plan = await planOf(instance);
+    head(card, instance.name, sentence(plan), `${plan.steps.length} steps`, "");
+    showSteps(list, plan.steps, plan.remarks, true);
+  } catch (error) {
+    if (!error.status || error.status === 401) throw error;
+    head(card, instance.name, error.message, "refused", "bad");
+  }
+  return card;
 }
 
 /** Packages to choose from, under a title; nothing where there are none. */

@@ -1,5 +1,6 @@
 // Shows the table of VNF instances: those that need a decision first, filtered, a page at a time.
 
+import { selected } from "./batch.js";
 import { badge, problemOf } from "./operations.js";
 import { button, element, keep, say, tone } from "./view.js";
 
@@ -16,6 +17,8 @@ const text = at("instances-text");
 const choice = at("instances-package");
 let wanted = new URLSearchParams();
 let timer = 0;
+/** What was shown last. */
+let last = [];
 
 /** Takes over the query of the address. */
 export function followTable(query) {
@@ -34,6 +37,7 @@ function want(changed) {
 /** page: what the service says of the table, undefined while it has not. */
 export function showTable(page, shown) {
   if (!page) return;
+  last = [page, shown];
   const { ids, start, found, all, counts } = page;
   const ofAll = Object.values(counts).reduce((sum, count) => sum + count, 0);
   keep(at("conditions"), Object.entries(CONDITIONS), {
@@ -52,6 +56,8 @@ export function showTable(page, shown) {
     make: row,
     update: (made, instance) => updateRow(made, instance, shown),
   });
+  at("selection").hidden = !selected.size;
+  say(at("update-selected"), `Update ${selected.size} selected`);
   at("no-rows").hidden = found > 0;
   say(at("no-rows"), all ? "No instance is like that." : "There is no VNF instance: Packages has "
     + "the button New instance.");
@@ -76,20 +82,38 @@ function showPackages(packages) {
 }
 
 function row({ id }) {
+  const box = element("input", { type: "checkbox" });
+  box.addEventListener("change", () => {
+    const instance = last[1].instances.get(id);
+    if (box.checked && instance) selected.set(id, instance);
+    else selected.delete(id);
+    showTable(...last);
+  });
   return element("tr", {},
-    element("th", { scope: "row" }, element("a", { href: `#/instances/${id}` })),
+    element("th", { scope: "row" }, box, element("a", { href: `#/instances/${id}` })),
     element("td", { class: "condition" },
       element("span", { class: "badge" }), element("span", { class: "remark quiet" })),
     element("td"),
     element("td", { class: "quiet" }));
 }
 
-function updateRow(made, instance, { running, progress }) {
+/** Whether it can be updated together with what is selected. */
+function canBeSelected({ api, isInstantiated }) {
+  const [first] = selected.values();
+  return isInstantiated && (first?.api ?? api) === api;
+}
+
+function updateRow(made, instance, { running, progress, mayChange }) {
   const [name, condition, ofPackage, where] = made.children;
   const operation = running.get(instance.id);
   const [label, how] = badge(instance, operation);
   const { done = 0, total = 0 } = progress.get(operation?.id) ?? {};
-  say(name.firstElementChild, instance.name);
+  const [box, link] = name.children;
+  box.hidden = !mayChange;
+  box.disabled = !canBeSelected(instance);
+  box.checked = selected.has(instance.id);
+  box.setAttribute("aria-label", `Select ${instance.name}`);
+  say(link, instance.name);
   say(condition.firstElementChild, label);
   tone(condition.firstElementChild, how);
   say(condition.lastElementChild,
@@ -103,6 +127,18 @@ text.addEventListener("input", () => {
   timer = setTimeout(() => want({}), WAIT_MS);
 });
 choice.addEventListener("change", () => want({ vnfd_id: choice.value }));
+at("update-selected").addEventListener("click", () => { location.hash = "#/batch"; });
+at("select-shown").addEventListener("click", () => {
+  const [{ ids }, { instances }] = last;
+  for (const instance of ids.map((id) => instances.get(id)).filter(canBeSelected)) {
+    selected.set(instance.id, instance);
+  }
+  showTable(...last);
+});
+at("select-none").addEventListener("click", () => {
+  selected.clear();
+  showTable(...last);
+});
 for (const each of ["rows-before", "rows-after"]) {
   at(each).addEventListener("click", (event) => {
     want({ page: event.target.dataset.page });
