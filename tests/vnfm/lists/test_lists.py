@@ -14,7 +14,7 @@ from sqlalchemy import select
 
 from container_update.vnfm.api.queries import query_filters
 from container_update.vnfm.store.retention import forget_operations
-from container_update.vnfm.store.rows import Step
+from container_update.vnfm.store.rows import Batch, Step
 from container_update.vnfm.workers import Workers
 from tests.internals.service import Instance, Operation, Package, Service, Steps, Subscription, now
 from tests.vnfm.client import Client
@@ -190,6 +190,31 @@ def test_an_operation_is_kept_as_long_as_it_may_be_needed(case: str, service: Se
         ids = set(session.scalars(select(Operation.id)))
         assert ids == {*([identity(7)] if is_kept else []), *([identity(8)] if is_followed else [])}
         assert len(session.scalars(select(Step)).all()) == is_kept
+
+
+@pytest.mark.parametrize(
+    ("state", "days", "is_kept"),
+    [("PROCESSING", 100, True), ("FAILED", 80, True), ("FAILED", 100, False)],
+)
+def test_the_operations_of_a_batch_are_kept_as_long_as_it(
+    state: str, days: int, is_kept: bool, service: Service
+) -> None:
+    moment = now() - timedelta(days=days)
+    store_operations(service, 1, id=identity(7), entered=now() - timedelta(days=100),
+                     batch_id=identity(9))  # fmt: skip
+    with service.context.database.writing() as session:
+        session.add(
+            Batch(
+                id=identity(9), api="v2", operation="MODIFY_INFO", state=state, started=moment,
+                entered=moment, requested_by="", new_package="", body={}, sealed="",
+            )
+        )  # fmt: skip
+    forgotten = forget_operations(
+        service.context.database, service.context.settings.operation_seconds
+    )
+    with service.context.database.reading() as session:
+        assert len(session.scalars(select(Batch)).all()) == is_kept
+    assert forgotten == (not is_kept)
 
 
 def test_many_old_operations_are_deleted_when_the_service_looks(
