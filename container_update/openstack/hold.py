@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 
 from container_update.cluster.lease import held, refuse_too_long, utc_now
 from container_update.model.cancellation import CancelToken
@@ -84,7 +84,7 @@ def _heartbeat(stack: Json, text: str) -> datetime | None:
     if text == _NEVER:
         return None
     try:
-        return datetime.strptime(f"{text} +0000", f"{_TIME} %z")
+        return datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=timezone.utc)
     except ValueError as error:
         raise PlanError(
             f"stack {stack['stack_name']}, tag renewed: expected a time, found another text: it is "

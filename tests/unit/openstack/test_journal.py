@@ -54,7 +54,7 @@ def test_stacks_that_succeed_themselves_are_no_journal(stacks: list[dict[str, An
     assert journal(*stacks).holder() is None
 
 
-@pytest.mark.parametrize("time", ["", "yesterday", "2026-11-26", "2026-11-26T10:00:00"])
+@pytest.mark.parametrize("time", ["", "yesterday", "2026-13-26T10:00:00Z"])
 def test_a_heartbeat_that_is_no_time_is_an_error_that_names_the_stack(time: str) -> None:
     record = {"container-update-journal": "x"}
     with pytest.raises(PlanError, match=r"^stack container-update-1, tag renewed: .* delete"):
