@@ -288,6 +288,16 @@ class LeaseLock:
                 self._lease = lease
 
 
+def _time(text: str, lease: Json) -> datetime:
+    try:
+        return datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError as error:
+        raise ClusterError(
+            f"{ObjectKey.of(lease)}: expected a time as spec.renewTime, found another text: is the "
+            "URL of the API server right?"
+        ) from error
+
+
 @dataclass(frozen=True)
 class Holder:
     """Who holds a Lease."""
@@ -308,7 +318,7 @@ class Holder:
         return cls(
             identity=str(spec.get("holderIdentity") or ""),
             since=str(spec.get("acquireTime") or renewed or ""),
-            renewed=datetime.fromisoformat(renewed.replace("Z", "+00:00")) if renewed else None,
+            renewed=_time(renewed, lease) if renewed else None,
             seconds=float(spec.get("leaseDurationSeconds") or 0),
             process=ProcessIdentity.parse(str(annotations.get(PROCESS_ANNOTATION, ""))),
         )

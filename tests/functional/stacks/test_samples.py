@@ -250,11 +250,12 @@ def test_an_unfinished_change_is_shown_and_rolled_back_with_its_scripts(sample: 
     status, output = vnf.recover("status")
     assert status == DONE
     assert "RollingUpdate of stack vnf-sample" in output
-    status, output = vnf.run("--rollback", "-o", "json")
+    request = ("--request", str(vnf.folder / "request.json"))
+    status, output = vnf.recover("rollback", *request, "-o", "json")
     assert (status, json.loads(output)["kind"]) == (DONE, "Outcome")
     assert live.body_of(vnf.heat, STACK) == before
     assert vnf.stacks() == [STACK]
-    assert vnf.run("--rollback")[0] == NOTHING_TO_DO
+    assert vnf.recover("rollback")[0] == NOTHING_TO_DO
     assert vnf.recover("status")[0] == NOTHING_TO_DO
 
 
@@ -339,12 +340,12 @@ def test_once_the_old_stack_is_being_deleted_the_change_can_only_be_finished(
     with_balancer(vnf.folder, balancer)
     cloud.faults.resources.append(ResourceFault("the volume is in use", action="DELETE", times=1))
     assert vnf.run()[0] == UNDO_INCOMPLETE
-    assert vnf.run("--rollback")[0] == NO_WAY_BACK
+    request = ("--request", str(vnf.folder / "request.json"))
+    assert vnf.recover("rollback", *request)[0] == NO_WAY_BACK
     error_output = capsys.readouterr().err
     finish = (
-        f"It can only be finished: container-update heat resume --stack {STACK} "
-        f"--os-cloud embedded "
-        f"--request {vnf.folder / 'request.json'}."
+        "It can only be finished: container-update heat resume "
+        f"--request {vnf.folder / 'request.json'} --stack {STACK} --os-cloud embedded."
     )
     assert error_output.count(finish) == 2
     assert "fix the cause. It can" in error_output
