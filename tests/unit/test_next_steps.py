@@ -23,6 +23,7 @@ from container_update.cli import main as command_line
 from container_update.cli.commands import recover
 from container_update.cli.saved_plan import StalePlanError
 from container_update.drivers import v1_records, v2_process
+from container_update.engine.checks.image_check import UnpulledImagesError
 from container_update.engine.checks.server_check import RefusedWritesError
 from container_update.model.errors import (
     ClusterError,
@@ -64,6 +65,8 @@ def made(kind: type[ContainerUpdateError]) -> ContainerUpdateError:
         return kind(Outcome(Plan("ns", None, ())), MESSAGE)
     if issubclass(kind, RefusedWritesError):
         return kind(Plan("ns", None, ()), MESSAGE, ClusterError(MESSAGE))
+    if issubclass(kind, UnpulledImagesError):
+        return kind(Plan("ns", None, ()), MESSAGE)
     return kind(MESSAGE)
 
 
@@ -103,7 +106,8 @@ def command(*arguments: str) -> Said:
         if "heat" in arguments:
             monkeypatch.setattr(heat_commands, "_recover", raising(error))
         else:
-            monkeypatch.setattr(recover, arguments[0], raising(error))
+            run = "status" if arguments[0] == "status" else "run"
+            monkeypatch.setattr(recover, run, raising(error))
         out = io.StringIO()
         assert command_line.main(arguments, out) == error.exit_status
         return out.getvalue() if "json" in arguments else capsys.readouterr().err

@@ -33,7 +33,8 @@ class Door:
                 who = _who(self)
                 door.asked.append(who)
                 is_known = who in door.known
-                body: Any = {"metadata": {"resourceVersion": "7"}, "items": []}
+                metadata = {"name": "p", "uid": "u", "resourceVersion": "7"}  # of an object too
+                body: Any = {"metadata": metadata, "items": []}
                 if not is_known:
                     body = {"kind": "Status", "code": 401, "reason": "Unauthorized"}
                 elif "watch=true" in self.path:
