@@ -13,7 +13,7 @@ from sqlalchemy import insert
 from container_update.model.objects import Json
 from container_update.vnfm.states import State
 from container_update.vnfm.store.database import Database
-from container_update.vnfm.store.rows import Base, Instance, Operation, Package, Subscription
+from container_update.vnfm.store.rows import Base, Instance, OperationRow, Package, Subscription
 
 BEGIN = datetime(2026, 1, 1, 10, 0, 0, 123_456)
 KINDS = ("INSTANTIATE", "MODIFY_INFO", "SCALE", "HEAL", "TERMINATE", "CHANGE_VNFPKG")
@@ -40,7 +40,7 @@ def store(database: Database, operations: int) -> None:
         Package: (_package(number) for number in range(few)),
         Instance: (_instance(number, few) for number in range(few)),
         Subscription: (_subscription(number) for number in range(few)),
-        Operation: (_operation(number, few) for number in range(operations)),
+        OperationRow: (_operation(number, few) for number in range(operations)),
     }
     for table, rows in tables.items():
         pending = list(rows)

@@ -65,7 +65,7 @@ def root_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     :param words: what it shall parse: a family that this takes no command of is not loaded. None:
         anything, as for a shell's completion.
     """
-    root = parser.Parser(
+    root = parser.CommandParser(
         prog=_program(),
         usage="%(prog)s [OPTION ...] COMMAND ...",
         description="Move a running VNF to a new package; restart only what the change affects.",
@@ -179,7 +179,7 @@ def _add(  # noqa: PLR0913
     :param description: in its own help; '': *text*.
     :param configured: its options have defaults in the environment and the configuration file.
     """
-    command: parser.Parser = commands.add_parser(
+    command: parser.CommandParser = commands.add_parser(
         name, help=text, description=_sentence(description or text), configured=configured
     )
     command.epilog = EXAMPLES.get(command.prog.removeprefix(f"{_program()} "))

@@ -27,9 +27,9 @@ from container_update.model.schema import (
     TEXT,
     TRUTH,
     WHOLE,
+    Fields,
     ListOf,
     OneOf,
-    Record,
     Schema,
     complete,
     or_null,
@@ -48,16 +48,16 @@ _GIVEN = {"verb": UPDATE, "configPaths": [], "server": False}
 """What a plan of an earlier version, or of another verb, does not say."""
 
 
-def _request(**fields: Schema) -> Record:
+def _request(**fields: Schema) -> Fields:
     common = {"namespace": TEXT, "instanceId": _OPTIONAL, "server": TRUTH, "verb": OneOf(_VERBS)}
     fields |= common | dict.fromkeys(("defFiles", "configPaths"), ListOf(TEXT))
-    return Record(fields, fields.keys(), whole="saved request")
+    return Fields(fields, fields.keys(), whole="saved request")
 
 
 _OPTIONAL = or_null(TEXT)
 _VERBS = (UPDATE, CHANGE, "install", "uninstall", "undo")
 _PACKAGE = {"package": _OPTIONAL, "deleteData": TRUTH, "deleteShared": TRUTH}
-_REQUESTS: Mapping[str, Record] = {
+_REQUESTS: Mapping[str, Fields] = {
     UPDATE: _request(old=TEXT, new=TEXT),
     CHANGE: _request(old=TEXT, new=TEXT, body=MAPPING, instance=_OPTIONAL, records=_OPTIONAL),
     "install": _request(**_PACKAGE),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from container_update.cluster.waiting import Waiter
 from container_update.model.objects import Json
 from container_update.workloads.kind import WorkloadKind
-from container_update.workloads.readiness import Readiness, State
+from container_update.workloads.readiness import Readiness, RolloutState
 
 REASON = "FailedCreate"
 """The reason of such an Event, of the controllers of StatefulSets and DaemonSets."""
@@ -38,7 +38,7 @@ class RefusedPods:
         rollout in which the server refuses nothing costs no request more.
         """
         pods = self.waiter.informer.pods_of(live)
-        if verdict.state is not State.PROGRESSING or not self.kind.lacks_pods(live, pods):
+        if verdict.state is not RolloutState.PROGRESSING or not self.kind.lacks_pods(live, pods):
             self._next_look, self._known, self._newest = None, None, ""
             return verdict
         now, refused = self.waiter.clock(), False
@@ -46,7 +46,7 @@ class RefusedPods:
             refused = self._next_look is not None and self._is_refused_again(live)
             self._next_look = now + self.waiter.look_again
         message = ": ".join(filter(None, (verdict.message, self._newest)))
-        return Readiness(State.FAILED if refused else verdict.state, message)
+        return Readiness(RolloutState.FAILED if refused else verdict.state, message)
 
     def _is_refused_again(self, live: Json) -> bool:
         """Read the Events; tell whether there is another one since the first look."""

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from container_update.model.cluster import WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
-from container_update.model.schema import MAPPING, TEXT, ListOf, OneOf, Record, complete
+from container_update.model.schema import MAPPING, TEXT, Fields, ListOf, OneOf, complete
 from container_update.package import schema
 
 _CONNECTION = re.compile(r"^(<[^>]*>|\w+\([^)]*\)|None): ")
@@ -144,7 +144,7 @@ def objects(what: str, page: Json, version: str, kind: str) -> tuple[list[Json],
     return items, metadata["resourceVersion"], metadata.get("continue") or ""
 
 
-_PAGE = Record(
+_PAGE = Fields(
     {
         "metadata": complete({"continue": TEXT}, resourceVersion=TEXT),
         "items": ListOf(MAPPING),
@@ -264,7 +264,7 @@ def events(what: str, response: Any, version: str, kind: str) -> Iterator[WatchE
 
 _EVENT = complete(
     type=OneOf(("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")),
-    object=Record({"metadata": Record({"resourceVersion": TEXT})}),
+    object=Fields({"metadata": Fields({"resourceVersion": TEXT})}),
 )
 
 

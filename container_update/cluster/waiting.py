@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from container_update.cluster.informer import Informer
 from container_update.model.objects import Collection, ObjectKey
-from container_update.workloads.readiness import Readiness, State
+from container_update.workloads.readiness import Readiness, RolloutState
 
 _SHORT_GRACE = 5.0
 """Seconds for trouble that no waiting ends; not 0, for an image may be pushed a moment later."""
@@ -82,14 +82,14 @@ class Waiter:
             self.informer.ask_silent(collections)
             with self.informer.lock:
                 verdict, now = judge(), self.clock()
-                if verdict.state is State.DONE:
+                if verdict.state is RolloutState.DONE:
                     return
-                failing = verdict.state is State.FAILING
+                failing = verdict.state is RolloutState.FAILING
                 grace = self.grace_period
                 if verdict.is_hopeless:
                     grace = min(grace, _SHORT_GRACE)
                 give_up = min(give_up, now + grace) if failing else math.inf
-                if verdict.state is State.FAILED or now >= give_up:
+                if verdict.state is RolloutState.FAILED or now >= give_up:
                     raise NotReadyError(verdict.message)
                 if now >= deadline:
                     self._last_read(judge, collections)
@@ -125,5 +125,5 @@ class Waiter:
         """Judge by what is read now, because a watch may lag."""
         self.informer.list(collections)
         verdict = judge()
-        if verdict.state is not State.DONE:
+        if verdict.state is not RolloutState.DONE:
             raise NotReadyError(f"not ready in time: {verdict.message}")

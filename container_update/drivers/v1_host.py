@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from container_update.drivers import vim
-from container_update.model.schema import PLAIN, TEXT, ListOf, Record, Schema
+from container_update.model.schema import PLAIN, TEXT, Fields, ListOf, Schema
 
 if TYPE_CHECKING:
     from container_update.drivers.change_by_modify import Work
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from container_update.model.outcome import Outcome, Vnfc
     from container_update.records.vnf_records import Records
 
-_ACCESS = Record({"auth_url": TEXT, "ssl_ca_cert": TEXT, **vim.ACCESS.fields})
-_VIM = Record({"access_info": _ACCESS}, {"access_info"})
+_ACCESS = Fields({"auth_url": TEXT, "ssl_ca_cert": TEXT, **vim.ACCESS.fields})
+_VIM = Fields({"access_info": _ACCESS}, {"access_info"})
 
 
 class Tacker:
@@ -129,7 +129,7 @@ def vnfc_entry(record: Any) -> Json:
     }
 
 
-class Attributes(Record):
+class ReadAttributes(Fields):
     """The attributes of an object that are read."""
 
 
@@ -137,7 +137,7 @@ class NoAttribute:
     """Stands for an attribute that an object does not have."""
 
 
-def checked(value: Any, schema: Record, name: str) -> Json:
+def checked(value: Any, schema: Fields, name: str) -> Json:
     """Return what is read of one of Tacker's objects, as plain values.
 
     :raises PackageError: names the attribute that is wrong.
@@ -151,12 +151,12 @@ def checked(value: Any, schema: Record, name: str) -> Json:
 def _plain(value: Any, schema: Schema | None) -> Any:
     """Return a value whose dicts, lists and objects are plain dicts and lists, as far as a schema
     says what is in them: Tacker has its own classes of each."""
-    if isinstance(schema, Attributes) and value is not None:
+    if isinstance(schema, ReadAttributes) and value is not None:
         return {
             name: _plain(getattr(value, name, NoAttribute()), below)
             for name, below in schema.fields.items()
         }
-    if isinstance(schema, Record) and isinstance(value, Mapping):
+    if isinstance(schema, Fields) and isinstance(value, Mapping):
         return {name: _plain(part, schema.fields.get(name)) for name, part in value.items()}
     if isinstance(schema, ListOf) and isinstance(value, (list, tuple)):
         return [_plain(part, schema.item) for part in value]

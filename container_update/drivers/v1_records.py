@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from container_update.drivers.advice import v1_advice
-from container_update.drivers.v1_host import Attributes, Tacker, checked
+from container_update.drivers.v1_host import ReadAttributes, Tacker, checked
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError, with_advice
 from container_update.model.requests import CONFIG_PATHS, DEF_FILES
-from container_update.model.schema import FILLED, LINE, MAPPING, TEXTS, ListOf, Record
+from container_update.model.schema import FILLED, LINE, MAPPING, TEXTS, Fields, ListOf
 from container_update.package.schema import ANY_NAMESPACE
 from container_update.records.resource_lists import assign
 from container_update.records.vnf_records import Records
@@ -94,20 +94,24 @@ RUNS_FROM = "container_update_runs_from"
 """In the metadata of an instance until a success: the folder of the package that it runs from. The
 record names the new package by then, which Tacker's v1 API would pass as the old one next time."""
 
-_VNFC = Attributes(
-    {"vdu_id": LINE, "compute_resource": Attributes({"resource_id": LINE}), "metadata": MAPPING},
+_VNFC = ReadAttributes(
+    {
+        "vdu_id": LINE,
+        "compute_resource": ReadAttributes({"resource_id": LINE}),
+        "metadata": MAPPING,
+    },
     {"vdu_id", "compute_resource"},
 )
-_INFO = Attributes(
-    {"additional_params": Record({DEF_FILES: TEXTS}), "vnfc_resource_info": ListOf(_VNFC)},
+_INFO = ReadAttributes(
+    {"additional_params": Fields({DEF_FILES: TEXTS}), "vnfc_resource_info": ListOf(_VNFC)},
     {"vnfc_resource_info"},
 )
-_METADATA = Record({"namespace": ANY_NAMESPACE, RUNS_FROM: LINE})
-_INSTANCE = Attributes(
+_METADATA = Fields({"namespace": ANY_NAMESPACE, RUNS_FROM: LINE})
+_INSTANCE = ReadAttributes(
     {"id": FILLED, "vnfd_id": FILLED, "vnf_metadata": _METADATA, "instantiated_vnf_info": _INFO},
     {"id", "vnfd_id"},
 )
-_ARGUMENTS = Record({CONFIG_PATHS: TEXTS, "old_vnf_package_path": FILLED})
+_ARGUMENTS = Fields({CONFIG_PATHS: TEXTS, "old_vnf_package_path": FILLED})
 
 
 def check(vnf_instance: Any, config_paths: Any, old: Any) -> None:

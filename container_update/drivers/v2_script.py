@@ -20,10 +20,10 @@ from container_update.model.schema import (
     MAPPING,
     PLAIN,
     TEXTS,
+    Fields,
     ListOf,
     MapOf,
     OneOf,
-    Record,
     Schema,
     Violation,
 )
@@ -46,11 +46,11 @@ class _Workload(Schema):
             yield Violation((*path, *wrong.path), wrong.expected, wrong.found)
 
 
-_IDENTITY = Record(
+_IDENTITY = Fields(
     {
         "apiVersion": schema.API_VERSION,
         "kind": schema.KIND,
-        "metadata": Record({"name": FILLED}, {"name"}),
+        "metadata": Fields({"name": FILLED}, {"name"}),
         "spec": MAPPING,
     },
     {"apiVersion", "kind", "metadata", "spec"},
@@ -58,14 +58,14 @@ _IDENTITY = Record(
 
 
 def _entries(resources: ResourceList) -> ListOf:
-    handle = Record({"resourceId": LINE})
+    handle = Fields({"resourceId": LINE})
     fields: dict[str, Schema] = {"id": FILLED, resources.name: LINE, resources.handle: handle}
-    return ListOf(Record(fields, {"id", resources.name}))
+    return ListOf(Fields(fields, {"id", resources.name}))
 
 
-_INFO = Record(
+_INFO = Fields(
     {
-        "metadata": Record(
+        "metadata": Fields(
             {
                 "namespace": schema.ANY_NAMESPACE,
                 DEF_FILES: TEXTS,
@@ -73,33 +73,33 @@ _INFO = Record(
             }
         ),
         **{each.attribute: _entries(each) for each in (VNFCS, LINKS, STORAGES)},
-        "vnfcInfo": ListOf(Record({"vnfcResourceInfoId": LINE})),
+        "vnfcInfo": ListOf(Fields({"vnfcResourceInfoId": LINE})),
     }
 )
-_SCRIPT = Record(
+_SCRIPT = Fields(
     {
-        "request": Record(
+        "request": Fields(
             {
                 "vnfdId": LINE,
-                "metadata": Record({CONFIG_PATHS: TEXTS}),
+                "metadata": Fields({CONFIG_PATHS: TEXTS}),
                 "vnfcInstanceId": TEXTS,
             }
         ),
-        "grant_request": Record({"vnfLcmOpOccId": LINE}),
-        "vnf_instance": Record(
+        "grant_request": Fields({"vnfLcmOpOccId": LINE}),
+        "vnf_instance": Fields(
             {
                 "id": FILLED,
                 "metadata": MAPPING,
-                "vimConnectionInfo": MapOf(LINE, Record({"vimType": LINE}), nullable=False),
+                "vimConnectionInfo": MapOf(LINE, Fields({"vimType": LINE}), nullable=False),
                 "instantiatedVnfInfo": _INFO,
             },
             {"id"},
         ),
         "tmp_csar_dir": FILLED,
         "new_csar_dir": FILLED,
-        v2_memory.KEPT: Record(
+        v2_memory.KEPT: Fields(
             {
-                v2_memory.OURS: Record(
+                v2_memory.OURS: Fields(
                     {
                         "state": OneOf(v2_memory.STATES),
                         v2_memory.BEFORE: _INFO,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from container_update.model.errors import PackageError
-from container_update.model.schema import LINE, TEXT, Record
+from container_update.model.schema import LINE, TEXT, Fields
 
 if TYPE_CHECKING:
     from container_update.model.cluster import Cluster
@@ -20,9 +20,9 @@ KUBERNETES_TYPES = frozenset({"kubernetes", "ETSINFV.KUBERNETES.V_1"})
 LOGIN = ("bearer_token", "username", "password")
 OIDC = ("client_id", "client_secret", "username", "password")
 
-ACCESS = Record(dict.fromkeys((*LOGIN, *OIDC, "oidc_token_url"), TEXT))
-_INTERFACE = Record({"endpoint": TEXT, "ssl_ca_cert": TEXT})
-_CONNECTION = Record({"vimType": LINE, "interfaceInfo": _INTERFACE, "accessInfo": ACCESS})
+ACCESS = Fields(dict.fromkeys((*LOGIN, *OIDC, "oidc_token_url"), TEXT))
+_INTERFACE = Fields({"endpoint": TEXT, "ssl_ca_cert": TEXT})
+_CONNECTION = Fields({"vimType": LINE, "interfaceInfo": _INTERFACE, "accessInfo": ACCESS})
 """A VimConnectionInfo, as far as it is read."""
 
 

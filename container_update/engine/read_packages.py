@@ -20,7 +20,7 @@ from container_update.model.requests import DEF_FILES, UpdateRequest
 from container_update.model.scripts import NEW, OLD
 from container_update.package import csar, fetch
 from container_update.package.identity import identities_of
-from container_update.package.manifests import Known
+from container_update.package.manifests import ReadDocuments
 from container_update.package.tools.lint import no_manifests
 from container_update.package.tools.lint.finding import Severity
 from container_update.planning.comparison import match, package_pair
@@ -60,7 +60,7 @@ def _paired(
     before: csar.Csar | InstanceRecord,
     after: csar.Csar,
 ) -> Packages:
-    known = Known()
+    known = ReadDocuments()
     if isinstance(before, InstanceRecord):
         old, old_vdus = before.by_path, before.vdus
     else:
@@ -122,7 +122,11 @@ def _all_files(after: csar.Csar, old_files: Sequence[str]) -> tuple[str, ...]:
 
 
 def _unlisted_files(
-    after: csar.Csar, old: match.ByPath, listed: match.ByPath, placing: Placing, known: Known
+    after: csar.Csar,
+    old: match.ByPath,
+    listed: match.ByPath,
+    placing: Placing,
+    known: ReadDocuments,
 ) -> match.ByPath:
     """Read the new package's other files, where an old object may be in one of them."""
     if not package_pair.unlisted(old, listed):
@@ -135,7 +139,7 @@ def read_manifests(
     package: csar.Csar,
     paths: Iterable[str],
     request: UpdateRequest | Placing,
-    known: Known | None = None,
+    known: ReadDocuments | None = None,
 ) -> dict[str, tuple[Manifest, ...]]:
     """Return the manifests of def-files, by their paths; log what their authors may not mean.
 

@@ -19,7 +19,7 @@ from container_update.workloads import ownership
 from container_update.workloads.kind import pods_in
 from container_update.workloads.kinds import pod
 from container_update.workloads.pod_status import is_ready
-from container_update.workloads.readiness import DONE, Baseline, Readiness, State
+from container_update.workloads.readiness import DONE, Baseline, Readiness, RolloutState
 from container_update.workloads.registry import kind_of, known_kind
 from container_update.workloads.traffic import service_readiness
 
@@ -110,7 +110,7 @@ class RolloutWaiter:
             for.
         """
         old = Baseline(frozenset({old_uid}))
-        if before is not None and pod.recreated(before, Baseline()).state is not State.DONE:
+        if before is not None and pod.recreated(before, Baseline()).state is not RolloutState.DONE:
             return
         self._wait(key, lambda: pod.recreated(self.informer.get(key), old), deadline)
 
@@ -133,7 +133,7 @@ class RolloutWaiter:
                 what = f"{len(left)} of its pods are still there" if left else ""
             elif live["metadata"]["uid"] == uid:
                 what = f"{key.kind.lower()} {key.name} is still being deleted"
-            return Readiness(State.PROGRESSING, what) if what else DONE
+            return Readiness(RolloutState.PROGRESSING, what) if what else DONE
 
         self._wait(key, judge, deadline)
 
@@ -157,7 +157,7 @@ class RolloutWaiter:
         def judge_live() -> Readiness:
             live = self.informer.get(key)
             if live is None:
-                return Readiness(State.FAILED, f"{key} was deleted by somebody else")
+                return Readiness(RolloutState.FAILED, f"{key} was deleted by somebody else")
             return refused.judge(live, judge(live)) if refused else judge(live)
 
         self._wait(key, judge_live, deadline)
@@ -165,7 +165,7 @@ class RolloutWaiter:
     def is_still_done(self, key: ObjectKey) -> bool:
         """Tell whether what was waited for last still holds; True where nothing was."""
         with self.informer.lock:
-            return key not in self._reached or self._reached[key]().state is State.DONE
+            return key not in self._reached or self._reached[key]().state is RolloutState.DONE
 
     def wait_again(self, key: ObjectKey, deadline: float) -> None:
         """Wait once more for what was waited for last."""

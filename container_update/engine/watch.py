@@ -38,7 +38,7 @@ from container_update.model.plan import Place, Plan, Step
 from container_update.planning.steps import ObjectStep
 from container_update.planning.steps.judgement import applied, restored
 from container_update.planning.update import collections, traffic
-from container_update.workloads.readiness import DONE, Readiness, State
+from container_update.workloads.readiness import DONE, Readiness, RolloutState
 
 _PACE = 1.0
 """Seconds between two looks."""
@@ -163,7 +163,7 @@ class Watch:
             return DONE
         before = (each for each in self.record.steps if each.group < step.group)
         runs = all(each.place in self._results for each in before)
-        return Readiness(State.PROGRESSING, f"{step.key} runs") if runs else None
+        return Readiness(RolloutState.PROGRESSING, f"{step.key} runs") if runs else None
 
     def _live(self, key: ObjectKey) -> tuple[Json | None, Sequence[Json]]:
         if Collection.of(key) not in followed([key]):
@@ -177,12 +177,12 @@ class Watch:
             self._begun[step.place] = self.clock()
             if self._phase is Phase.UPDATE:
                 self._progress(step)
-        if readiness.state is State.DONE:
+        if readiness.state is RolloutState.DONE:
             is_undo = self._phase is Phase.UNDO
             self._report(step, StepState.UNDONE if is_undo else StepState.DONE)
         elif readiness != self._waits.get(step.place):
             self._waits[step.place] = readiness
-            if readiness.state in {State.FAILING, State.FAILED}:
+            if readiness.state in {RolloutState.FAILING, RolloutState.FAILED}:
                 self._trouble = f"{step.key}: {readiness.message}"
             self._progress(step_wait(self._informer, step.key, readiness))
 

@@ -135,7 +135,7 @@ CHANGED_KEYS, CHANGED_OBJECTS = "changed-keys", "changed-objects"
 
 
 @dataclass(frozen=True)
-class Change:
+class ConfigDifference:
     """A ConfigMap or Secret whose live content is not what the new package says."""
 
     key: ObjectKey

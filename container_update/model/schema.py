@@ -155,7 +155,7 @@ class MapOf(Schema):
 
 
 @dataclass(frozen=True)
-class Record(Schema):
+class Fields(Schema):
     """A mapping with known fields."""
 
     type: type = field(default=dict, init=False)
@@ -186,9 +186,9 @@ class Record(Schema):
         return value.get(name) is not None if self.has_nulls else name in value
 
 
-def complete(optional: Mapping[str, Schema] | None = None, /, **needed: Schema) -> Record:
+def complete(optional: Mapping[str, Schema] | None = None, /, **needed: Schema) -> Fields:
     """Return the schema of a mapping in which no field is missing but the optional ones."""
-    return Record({**(optional or {}), **needed}, needed.keys())
+    return Fields({**(optional or {}), **needed}, needed.keys())
 
 
 @dataclass(frozen=True)
@@ -332,7 +332,7 @@ LINE = Text("text in one line", rf"[^{CONTROL}]*")
 TEXT = Schema(str, "text")
 FILLED = Text("text in one line", rf"[^{CONTROL}]+")
 TEXTS = ListOf(FILLED)
-MAPPING = Record({})
+MAPPING = Fields({})
 PLAIN = Plain()
 TRUTH = Schema(bool, "true or false")
 WHOLE = Number(is_whole=True, description="a whole number")

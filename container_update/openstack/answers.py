@@ -26,9 +26,9 @@ from container_update.model.schema import (
     TEXT,
     WHOLE,
     AnyOf,
+    Fields,
     ListOf,
     MapOf,
-    Record,
     Schema,
     complete,
     or_null,
@@ -46,15 +46,15 @@ _STACK = complete(
     stack_status_reason=or_null(TEXT),
 )
 _SERVER = {
-    "image": AnyOf("an image, or nothing", (Record({"id": LINE}), TEXT)),
-    "flavor": Record({"original_name": LINE, "id": LINE, "disk": WHOLE}),
+    "image": AnyOf("an image, or nothing", (Fields({"id": LINE}), TEXT)),
+    "flavor": Fields({"original_name": LINE, "id": LINE, "disk": WHOLE}),
     "status": TEXT,
 }
 _PORT = {"floating_ip_address": LINE, "fixed_ips": ListOf(complete(ip_address=LINE))}
-_RESOURCE = Record(
+_RESOURCE = Fields(
     {
         "links": ListOf(complete(rel=TEXT, href=LINE)),
-        "attributes": Record({**_SERVER, **_PORT}),
+        "attributes": Fields({**_SERVER, **_PORT}),
         "resource_status_reason": TEXT,
     }
 )
@@ -68,8 +68,8 @@ _LISTED = complete(
 STACK, STACKS = complete(stack=_STACK), complete(stacks=ListOf(_STACK))
 CREATED = complete(stack=complete(id=FILLED))
 RESOURCE, RESOURCES = complete(resource=_RESOURCE), complete(resources=ListOf(_LISTED))
-TEMPLATE = Record(hot.TEMPLATE.fields, {"resources"})
-ENVIRONMENT = Record(
+TEMPLATE = Fields(hot.TEMPLATE.fields, {"resources"})
+ENVIRONMENT = Fields(
     dict.fromkeys(("parameters", "parameter_defaults", "resource_registry"), MAPPING)
 )
 FILES = MapOf(LINE, TEXT, nullable=False)

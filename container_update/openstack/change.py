@@ -40,12 +40,12 @@ from container_update.model.scripts import ScriptStep, VduChange
 from container_update.openstack import live
 from container_update.openstack import vnfm_records as stack_records
 from container_update.openstack.client import Heat, reference
-from container_update.openstack.execution.execution import Execution
+from container_update.openstack.execution.execution import StackExecution
 from container_update.openstack.instance_id import instance_id_of
-from container_update.openstack.operation import Goal, StackInstance
+from container_update.openstack.operation import StackGoal, StackInstance
 from container_update.openstack.plan import Live, StackPlan, StackScript
-from container_update.openstack.planner import Packages, Planner, StackRequest, read_packages
-from container_update.openstack.templates.links import EXTERNAL, MANAGED, Links
+from container_update.openstack.planner import Planner, StackPackages, StackRequest, read_packages
+from container_update.openstack.templates.links import EXTERNAL, MANAGED, StackLinks
 from container_update.openstack.vnfcs import VnfcServer
 from container_update.package import csar
 from container_update.package.identity import identities_of
@@ -72,7 +72,7 @@ class OpenStackTarget:
         return StackChange(job, self, planner, scripts)
 
 
-class StackChange(Goal):
+class StackChange(StackGoal):
     """The change of one job, as a strategy plans it."""
 
     def __init__(
@@ -84,7 +84,7 @@ class StackChange(Goal):
         self._began, self._sent_before = time.monotonic(), target.service.requests
         self._plan: StackPlan | None = None
         """What was planned, or what an earlier run had planned."""
-        self._execution: Execution | None = None
+        self._execution: StackExecution | None = None
         self._live: Live | None = None
         """The stack after the change, once it is finished."""
         self._script_results: list[StepResult] = []
@@ -108,7 +108,7 @@ class StackChange(Goal):
         return self.job.instance_id or instance_id_of(self.target.service, self.target.stack)
 
     @cached_property
-    def packages(self) -> Packages:
+    def packages(self) -> StackPackages:
         """Both packages, read when they are first needed."""
         job, request, target = self.job, self.job.request, self.target
         with (
@@ -126,7 +126,7 @@ class StackChange(Goal):
                 tuple(vdu.vdu_id for vdu in request.vdu_params),
                 self._instance_id,
                 target.flavour_id,
-                Links.of(request.body, job.instance.get("instantiatedVnfInfo")),
+                StackLinks.of(request.body, job.instance.get("instantiatedVnfInfo")),
                 request.nfv,
             )
             return replace(read_packages(wanted, old, new), identities=identities())
@@ -191,11 +191,11 @@ class StackChange(Goal):
             "isComplete": request == body,
         }
 
-    def begun(self, execution: Execution) -> None:
+    def begun(self, execution: StackExecution) -> None:
         """See Goal."""
         self._execution = execution
 
-    def carried_out(self, execution: Execution) -> None:
+    def carried_out(self, execution: StackExecution) -> None:
         """See Goal."""
         self._plan = execution.record.plan
         self._live = live.after(self.target.service, self._plan)
@@ -224,7 +224,7 @@ class StackChange(Goal):
                 yield ScriptStep.of(step.role, path, VduChange(vdu_id, plan.stack, plan.new_stack))
 
     @property
-    def _running(self) -> Execution:
+    def _running(self) -> StackExecution:
         assert self._execution is not None, "the change was begun"
         return self._execution
 

@@ -37,7 +37,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Holder:
+class StackHolder:
     """The run that holds a journal."""
 
     operation: str
@@ -48,7 +48,7 @@ class Holder:
     process: ProcessIdentity | None
 
     @classmethod
-    def of(cls, stack: Json) -> Holder:
+    def of(cls, stack: Json) -> StackHolder:
         """Return the holder that a stack's tags name.
 
         :raises PlanError: a tag is by no run of this program.
@@ -110,7 +110,7 @@ def is_free(read: Callable[[], Json | None], clock: Clock, cancel: CancelToken) 
     stack = read()
     if stack is None:
         return False
-    holder = Holder.of(stack)
+    holder = StackHolder.of(stack)
     if holder.is_gone:
         return True
     refuse_too_long(f"stack {stack['stack_name']}, tag seconds", holder.seconds)
@@ -123,7 +123,7 @@ def is_free(read: Callable[[], Json | None], clock: Clock, cancel: CancelToken) 
         stack = read()
         if stack is None:
             return False
-        if Holder.of(stack) != holder or cancel:
+        if StackHolder.of(stack) != holder or cancel:
             why = f"the wait was stopped {cancel.reason}" if cancel else "it lives"
             raise UpdateInProgressError(f"{holder.sentence(clock.now())}: {why}")
     return True

@@ -11,8 +11,8 @@ from container_update.model.errors import PlanError, UpdateInProgressError
 from container_update.model.operation import name_of
 from container_update.openstack.client import Heat, reference
 from container_update.openstack.hold import Clock
-from container_update.openstack.journal import Journal, UnsignedError
-from container_update.openstack.record import Record
+from container_update.openstack.journal import StackJournal, UnsignedError
+from container_update.openstack.record import StackRecord
 
 LOG = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ def instance_id_of(service: Heat, stack: str) -> str | None:
     return str(current["id"])
 
 
-def _under_way(service: Heat) -> Iterator[Record]:
+def _under_way(service: Heat) -> Iterator[StackRecord]:
     """Yield the record of every change in the project whose instance has a plain id."""
     prefix = name_of(None)
     names = {str(stack["stack_name"]).partition(".")[0] for stack in service.stacks()}
@@ -44,7 +44,7 @@ def _under_way(service: Heat) -> Iterator[Record]:
         if name != prefix and not name.startswith(f"{prefix}-"):
             continue
         instance_id = name[len(prefix) + 1 :] or None
-        journal = Journal(service, instance_id, "", 0.0, Clock(), CancelToken())
+        journal = StackJournal(service, instance_id, "", 0.0, Clock(), CancelToken())
         try:
             record = journal.read()
         except (UpdateInProgressError, UnsignedError) as error:

@@ -15,15 +15,15 @@ from container_update.model.options import Options
 from container_update.model.plan import Action
 from container_update.openstack import live
 from container_update.openstack.client import Heat, heat_minutes, reference
-from container_update.openstack.execution.execution import Execution
-from container_update.openstack.operation import Goal
+from container_update.openstack.execution.execution import StackExecution
+from container_update.openstack.operation import StackGoal
 from container_update.openstack.plan import INSTANTIATE, TERMINATE, StackPlan, StackStep
 from container_update.openstack.planner import flavour_of
 from container_update.openstack.templates import desired, groups
-from container_update.openstack.templates.desired import Software
-from container_update.openstack.templates.links import Links
+from container_update.openstack.templates.desired import VnfdSoftware
+from container_update.openstack.templates.links import StackLinks
 from container_update.package import csar, hot, hot_files
-from container_update.package.hot import Body
+from container_update.package.hot import StackBody
 
 
 def described_by(  # noqa: PLR0913
@@ -32,9 +32,9 @@ def described_by(  # noqa: PLR0913
     given: Mapping[str, Any],
     options: Options,
     *,
-    links: Links = Links(),  # noqa: B008, frozen
+    links: StackLinks = StackLinks(),  # noqa: B008, frozen
     sizes: Mapping[str, int] = {},
-) -> Body:
+) -> StackBody:
     """Return the stack that a package describes.
 
     :param given: values for parameters of the top template.
@@ -52,9 +52,9 @@ def stack_of(
     flavour_id: str,
     given: Mapping[str, Any],
     *,
-    links: Links = Links(),  # noqa: B008, frozen
+    links: StackLinks = StackLinks(),  # noqa: B008, frozen
     sizes: Mapping[str, int] = {},
-) -> Body:
+) -> StackBody:
     """Return the stack that an opened package describes, as :func:`described_by` does."""
     flavour = flavour_of(package, flavour_id)
     body = links.applied(hot_files.base_hot(package, flavour.id))
@@ -62,7 +62,7 @@ def stack_of(
         vdu_id: hot.place_of(body, vdu_id, name, package.source)
         for vdu_id, name in flavour.vdus.items()
     }
-    software = Software(flavour.images, flavour.compute_flavours)
+    software = VnfdSoftware(flavour.images, flavour.compute_flavours)
     body = desired.initial_stack(body, given, places, software, points=links.points(), sizes=sizes)
     grouped = {vdu: size for vdu, size in sizes.items() if vdu in places and places[vdu].grouped}
     for vdu, size in sizes.items():
@@ -89,11 +89,11 @@ def refuse_ungrouped(package: csar.Csar, flavour_id: str | None, vdus: Iterable[
 
 
 @dataclass(frozen=True)
-class Instantiate(Goal):
+class Instantiate(StackGoal):
     """A stack, instead of one that an earlier try has left without a journal."""
 
     name: str
-    body: Body
+    body: StackBody
     options: Options
     request_id: str
     """Two tries of one request have the same."""
@@ -110,7 +110,7 @@ class Instantiate(Goal):
         how: dict[str, Any] = {"kind": INSTANTIATE, "stack": self.name, "timeout_mins": limit}
         return StackPlan("", None, steps, **how)
 
-    def begun(self, execution: Execution) -> None:
+    def begun(self, execution: StackExecution) -> None:
         """Put back what the journal holds no values of: hidden parameters."""
         plan = execution.record.plan
         steps = tuple(replace(step, after=self.body) for step in plan.stack_steps)
@@ -127,7 +127,7 @@ class Instantiate(Goal):
 
 
 @dataclass(frozen=True)
-class Terminate(Goal):
+class Terminate(StackGoal):
     """Nothing: every stack of the VNF is deleted, also what a failed change has left."""
 
     name: str

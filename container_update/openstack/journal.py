@@ -39,8 +39,8 @@ from container_update.model.objects import Json
 from container_update.model.operation import name_of
 from container_update.model.packing import DAMAGED
 from container_update.openstack.client import Heat, heat_minutes, reference
-from container_update.openstack.hold import Clock, Holder, is_free, tags_of
-from container_update.openstack.record import Record, decode, encode
+from container_update.openstack.hold import Clock, StackHolder, is_free, tags_of
+from container_update.openstack.record import StackRecord, decode, encode
 
 LOG = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class _Found:
 
 
 @dataclass
-class Journal:
+class StackJournal:
     """The journal of one VNF instance."""
 
     service: Heat
@@ -100,7 +100,7 @@ class Journal:
 
     # --- reading --------------------------------------------------------------------------------
 
-    def read(self) -> Record | None:
+    def read(self) -> StackRecord | None:
         """Return the change that is under way; None where there is none, or it ends just now."""
         found = self._find()
         if found is None:
@@ -128,16 +128,16 @@ class Journal:
     def _signature(self, text: str) -> str:
         return signature([self._name, text], self._key)
 
-    def _files(self, record: Record) -> Json:
+    def _files(self, record: StackRecord) -> Json:
         """Return the files of its stack: a record, signed where this host has a key."""
         text = encode(record)
         return {_FILE: f"{text}{_SIGNED}{self._signature(text)}" if self._key else text}
 
-    def holder(self) -> Holder | None:
+    def holder(self) -> StackHolder | None:
         """Return who holds the journal; None where there is none, or where its run left it."""
         found = self._find()
         stack = found and self.service.stack(reference(found.stacks[-1]))
-        holder = Holder.of(stack) if stack else None
+        holder = StackHolder.of(stack) if stack else None
         return None if holder is None or holder.renewed is None else holder
 
     def stacks(self) -> list[Json]:
@@ -193,7 +193,7 @@ class Journal:
 
     # --- to hold it -----------------------------------------------------------------------------
 
-    def begin(self, record: Record) -> None:
+    def begin(self, record: StackRecord) -> None:
         """Create the journal before anything is done.
 
         :raises UpdateInProgressError: another run has one already.
@@ -245,7 +245,7 @@ class Journal:
                 if error.status != 409:
                     raise
                 present = self.service.stack(name)
-                if present and Holder.of(present).operation == self.operation:
+                if present and StackHolder.of(present).operation == self.operation:
                     break  # the first answer was lost
                 if (present and self._is_there(present)) or time.monotonic() > deadline:
                     raise self._taken(name) from error
@@ -287,7 +287,7 @@ class Journal:
         if not self._is_there(self._own):
             raise self._gone(self._own["stack_name"])
 
-    def write(self, record: Record) -> Record:
+    def write(self, record: StackRecord) -> StackRecord:
         """Replace the record; return it.
 
         :raises LeaseLostError: another run has taken over.

@@ -16,7 +16,7 @@ from container_update.openstack.servers import Software, deviation
 from container_update.openstack.templates import groups
 from container_update.openstack.vnfcs import VnfcServer, members, stack_of
 from container_update.package import hot
-from container_update.package.hot import Body, Place
+from container_update.package.hot import Place, StackBody
 
 SUFFIX = re.compile(r"\.[0-9a-f]{8}$")
 """What a Blue-Green change adds to the stack's name."""
@@ -49,10 +49,10 @@ def find(service: Heat, name: str) -> Json:
     return stack
 
 
-def body_of(service: Heat, stack: str) -> Body:
+def body_of(service: Heat, stack: str) -> StackBody:
     """Return the body of a stack as Heat has it, without hidden parameters, which Heat masks."""
     environment = service.environment(stack)
-    body = Body(service.template(stack), files=service.files(stack))
+    body = StackBody(service.template(stack), files=service.files(stack))
     seen = {
         section: {name: value for name, value in values.items() if name not in body.hidden}
         for section in ("parameters", "parameter_defaults")
@@ -66,7 +66,7 @@ def body_of(service: Heat, stack: str) -> Body:
     )
 
 
-def read(service: Heat, stack: Json, body: Body, places: Mapping[str, Place]) -> Live:
+def read(service: Heat, stack: Json, body: StackBody, places: Mapping[str, Place]) -> Live:
     """Return the stack with the VNFCs of some VDUs."""
     top = reference(stack)
     resources = service.resources(top, DEPTH)
@@ -84,7 +84,9 @@ def read(service: Heat, stack: Json, body: Body, places: Mapping[str, Place]) ->
     return Live(top, body, servers, ids, timeout_mins=stack.get("timeout_mins"), tags=tags)
 
 
-def read_for_update(service: Heat, stack: Json, body: Body, places: Mapping[str, Place]) -> Live:
+def read_for_update(
+    service: Heat, stack: Json, body: StackBody, places: Mapping[str, Place]
+) -> Live:
     """Return the stack with the VNFCs of some VDUs, what each runs on, and every stack that these
     and their groups are in.
 
@@ -103,20 +105,22 @@ def read_for_update(service: Heat, stack: Json, body: Body, places: Mapping[str,
     return replace(found, members=servers, nested=nested, updated=updated)
 
 
-def group_body_of(service: Heat, stack: str) -> Body:
+def group_body_of(service: Heat, stack: str) -> StackBody:
     """Return the body of a group's own stack, without hidden values: it has them in its template,
     where Heat does not mask them."""
     body = body_of(service, stack)
     return groups.masked(body, body.files)
 
 
-def body_for(service: Heat, plan: StackPlan, step: StackStep) -> Body:
+def body_for(service: Heat, plan: StackPlan, step: StackStep) -> StackBody:
     """Return the body that a step's stack has now, to be compared with the step's."""
     settles_group = step.member is None and step.stack != plan.stack
     return (group_body_of if settles_group else body_of)(service, step.stack)
 
 
-def _with_software(service: Heat, member: VnfcServer, bodies: Mapping[str, Body]) -> VnfcServer:
+def _with_software(
+    service: Heat, member: VnfcServer, bodies: Mapping[str, StackBody]
+) -> VnfcServer:
     server = service.resource(member.stack, member.resource)
     wrong = deviation(service, server, bodies[member.stack], member.resource)
     return replace(member, software=Software.of(server), deviation=wrong)
@@ -137,7 +141,7 @@ def members_of(service: Heat, stack: Json, vdus: Mapping[str, str]) -> tuple[Vnf
     return read(service, stack, body, hot.places_in(body, vdus)).members
 
 
-def sizes(resources: Sequence[Json], body: Body) -> dict[str, int]:
+def sizes(resources: Sequence[Json], body: StackBody) -> dict[str, int]:
     """Return the number of members of each scaling group, by its name."""
     counts = {}
     parents = Counter((stack_of(resource) or "").rpartition("/")[2] for resource in resources)

@@ -25,14 +25,14 @@ from container_update.model.outcome import Outcome, Progress, StepState
 from container_update.model.reporter import reporter
 from container_update.openstack import live
 from container_update.openstack.client import Heat
-from container_update.openstack.execution.execution import Execution
+from container_update.openstack.execution.execution import StackExecution
 from container_update.openstack.hold import Clock
-from container_update.openstack.journal import Journal
+from container_update.openstack.journal import StackJournal
 from container_update.openstack.plan import Coordinator, StackPlan
-from container_update.openstack.record import Record
+from container_update.openstack.record import StackRecord
 
 
-class Goal(ABC):
+class StackGoal(ABC):
     """Where an operation on a VNF's stacks leads."""
 
     ends_vnf = False
@@ -56,10 +56,10 @@ class Goal(ABC):
         """Return plain values that a resume needs beside the plan; no passwords."""
         return {}
 
-    def begun(self, execution: Execution) -> None:  # noqa: B027, most have nothing to do
+    def begun(self, execution: StackExecution) -> None:  # noqa: B027, most have nothing to do
         """Do what is to be done before an execution goes on or back."""
 
-    def carried_out(self, execution: Execution) -> None:  # noqa: B027, likewise
+    def carried_out(self, execution: StackExecution) -> None:  # noqa: B027, likewise
         """Do what is to be done while the journal is still there."""
 
 
@@ -82,14 +82,14 @@ class StackInstance:
     roles: frozenset[str] = frozenset({"new", "old"})
     """The VNFs that have a coordination script; the steps of others do nothing."""
 
-    def read(self) -> Record | None:
+    def read(self) -> StackRecord | None:
         """Return the change that is under way; None where there is none.
 
         :raises PlanError: it is one of another stack.
         """
         return self._of_own_stack(self.journal("").read())
 
-    def _of_own_stack(self, record: Record | None) -> Record | None:
+    def _of_own_stack(self, record: StackRecord | None) -> StackRecord | None:
         if record is None or self.stack is None or record.concerns(self.stack):
             return record
         other = record.plan.stack.partition("/")[0]
@@ -99,14 +99,14 @@ class StackInstance:
             "stack an id of its own"
         )
 
-    def journal(self, operation: str) -> Journal:
+    def journal(self, operation: str) -> StackJournal:
         """Return the journal of a change that is under way, for use by the operation."""
         lease_seconds = self.options.lease_seconds
-        return Journal(
+        return StackJournal(
             self.service, self.instance_id, operation, lease_seconds, self.clock, self.cancel
         )
 
-    def run(self, goal: Goal) -> Outcome:
+    def run(self, goal: StackGoal) -> Outcome:
         """Bring the VNF to where a goal leads, or leave it wholly as it was.
 
         An operation of the instance that was interrupted is finished first if it has the same goal,
@@ -133,7 +133,7 @@ class StackInstance:
             goal.carried_out(execution)
         return Outcome(execution.record.plan, execution.results)
 
-    def _refuse_unfinished_change(self, goal: Goal) -> None:
+    def _refuse_unfinished_change(self, goal: StackGoal) -> None:
         """Raise PlanError where something else would undo a change of the package without its
         scripts."""
         record = self.read()
@@ -151,7 +151,7 @@ class StackInstance:
         context: Mapping[str, Any] | None = None,
         *,
         instead: bool = False,
-    ) -> Iterator[Execution]:
+    ) -> Iterator[StackExecution]:
         """Hold the journal, with the plan in it, while the block carries the plan out.
 
         :param context: plain values that a resume needs beside the plan; no passwords.
@@ -160,7 +160,7 @@ class StackInstance:
             plan was made.
         """
         common = begun(self.clock.now(), goal, self.instance_id)
-        record = Record(**common, plan=plan, context=context or {})
+        record = StackRecord(**common, plan=plan, context=context or {})
         journal = self.journal(record.operation)
         if instead:
             journal.take_over()
@@ -175,7 +175,7 @@ class StackInstance:
             yield execution
             execution.end()
 
-    def _refuse_stale(self, plan: StackPlan, journal: Journal) -> None:
+    def _refuse_stale(self, plan: StackPlan, journal: StackJournal) -> None:
         """Raise UpdateInProgressError where a stack is not the one any more that was planned for:
         another change may have had the journal in the meantime, from its beginning to its end."""
         for first in plan.last_steps(back=True):
@@ -208,8 +208,8 @@ class StackInstance:
         *,
         goal: Callable[[], str] | None = None,
         back: bool = False,
-        started: Callable[[Execution], object] = lambda _: None,
-        carried_out: Callable[[Execution], object] = lambda _: None,
+        started: Callable[[StackExecution], object] = lambda _: None,
+        carried_out: Callable[[StackExecution], object] = lambda _: None,
     ) -> Outcome | None:
         """Finish or undo the operation that left its journal behind.
 
@@ -222,7 +222,7 @@ class StackInstance:
         :raises UndoIncompleteError: it could not be undone.
         """
 
-        def finish(record: Record, journal: Journal) -> Outcome:
+        def finish(record: StackRecord, journal: StackJournal) -> Outcome:
             execution = self._execution(journal, record)
             started(execution)
             execution.run()
@@ -230,7 +230,7 @@ class StackInstance:
             execution.end()
             return Outcome(execution.record.plan, execution.results)
 
-        def undo(record: Record, journal: Journal) -> Outcome | None:
+        def undo(record: StackRecord, journal: StackJournal) -> Outcome | None:
             if record.committed and record.plan.can_be_left and not back:
                 journal.remove()
                 return None
@@ -243,7 +243,7 @@ class StackInstance:
 
         journal = self.journal("")
 
-        def claim(record: Record, _: Journal) -> Record:
+        def claim(record: StackRecord, _: StackJournal) -> StackRecord:
             return record  # who holds the journal has claimed it
 
         outcome = recover(self.read, self._held, claim, finish, undo, goal=goal, back=back)
@@ -252,14 +252,14 @@ class StackInstance:
         return outcome
 
     @contextmanager
-    def _held(self) -> Iterator[Journal]:
+    def _held(self) -> Iterator[StackJournal]:
         journal = self.journal(str(uuid.uuid4()))
         journal.take_over()
         with _released(journal):
             yield journal
 
-    def _execution(self, journal: Journal, record: Record) -> Execution:
-        return Execution(
+    def _execution(self, journal: StackJournal, record: StackRecord) -> StackExecution:
+        return StackExecution(
             self.service,
             journal,
             record,
@@ -273,7 +273,7 @@ class StackInstance:
 
 
 @contextmanager
-def _released(journal: Journal) -> Iterator[None]:
+def _released(journal: StackJournal) -> Iterator[None]:
     """Release the journal of a run that fails, by whatever error, and leaves it."""
     try:
         yield

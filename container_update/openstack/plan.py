@@ -25,7 +25,7 @@ from container_update.openstack.templates.desired import (
 )
 from container_update.openstack.vnfcs import VnfcServer
 from container_update.package import hot
-from container_update.package.hot import Body, Place
+from container_update.package.hot import Place, StackBody
 
 BLUE_GREEN, ROLLING = "Blue-Green", "RollingUpdate"
 INSTANTIATE, HEAL, SCALE, TERMINATE = "instantiate", "heal", "scale", "terminate"
@@ -40,8 +40,8 @@ class StackStep(Step):
 
     stack: str
     """The stack's reference; for a creation the new stack's name."""
-    before: Body | None = field(default=None, repr=False)
-    after: Body | None = field(default=None, repr=False)
+    before: StackBody | None = field(default=None, repr=False)
+    after: StackBody | None = field(default=None, repr=False)
     member: VnfcServer | None = None
     """The VNFC that it is about; None: the stack as a whole."""
     updated: str | None = None
@@ -55,8 +55,8 @@ class StackStep(Step):
         cls,
         action: Action,
         stack: str,
-        before: Body | None = None,
-        after: Body | None = None,
+        before: StackBody | None = None,
+        after: StackBody | None = None,
         member: VnfcServer | None = None,
         reasons: Iterable[str] = (),
         updated: str | None = None,
@@ -193,7 +193,7 @@ class StackPlan(Plan):
         """Return the plan with the ids of top resources where its other stacks refer to them: a
         resource that the change itself has created had none when this was planned."""
 
-        def known(step: AnyStep, body: Body | None) -> Body | None:
+        def known(step: AnyStep, body: StackBody | None) -> StackBody | None:
             if body is None or step.stack == self.stack:
                 return body
             template = body.template
@@ -257,12 +257,12 @@ class Live:
     """The VNF's stack as it is, as far as a plan needs it."""
 
     reference: str
-    body: Body
+    body: StackBody
     members: tuple[VnfcServer, ...]
     """Of the target VDUs, in the order in which they are to change."""
     ids: Mapping[str, str | None] = field(default_factory=dict)
     """The top resources to their physical ids."""
-    nested: Mapping[str, Body] = field(default_factory=dict)
+    nested: Mapping[str, StackBody] = field(default_factory=dict)
     """Each member's and each group's stack that is not the top one to its body."""
     updated: Mapping[str, str | None] = field(default_factory=dict)
     """Each of these stacks, and the top one, to its ``updated_time``."""
@@ -270,7 +270,9 @@ class Live:
     tags: tuple[str, ...] = ()
     instance_id: str | None = None
 
-    def update(self, stack: str, before: Body, after: Body, reasons: Iterable[str]) -> StackStep:
+    def update(
+        self, stack: str, before: StackBody, after: StackBody, reasons: Iterable[str]
+    ) -> StackStep:
         """Return the step of a stack as a whole."""
         updated = self.updated.get(stack)
         return StackStep.of(Action.UPDATE, stack, before, after, None, reasons, updated)
@@ -297,7 +299,7 @@ class Live:
         )
 
 
-def blue_green(live: Live, new: Body, places: Mapping[str, Place], new_name: str) -> StackPlan:
+def blue_green(live: Live, new: StackBody, places: Mapping[str, Place], new_name: str) -> StackPlan:
     """Plan a new stack beside the old one, the scripts of both, and the deletion of the old one."""
     old_name = live.reference.partition("/")[0]
     reason = f"takes the place of {old_name}"
@@ -312,7 +314,7 @@ def blue_green(live: Live, new: Body, places: Mapping[str, Place], new_name: str
     return live.plan(BLUE_GREEN, places, steps)
 
 
-def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> StackPlan:
+def rolling(live: Live, new: StackBody, places: Mapping[str, Place], source: str) -> StackPlan:
     """Plan the update of one VNFC after the other, each with its script, then of what contains
     them, which changes no server any more: their groups, then the whole stack.
 
@@ -328,7 +330,7 @@ def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> 
     if added:
         reason = f"{', '.join(sorted(added))}: new, and needed before the servers change"
         steps.append(live.update(live.reference, live.body, base, [reason]))
-    settled: dict[str, Body] = {}
+    settled: dict[str, StackBody] = {}
     for member in live.members:
         place, before = places[member.vdu_id], bodies[member.stack]
         after = _after(live, new, member, places, before, source, added)
@@ -351,7 +353,7 @@ def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> 
     return live.plan(ROLLING, places, tuple(steps), tuple(unchanged))
 
 
-def _is_as_it_shall_be(live: Live, member: VnfcServer, before: Body, after: Body) -> bool:
+def _is_as_it_shall_be(live: Live, member: VnfcServer, before: StackBody, after: StackBody) -> bool:
     if member.deviation:
         return False
     if member.stack == live.reference:  # the rest of the template is a step of its own
@@ -364,7 +366,7 @@ SETTLES_STACK = "the stack says what its members are; nothing of them changes"
 
 
 def _member_step(
-    member: VnfcServer, before: Body, after: Body, place: Place, updated: str | None
+    member: VnfcServer, before: StackBody, after: StackBody, place: Place, updated: str | None
 ) -> StackStep:
     name = place.server or member.resource
     if has_same_resources(before, after):
@@ -378,7 +380,9 @@ def _member_step(
     return StackStep.of(action, member.stack, before, after, member, reasons, updated)
 
 
-def _settled(group: Body, new: Body, member: VnfcServer, place: Place, after: Body) -> Body:
+def _settled(
+    group: StackBody, new: StackBody, member: VnfcServer, place: Place, after: StackBody
+) -> StackBody:
     """Return a group's own stack that says of a VNFC what its own stack is after the change."""
     outer = hot.outer_definition(new, place)
     stored = group.template["resources"][member.name].get("properties") or {}
@@ -390,13 +394,13 @@ def _settled(group: Body, new: Body, member: VnfcServer, place: Place, after: Bo
 
 def _after(  # noqa: PLR0913, PLR0917
     live: Live,
-    new: Body,
+    new: StackBody,
     member: VnfcServer,
     places: Mapping[str, Place],
-    now: Body,
+    now: StackBody,
     source: str,
     added: Collection[str],
-) -> Body:
+) -> StackBody:
     """Return a VNFC's stack with this VNFC as the new package says it.
 
     :param now: the stack after the steps before this one.
@@ -421,8 +425,13 @@ def _after(  # noqa: PLR0913, PLR0917
 
 
 def _grouped_server(  # noqa: PLR0913, PLR0917
-    live: Live, new: Body, member: VnfcServer, place: Place, now: Body, added: Collection[str]
-) -> Body:
+    live: Live,
+    new: StackBody,
+    member: VnfcServer,
+    place: Place,
+    now: StackBody,
+    added: Collection[str],
+) -> StackBody:
     """Return the stack of a group whose members are plain servers: it has a resource for each."""
     values = hot.effective_parameters(new)
     definition = hot.with_ids(hot.bind(hot.outer_definition(new, place), values), live.ids)
@@ -435,7 +444,7 @@ def _grouped_server(  # noqa: PLR0913, PLR0917
     return replace(now, template={**now.template, "resources": resources})
 
 
-def _whole(old: Body, new: Body, places: Mapping[str, Place], source: str) -> Body:
+def _whole(old: StackBody, new: StackBody, places: Mapping[str, Place], source: str) -> StackBody:
     """Return the new stack; where other VDUs do not change, the old one with the targets' part of
     the new one."""
     heads = {place.head for place in places.values()}

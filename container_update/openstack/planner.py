@@ -26,10 +26,10 @@ from container_update.openstack.plan import (
     rolling,
 )
 from container_update.openstack.servers import defined
-from container_update.openstack.templates.desired import Software, desired_stack, is_same
-from container_update.openstack.templates.links import Links
+from container_update.openstack.templates.desired import VnfdSoftware, desired_stack, is_same
+from container_update.openstack.templates.links import StackLinks
 from container_update.package import csar, hot, hot_files
-from container_update.package.hot import Body, Place
+from container_update.package.hot import Place, StackBody
 from container_update.package.vnfd import Flavour
 
 
@@ -48,14 +48,14 @@ class StackRequest:
     instance_id: str | None = None
     flavour_id: str | None = None
     """The deployment flavour; None where the package has but one."""
-    links: Links = field(default_factory=Links)
+    links: StackLinks = field(default_factory=StackLinks)
     """The virtual links of the request."""
     nfv: Mapping[str, Any] = field(default_factory=dict)
     """``additionalParams.nfv``, what the request gives for the templates' parameter."""
 
 
 @dataclass(frozen=True)
-class Packages:
+class StackPackages:
     """What the two packages say, independent of the live stack."""
 
     request: StackRequest
@@ -65,8 +65,8 @@ class Packages:
     """The VDUs of the new package that change: id to name."""
     all_vdus: Mapping[str, str]
     """Every VDU of either package: id to name."""
-    body: Body
-    software: Software
+    body: StackBody
+    software: VnfdSoftware
     vnfd_id: str
     """The new package's."""
     identities: tuple[PackageIdentity, ...] = ()
@@ -88,7 +88,7 @@ class Packages:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def read_packages(request: StackRequest, old: csar.Csar, new: csar.Csar) -> Packages:
+def read_packages(request: StackRequest, old: csar.Csar, new: csar.Csar) -> StackPackages:
     """Read both packages, which are open.
 
     :raises PackageError: one of them, or the request, is wrong.
@@ -101,13 +101,13 @@ def read_packages(request: StackRequest, old: csar.Csar, new: csar.Csar) -> Pack
     old_vdus, new_vdus = dict(old.vdus(request.flavour_id)), dict(new.vdus(flavour.id))
     is_part = request.upgrade_type == ROLLING
     targets = set(request.vdu_ids) if is_part else {*old_vdus, *new_vdus}
-    return Packages(
+    return StackPackages(
         request,
         {vdu_id: name for vdu_id, name in old_vdus.items() if vdu_id in targets},
         {vdu_id: name for vdu_id, name in new_vdus.items() if vdu_id in targets},
         {**old_vdus, **new_vdus},
         request.links.applied(hot_files.base_hot(new, flavour.id)),
-        Software(flavour.images, flavour.compute_flavours),
+        VnfdSoftware(flavour.images, flavour.compute_flavours),
         new.vnfd_id,
     )
 
@@ -128,11 +128,11 @@ def flavour_of(package: csar.Csar, flavour_id: str | None) -> Flavour:
     return known[flavour_id]
 
 
-def _places(body: Body, vdus: Mapping[str, str], source: str) -> dict[str, Place]:
+def _places(body: StackBody, vdus: Mapping[str, str], source: str) -> dict[str, Place]:
     return {vdu_id: hot.place_of(body, vdu_id, name, source) for vdu_id, name in vdus.items()}
 
 
-def rolling_plan(packages: Packages, service: Heat) -> StackPlan:
+def rolling_plan(packages: StackPackages, service: Heat) -> StackPlan:
     """Plan a rolling update: the servers of the VDUs of the request, one after the other.
 
     :raises PlanError: the stack is in no state for a change.
@@ -142,7 +142,7 @@ def rolling_plan(packages: Packages, service: Heat) -> StackPlan:
     return replace(plan, steps=tuple(_with_way_back(step, service) for step in plan.steps))
 
 
-def blue_green_plan(packages: Packages, service: Heat) -> StackPlan:
+def blue_green_plan(packages: StackPackages, service: Heat) -> StackPlan:
     """Plan a Blue-Green change: a new stack beside the old one.
 
     :raises PlanError: the stack is in no state for a change.
@@ -156,13 +156,13 @@ def blue_green_plan(packages: Packages, service: Heat) -> StackPlan:
     return blue_green(state, new, packages.places, f"{base}.{uuid.uuid4().hex[:8]}")
 
 
-Planner = Callable[[Packages, Heat], StackPlan]
+Planner = Callable[[StackPackages, Heat], StackPlan]
 """Compares the packages of a change with the live stack: a strategy on OpenStack."""
 
 
 def _states(
-    packages: Packages, service: Heat, read: Callable[..., Live]
-) -> tuple[Live, Body, Body]:
+    packages: StackPackages, service: Heat, read: Callable[..., Live]
+) -> tuple[Live, StackBody, StackBody]:
     """Return the live stack, its body, and the body that the new package leads to."""
     request = packages.request
     stack = live.find(service, request.stack)
@@ -181,7 +181,7 @@ def _states(
     return state, body, new
 
 
-def _check_nothing_hidden(old: Body, new: Body, stack: str) -> None:
+def _check_nothing_hidden(old: StackBody, new: StackBody, stack: str) -> None:
     """Refuse hidden parameters: a second stack needs their values, which Heat masks."""
     both = set(old.template.get("parameters") or {}) & set(new.template.get("parameters") or {})
     unknown = sorted((old.hidden & both) - set(new.parameters))

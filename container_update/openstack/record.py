@@ -16,7 +16,7 @@ from container_update.model.plan import Action
 from container_update.openstack.plan import INSTANTIATE, AnyStep, StackPlan, StackScript, StackStep
 from container_update.openstack.servers import Software
 from container_update.openstack.vnfcs import VnfcServer
-from container_update.package.hot import Body, Place
+from container_update.package.hot import Place, StackBody
 
 _FORMAT = 5
 MARK = "container-update-"
@@ -24,7 +24,7 @@ MARK = "container-update-"
 
 
 @dataclass(frozen=True)
-class Record(OperationRecord):
+class StackRecord(OperationRecord):
     """One change that is under way."""
 
     plan: StackPlan
@@ -48,7 +48,7 @@ class Record(OperationRecord):
         """What the tags begin with that this operation sets on the stacks that it changes."""
         return f"{MARK}{self.operation[:8]}"
 
-    def tag(self, body: Body | None) -> str:
+    def tag(self, body: StackBody | None) -> str:
         """Return the tag that shows that a stack was sent this body."""
         text = json.dumps(body and body.as_request(), sort_keys=True)
         return f"{self.mark}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
@@ -71,11 +71,11 @@ class Record(OperationRecord):
 # --- bytes ----------------------------------------------------------------------------------------
 
 
-def encode(record: Record) -> str:
+def encode(record: StackRecord) -> str:
     """Return a record as text, with one copy of a body that several steps share."""
     bodies: dict[str, Json] = {}
 
-    def store(body: Body | None) -> str | None:
+    def store(body: StackBody | None) -> str | None:
         if body is None:
             return None
         if record.plan.kind == INSTANTIATE:  # whoever asks for it again has the hidden values
@@ -105,13 +105,13 @@ def encode(record: Record) -> str:
     return base64.b64encode(to_bytes(record, _FORMAT, content)).decode()
 
 
-def decode(text: str) -> Record:
+def decode(text: str) -> StackRecord:
     """Return the record of a text that :func:`encode` returned.
 
     :raises UpdateInProgressError: another version of this program wrote it.
     """
     common, content = from_bytes(base64.b64decode(text), _FORMAT)
-    bodies = {name: Body(**body) for name, body in content["bodies"].items()}
+    bodies = {name: StackBody(**body) for name, body in content["bodies"].items()}
     plan = StackPlan(
         namespace="",
         instance_id=common["instance_id"],
@@ -123,7 +123,7 @@ def decode(text: str) -> Record:
         timeout_mins=content["timeoutMins"],
         tags=tuple(content["tags"]),
     )
-    return Record(
+    return StackRecord(
         **common,
         plan=plan,
         done=content["done"],
@@ -133,7 +133,7 @@ def decode(text: str) -> Record:
     )
 
 
-def _step_to_dict(step: AnyStep, store: Callable[[Body | None], str | None]) -> Json:
+def _step_to_dict(step: AnyStep, store: Callable[[StackBody | None], str | None]) -> Json:
     values: Json = {"stack": step.stack, "member": step.member and asdict(step.member)}
     if isinstance(step, StackScript):
         return {**values, "role": step.role}
@@ -148,7 +148,7 @@ def _step_to_dict(step: AnyStep, store: Callable[[Body | None], str | None]) -> 
     }
 
 
-def _step_from_dict(values: Mapping[str, Any], bodies: Mapping[str, Body]) -> AnyStep:
+def _step_from_dict(values: Mapping[str, Any], bodies: Mapping[str, StackBody]) -> AnyStep:
     member = _member_from_dict(values["member"]) if values["member"] else None
     if "role" in values:
         return StackScript.of(values["role"], values["stack"], member)

@@ -17,7 +17,7 @@ from container_update.model.outcome import Outcome
 from container_update.model.scripts import ScriptReport
 from container_update.openstack.change import OpenStackTarget, roll_back
 from container_update.openstack.operation import StackInstance
-from container_update.openstack.record import Record
+from container_update.openstack.record import StackRecord
 
 
 def recover_stack(
@@ -55,7 +55,7 @@ def recover_stack(
 
 def _job(
     instance: StackInstance,
-    record: Record,
+    record: StackRecord,
     target: OpenStackTarget,
     given: Mapping[str, Any] | None,
 ) -> tuple[ChangeJob, OpenStackTarget]:

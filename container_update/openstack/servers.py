@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from container_update.model.objects import Json
 from container_update.package import hot
-from container_update.package.hot import Body
+from container_update.package.hot import StackBody
 
 if TYPE_CHECKING:
     from container_update.openstack.client import Heat
@@ -44,7 +44,7 @@ class Software:
         return cls((attributes.get("image") or {}).get("id", ""), str(name), flavour.get("disk"))
 
 
-def defined(body: Body, server: str) -> dict[str, str]:
+def defined(body: StackBody, server: str) -> dict[str, str]:
     """Return the image and the flavour that a server's own stack defines, as names or ids.
 
     What only Heat can resolve, or is not given, is left out.
@@ -59,7 +59,11 @@ def defined(body: Body, server: str) -> dict[str, str]:
 
 
 def deviation(
-    service: Heat, server: Json | None, body: Body, resource: str, known: Software | None = None
+    service: Heat,
+    server: Json | None,
+    body: StackBody,
+    resource: str,
+    known: Software | None = None,
 ) -> str:
     """Return in which way a server is not as its stack defines it; empty where it is.
 
@@ -84,7 +88,7 @@ def deviation(
     return ", ".join(wrong)
 
 
-def as_it_is(body: Body, server: str, live: Software) -> Body:
+def as_it_is(body: StackBody, server: str, live: Software) -> StackBody:
     """Return a stack's body with a server defined as Nova has it.
 
     After an update to it Heat sees a difference to the body again, and takes action.
@@ -95,6 +99,6 @@ def as_it_is(body: Body, server: str, live: Software) -> Body:
     properties |= {"image": live.image} if "image" in names and live.image else {}
     properties |= {"flavor": live.flavour} if "flavor" in names else {}
     resources[server] = {**resources[server], "properties": properties}
-    return Body(
+    return StackBody(
         {**body.template, "resources": resources}, body.parameters, body.files, body.environment
     )

@@ -16,7 +16,7 @@ from container_update.model.options import Options
 from container_update.model.plan import Action
 from container_update.openstack import live, vnfcs
 from container_update.openstack.client import Heat, heat_minutes, reference, state_sentence
-from container_update.openstack.operation import Goal
+from container_update.openstack.operation import StackGoal
 from container_update.openstack.plan import HEAL, SCALE, Live, StackPlan, StackStep
 from container_update.openstack.templates import groups
 from container_update.package import hot
@@ -24,7 +24,7 @@ from container_update.package.hot import Place
 
 
 @dataclass(frozen=True)
-class _Upkeep(Goal):
+class _Upkeep(StackGoal):
     stack: str
     """The VNF's stack, in whatever state."""
     vdus: Mapping[str, str]
@@ -61,7 +61,7 @@ class _Upkeep(Goal):
 
 
 @dataclass(frozen=True)
-class Heal(_Upkeep):
+class StackHeal(_Upkeep):
     """Other servers in place of some."""
 
     server_ids: Iterable[str]
@@ -105,7 +105,7 @@ class Renew(_Upkeep):
 
 
 @dataclass(frozen=True)
-class Scale(_Upkeep):
+class StackScale(_Upkeep):
     """Other sizes for some scaling groups."""
 
     numbers: Mapping[str, int]

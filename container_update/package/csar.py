@@ -26,7 +26,7 @@ from container_update.model.objects import Manifest
 from container_update.model.options import DEFAULTS, Options
 from container_update.package import archive, csar_metadata, fetch, manifests, signature, vnfd
 from container_update.package.csar_metadata import Artifact
-from container_update.package.manifests import Known
+from container_update.package.manifests import ReadDocuments
 from container_update.package.tools.lint.finding import Finding
 from container_update.package.values.reading import Reading
 from container_update.package.values.streams import Hashed
@@ -234,7 +234,7 @@ class Csar:
         return tuple(self.each_manifest(path, default_namespace))
 
     def each_manifest(
-        self, path: str, default_namespace: str, known: Known | None = None
+        self, path: str, default_namespace: str, known: ReadDocuments | None = None
     ) -> Iterator[Manifest]:
         """Yield the objects of a def-file while it is read, as :meth:`manifests` returns them.
 

@@ -17,14 +17,14 @@ from typing import Any, TypeGuard
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.model.options import DEFAULTS, Options
-from container_update.model.schema import LINE, MAPPING, TEXT, MapOf, Record
+from container_update.model.schema import LINE, MAPPING, TEXT, Fields, MapOf
 from container_update.package.values.field_lines import FieldLines
 from container_update.package.values.reading import Reading
 from container_update.package.yaml11 import mapping
 
 SERVER, GROUP = "OS::Nova::Server", "OS::Heat::AutoScalingGroup"
-_RESOURCE = Record({"type": TEXT, "properties": MAPPING})
-TEMPLATE = Record(
+_RESOURCE = Fields({"type": TEXT, "properties": MAPPING})
+TEMPLATE = Fields(
     {
         "parameters": MapOf(LINE, MAPPING, nullable=False),
         "resources": MapOf(LINE, _RESOURCE, nullable=False),
@@ -35,7 +35,7 @@ _NESTED_ENDINGS = (".yaml", ".yml", ".template")
 
 
 @dataclass(frozen=True)
-class Body:
+class StackBody:
     """Everything that defines a stack: what is sent to Heat, and what Heat returns."""
 
     template: Json
@@ -144,7 +144,7 @@ class Place:
         return ".".join(filter(None, (self.head, "*" * self.grouped, self.file and self.server)))
 
 
-def servers(body: Body) -> Iterator[tuple[Place, Json]]:
+def servers(body: StackBody) -> Iterator[tuple[Place, Json]]:
     """Yield every server of the templates with its definition."""
     for head, definition in body.template["resources"].items():
         grouped = definition.get("type") == GROUP
@@ -159,7 +159,7 @@ def servers(body: Body) -> Iterator[tuple[Place, Json]]:
                     yield Place(head, grouped, kind, name), resource
 
 
-def places_named(body: Body, vdu_id: str, vdu_name: str) -> list[Place]:
+def places_named(body: StackBody, vdu_id: str, vdu_name: str) -> list[Place]:
     """Return every place with a server that is named like the VDU.
 
     :param vdu_name: the VDU's ``properties.name``.
@@ -173,7 +173,7 @@ def places_named(body: Body, vdu_id: str, vdu_name: str) -> list[Place]:
     ]
 
 
-def places_in(body: Body, vdus: Mapping[str, str]) -> dict[str, Place]:
+def places_in(body: StackBody, vdus: Mapping[str, str]) -> dict[str, Place]:
     """Return the place of the server of each VDU that has one.
 
     :param vdus: VDU id to its name.
@@ -183,7 +183,7 @@ def places_in(body: Body, vdus: Mapping[str, str]) -> dict[str, Place]:
     }
 
 
-def place_of(body: Body, vdu_id: str, vdu_name: str, source: str) -> Place:
+def place_of(body: StackBody, vdu_id: str, vdu_name: str, source: str) -> Place:
     """Return the place of a VDU's server.
 
     :param vdu_name: the VDU's ``properties.name``.
@@ -200,7 +200,7 @@ def place_of(body: Body, vdu_id: str, vdu_name: str, source: str) -> Place:
     return places[0]
 
 
-def outer_definition(body: Body, place: Place) -> Json:
+def outer_definition(body: StackBody, place: Place) -> Json:
     """Return the top template's definition of the resource that is a nested template."""
     definition: Json = body.template["resources"][place.head]
     return definition["properties"]["resource"] if place.grouped else definition
@@ -257,7 +257,7 @@ def parameter_path(value: Any) -> Path | None:
     return path if all(isinstance(step, (str, int)) for step in path) else None
 
 
-def top_parameter(body: Body, place: Place, value: Any) -> Path | None:
+def top_parameter(body: StackBody, place: Place, value: Any) -> Path | None:
     """Return the top template's parameter that a value of a server comes from; None if none."""
     path = parameter_path(value)
     if path is None or place.file is None:
@@ -311,7 +311,7 @@ def parse_json(template: Mapping[str, Any], parameters: Mapping[str, Any]) -> Js
     }
 
 
-def effective_parameters(body: Body) -> Json:
+def effective_parameters(body: StackBody) -> Json:
     """Return every parameter's value: the one that was set, or the template's default.
 
     Hidden parameters without a value are left out: their values are not known.

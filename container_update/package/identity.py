@@ -26,7 +26,7 @@ def identity_of(package: Csar) -> PackageIdentity:
     return PackageIdentity(package.source, name, version, package.sha256())
 
 
-class Known(Protocol):
+class KnownPackage(Protocol):
     """What runs from a package that was read before."""
 
     @property
@@ -35,7 +35,7 @@ class Known(Protocol):
 
 
 def identities_of(
-    old: Csar | Known, new: Csar, after: Callable[[], object] = lambda: None
+    old: Csar | KnownPackage, new: Csar, after: Callable[[], object] = lambda: None
 ) -> Callable[[], tuple[PackageIdentity, ...]]:
     """Begin to read what identifies two opened packages; return what waits for it.
 

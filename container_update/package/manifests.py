@@ -28,7 +28,7 @@ from container_update.package.values.field_lines import FieldLines
 from container_update.package.values.json_text import without_surrogates
 from container_update.package.values.parts import parts
 from container_update.package.values.reading import Reading, Size
-from container_update.package.yaml11 import Document, Parser
+from container_update.package.yaml11 import Document, Yaml11Parser
 from container_update.workloads.pod_template import pod_spec
 from container_update.workloads.registry import kind_of
 
@@ -68,7 +68,7 @@ class _Part:
 
 
 @dataclass(frozen=True)
-class Known:
+class ReadDocuments:
     """What was read before of the def-files of two packages: a part of both is parsed once.
 
     All of these files have the same namespace and the same limits.
@@ -98,7 +98,7 @@ def read(  # noqa: PLR0913
     *,
     options: Options = DEFAULTS,
     reading: Reading | None = None,
-    known: Known | None = None,
+    known: ReadDocuments | None = None,
 ) -> Iterator[Manifest]:
     """Yield the objects of a def-file, in order, while it is read.
 
@@ -108,7 +108,7 @@ def read(  # noqa: PLR0913
 
     The other parameters and the errors are those of :func:`parse`.
     """
-    parser = Parser(path, options, reading or Reading())
+    parser = Yaml11Parser(path, options, reading or Reading())
     for text, is_followed in parts(file):
         digest = _digest(text)
         part = known.parts.get(digest) if known else None
@@ -153,7 +153,7 @@ def _line_below(source: Source, lines: int, path: FieldPath) -> int:
     return source.of(path).line + lines
 
 
-def _part(text: bytes, parser: Parser, default_namespace: str, *, is_followed: bool) -> _Part:
+def _part(text: bytes, parser: Yaml11Parser, default_namespace: str, *, is_followed: bool) -> _Part:
     text = without_surrogates(text)
     before, values, characters = parser.lines_before, parser.nodes, parser.characters
     lines = FieldLines(text, before)
@@ -161,7 +161,7 @@ def _part(text: bytes, parser: Parser, default_namespace: str, *, is_followed: b
     manifests = tuple(_manifests(documents, parser, default_namespace, lines))
     size = Size(parser.lines_before - before, parser.nodes - values, parser.characters - characters)
     if manifests and not text.endswith(b"\n"):
-        again = Parser(parser.path, parser.options, Reading())
+        again = Yaml11Parser(parser.path, parser.options, Reading())
         *_, by_tacker = _manifests(again.documents(text), again, default_namespace, lines)
         *others, by_kubectl = manifests
         if by_tacker.body != by_kubectl.body:
@@ -173,7 +173,7 @@ def _part(text: bytes, parser: Parser, default_namespace: str, *, is_followed: b
 
 
 def _manifests(
-    documents: Iterable[Document], parser: Parser, default_namespace: str, lines: FieldLines
+    documents: Iterable[Document], parser: Yaml11Parser, default_namespace: str, lines: FieldLines
 ) -> Iterator[Manifest]:
     for number, document in enumerate(documents):
         if document.value is None and not document.flaw:

@@ -27,7 +27,7 @@ from urllib.parse import urlencode
 
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
-from container_update.model.schema import MAPPING, TEXT, ListOf, Record
+from container_update.model.schema import MAPPING, TEXT, Fields, ListOf
 from container_update.package import fetch, signature
 
 SCHEME = "oci://"
@@ -53,8 +53,8 @@ _LARGEST_MANIFEST = 4 * _MIB
 _HELPER_SECONDS = 30.0
 _NO_DOCUMENT = (ValueError, RecursionError, AttributeError, KeyError, TypeError)
 """What is raised where JSON of others is no JSON, or is not what is looked for."""
-_FILE = Record({"digest": TEXT, "annotations": MAPPING}, frozenset({"digest"}))
-_MANIFEST = Record({"layers": ListOf(_FILE)}, frozenset({"layers"}))
+_FILE = Fields({"digest": TEXT, "annotations": MAPPING}, frozenset({"digest"}))
+_MANIFEST = Fields({"layers": ListOf(_FILE)}, frozenset({"layers"}))
 
 
 @dataclass(frozen=True)

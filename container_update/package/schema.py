@@ -20,9 +20,9 @@ from container_update.model.schema import (
     TEXT,
     TRUTH,
     WHOLE,
+    Fields,
     ListOf,
     MapOf,
-    Record,
     Schema,
     Text,
     Violation,
@@ -51,10 +51,10 @@ _WORD = Text("text without spaces", rf"[^\s{CONTROL}]*")
 # --- objects ------------------------------------------------------------------------------------
 
 _LABELS = MapOf(LINE, TEXT)
-_METADATA = Record({"labels": _LABELS, "annotations": _LABELS})
+_METADATA = Fields({"labels": _LABELS, "annotations": _LABELS})
 _DATA = MapOf(_KEY)
 """The values are checked where they are compared."""
-_CONFIG = Record(
+_CONFIG = Fields(
     {
         "metadata": _METADATA,
         "data": _DATA,
@@ -69,25 +69,25 @@ _CONFIG = Record(
 def _below(path: Sequence[str], schema: Schema) -> Schema:
     """Return the schema of nested mappings with something in the last one."""
     for name in reversed(path):
-        schema = Record({name: schema})
+        schema = Fields({name: schema})
     return schema
 
 
-_KEY_REFERENCE = Record({"name": TEXT, "key": TEXT})
-_ITEMS = ListOf(Record({"key": TEXT, "path": TEXT}))
-_CONFIG_MAP, _SECRET = (Record({name: TEXT, "items": _ITEMS}) for name in ("name", "secretName"))
-_VALUE_FROM = Record(dict.fromkeys(("configMapKeyRef", "secretKeyRef"), _KEY_REFERENCE))
-_ENV_FROM = Record(dict.fromkeys(("configMapRef", "secretRef"), _KEY_REFERENCE))
+_KEY_REFERENCE = Fields({"name": TEXT, "key": TEXT})
+_ITEMS = ListOf(Fields({"key": TEXT, "path": TEXT}))
+_CONFIG_MAP, _SECRET = (Fields({name: TEXT, "items": _ITEMS}) for name in ("name", "secretName"))
+_VALUE_FROM = Fields(dict.fromkeys(("configMapKeyRef", "secretKeyRef"), _KEY_REFERENCE))
+_ENV_FROM = Fields(dict.fromkeys(("configMapRef", "secretRef"), _KEY_REFERENCE))
 _VOLUMES = ListOf(
-    Record(
+    Fields(
         {
             "name": LINE,
             "configMap": _CONFIG_MAP,
             "secret": _SECRET,
-            "image": Record({"reference": _WORD}),
-            "persistentVolumeClaim": Record({"claimName": TEXT}),
-            "projected": Record(
-                {"sources": ListOf(Record({"configMap": _CONFIG_MAP, "secret": _CONFIG_MAP}))}
+            "image": Fields({"reference": _WORD}),
+            "persistentVolumeClaim": Fields({"claimName": TEXT}),
+            "projected": Fields(
+                {"sources": ListOf(Fields({"configMap": _CONFIG_MAP, "secret": _CONFIG_MAP}))}
             ),
             **{plugin: _below(path, TEXT) for plugin, *path in MOUNTING_SECRETS},
         },
@@ -95,19 +95,19 @@ _VOLUMES = ListOf(
     )
 )
 _CONTAINERS = ListOf(
-    Record(
+    Fields(
         {
             "name": _WORD,
             "image": _WORD,
             "restartPolicy": TEXT,
-            "env": ListOf(Record({"name": LINE, "valueFrom": _VALUE_FROM}, {"name"})),
+            "env": ListOf(Fields({"name": LINE, "valueFrom": _VALUE_FROM}, {"name"})),
             "envFrom": ListOf(_ENV_FROM),
-            "volumeMounts": ListOf(Record({"name": LINE, "subPath": TEXT}, {"name"})),
+            "volumeMounts": ListOf(Fields({"name": LINE, "subPath": TEXT}, {"name"})),
         },
         {"name"},
     )
 )
-_POD_SPEC = Record(
+_POD_SPEC = Fields(
     {
         "containers": _CONTAINERS,
         "initContainers": _CONTAINERS,
@@ -116,24 +116,24 @@ _POD_SPEC = Record(
         "imagePullSecrets": ListOf(_KEY_REFERENCE),
     }
 )
-_POD = Record({"metadata": _METADATA, "spec": _POD_SPEC})
-_SCALE = Record({"replicas": WHOLE, "selector": Record({"matchLabels": _LABELS})})
-_WORKLOAD = Record({"metadata": _METADATA, "spec": _SCALE})
-_OTHER = Record({"metadata": _METADATA})
-_PORTS = ListOf(Record({}))
-_SERVICE = Record({"spec": Record({"type": TEXT, "selector": _LABELS, "ports": _PORTS})})
+_POD = Fields({"metadata": _METADATA, "spec": _POD_SPEC})
+_SCALE = Fields({"replicas": WHOLE, "selector": Fields({"matchLabels": _LABELS})})
+_WORKLOAD = Fields({"metadata": _METADATA, "spec": _SCALE})
+_OTHER = Fields({"metadata": _METADATA})
+_PORTS = ListOf(Fields({}))
+_SERVICE = Fields({"spec": Fields({"type": TEXT, "selector": _LABELS, "ports": _PORTS})})
 
 
 # --- what a server answers ----------------------------------------------------------------------
 
-_STATE = Record(
+_STATE = Fields(
     dict.fromkeys(
         ("waiting", "running", "terminated"),
-        Record({"reason": TEXT, "message": TEXT, "exitCode": WHOLE, "finishedAt": TEXT}),
+        Fields({"reason": TEXT, "message": TEXT, "exitCode": WHOLE, "finishedAt": TEXT}),
     )
 )
 _STATUSES = ListOf(
-    Record(
+    Fields(
         {
             **dict.fromkeys(("name", "image", "imageID", "containerID"), TEXT),
             "ready": TRUTH,
@@ -150,15 +150,15 @@ _COUNTS = (
     *("replicas", "observedGeneration", "desiredNumberScheduled", "updatedNumberScheduled"),
     *("currentNumberScheduled", "numberReady", "numberAvailable"),
 )
-_STATUS = Record(
+_STATUS = Fields(
     {
         **dict.fromkeys(_COUNTS, WHOLE),
         **dict.fromkeys(("phase", "reason", "message", "podIP"), TEXT),
         **dict.fromkeys(("containerStatuses", "initContainerStatuses"), _STATUSES),
-        "conditions": ListOf(Record(_CONDITION)),
+        "conditions": ListOf(Fields(_CONDITION)),
     }
 )
-_JUDGED = Record({"status": _STATUS})
+_JUDGED = Fields({"status": _STATUS})
 _KUBERNETES = ("", "apps", "batch")
 _OWNER = complete(
     {"controller": TRUTH}, **dict.fromkeys(("apiVersion", "kind", "name", "uid"), TEXT)
@@ -174,7 +174,7 @@ _OF_ANY = {
 _ANSWERED = complete(metadata=complete(_OF_ANY, name=FILLED))
 _STORED = complete(metadata=complete(name=FILLED, uid=FILLED, resourceVersion=FILLED))
 _TIMES = dict.fromkeys(("renewTime", "acquireTime", "holderIdentity"), TEXT)
-_LEASE = Record({"spec": Record({**_TIMES, "leaseDurationSeconds": WHOLE})})
+_LEASE = Fields({"spec": Fields({**_TIMES, "leaseDurationSeconds": WHOLE})})
 
 
 def first_answered_violation(body: Json, *, is_dry: bool) -> Violation | None:
@@ -198,7 +198,7 @@ def first_violation(key: ObjectKey, body: Json) -> Violation | None:
     """Return the first violation in an object; None if there is none."""
     schemas = _schemas_of(key)
     name = _OTHER_NAME if _OTHER in schemas else _NAME
-    identity = Record({"metadata": Record({"name": name, "namespace": NAMESPACE})})
+    identity = Fields({"metadata": Fields({"name": name, "namespace": NAMESPACE})})
     violations = (each for schema in (identity, *schemas) for each in schema.violations(body))
     return next(violations, None)
 

@@ -24,7 +24,7 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import FieldPath, Json, Source
 from container_update.model.options import DEFAULTS, Options
 from container_update.model.scaling import Scaling
-from container_update.model.schema import LINE, MAPPING, TEXT, ListOf, MapOf, Record
+from container_update.model.schema import LINE, MAPPING, TEXT, Fields, ListOf, MapOf
 from container_update.package.tosca import process
 from container_update.package.tosca.process import Node, Topology
 from container_update.package.values.field_lines import FieldLines
@@ -44,10 +44,10 @@ _COMPUTE_FLAVOUR = (
 """Where SOL001 puts them in a node template."""
 NODES = ("topology_template", "node_templates")
 """Where the node templates are in their file."""
-_NODE = Record({"artifacts": MAPPING, "interfaces": Record({"Vnflcm": MAPPING})})
-_TOPOLOGY = Record(
+_NODE = Fields({"artifacts": MAPPING, "interfaces": Fields({"Vnflcm": MAPPING})})
+_TOPOLOGY = Fields(
     {
-        "substitution_mappings": Record({"node_type": TEXT, "properties": MAPPING}),
+        "substitution_mappings": Fields({"node_type": TEXT, "properties": MAPPING}),
         "node_templates": MapOf(LINE, _NODE, nullable=False),
         "policies": ListOf(MapOf(LINE, MAPPING, nullable=False)),
     }

@@ -83,7 +83,7 @@ def documents(
         path and line.
     """
     check_size(len(text), path, options)
-    parser = Parser(path, options, reading or Reading())
+    parser = Yaml11Parser(path, options, reading or Reading())
     for document in parser.documents(ended(text)):
         if document.flaw:
             raise document.flaw
@@ -159,7 +159,7 @@ class _Collection(_Value):
     merged: list[Any] = field(default_factory=list)
 
 
-class Parser:
+class Yaml11Parser:
     """Parses a file, as a whole or part by part: builds values out of events, without recursion."""
 
     def __init__(self, path: str, options: Options, reading: Reading) -> None:

@@ -23,8 +23,8 @@ from container_update.model.plan import (
     CHANGED_KEYS,
     CHANGED_OBJECTS,
     Action,
-    Change,
     ConfigChange,
+    ConfigDifference,
     ConfigUse,
     Note,
     Reason,
@@ -48,7 +48,7 @@ class ChangedUse:
     """A changed object as a workload's live pod spec uses it."""
 
     use: config_references.Use
-    change: Change
+    change: ConfigDifference
 
     @property
     def reason(self) -> Reason:
@@ -87,7 +87,7 @@ class ConfigPlanner:
         self.instance_id = instance_id
         self.restart_for = restart_for
         self.notes: list[Note] = []
-        self.changes: dict[ObjectKey, Change] = {}
+        self.changes: dict[ObjectKey, ConfigDifference] = {}
         self.opt_outs: dict[ObjectKey, str] = {}
 
     def as_stated(self, old: Manifest | None, new: Manifest) -> tuple[Manifest | None, Manifest]:
@@ -122,7 +122,7 @@ class ConfigPlanner:
         self.opt_outs[new.key] = _opt_out(step.after)
         return replace(step, action=Action[change.how.name], reasons=change.reasons)
 
-    def change(self, old: Manifest | None, new: Manifest) -> Change | None:
+    def change(self, old: Manifest | None, new: Manifest) -> ConfigDifference | None:
         """Return what the new manifest changes in the live object; None where that is nothing."""
         step = laid_over(old, new, self.live.get(new.key))
         return diff.config_change(old, new, step.before, step.after)
@@ -187,7 +187,9 @@ class ConfigPlanner:
             parts.add(f"{use.change.key}@{metadata.get('resourceVersion', '')}")
         return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:32]
 
-    def _opt_out_of(self, use: config_references.Use, change: Change, live: Json) -> str | None:
+    def _opt_out_of(
+        self, use: config_references.Use, change: ConfigDifference, live: Json
+    ) -> str | None:
         key = ObjectKey.of(live)
         choices = {"its": _opt_out(live), f"{change.key}'s": self.opt_outs[change.key]}
         for owner, choice in choices.items():

@@ -27,7 +27,7 @@ from container_update.vnfm.queries import by_id, package_title
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import RUNNING, BatchState, Request, State
 from container_update.vnfm.store.database import now
-from container_update.vnfm.store.rows import Batch, Instance, Operation
+from container_update.vnfm.store.rows import Batch, Instance, OperationRow
 
 LOG = logging.getLogger(__name__)
 
@@ -120,12 +120,12 @@ def _enter(batch: Batch, state: BatchState) -> None:
 
 def members_of(session: Session, batch: Batch) -> list[Json]:
     """Return the members in their order, each with its state and its problem."""
-    rows = session.scalars(select(Operation).where(Operation.batch_id == batch.id))
+    rows = session.scalars(select(OperationRow).where(OperationRow.batch_id == batch.id))
     begun = {row.id: row for row in rows}
     return [_member(kept, begun.get(kept.get("operationId", ""))) for kept in batch.body["members"]]
 
 
-def _member(kept: Json, operation: Operation | None) -> Json:
+def _member(kept: Json, operation: OperationRow | None) -> Json:
     problem = kept.get("problem", "")
     if not kept["wave"]:
         state = WAITING
@@ -225,7 +225,7 @@ def _try(service: ServiceContext, session: Session, batch: Batch, member: Json) 
 
 
 def _begin(service: ServiceContext, session: Session, batch: Batch, member: Json) -> str:
-    before = session.get(Operation, member.get("operationId", ""))
+    before = session.get(OperationRow, member.get("operationId", ""))
     if before is not None and before.state == State.FAILED_TEMP.value:
         operations.apply_request(service, session, before, Request.RETRY)
         return before.id

@@ -17,7 +17,7 @@ from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import UNSETTLED
 from container_update.vnfm.store.database import now
-from container_update.vnfm.store.rows import Instance, Operation, Package
+from container_update.vnfm.store.rows import Instance, OperationRow, Package
 
 
 def product_of(package: Package) -> Json:
@@ -61,8 +61,8 @@ def delete(service: ServiceContext, session: Session, instance: Instance) -> Non
 
     :raises ProblemError: 409: it is instantiated, or an operation is not settled.
     """
-    of_instance = select(Operation).where(Operation.instance_id == instance.id)
-    unsettled = session.scalar(of_instance.where(Operation.state.in_(UNSETTLED)))
+    of_instance = select(OperationRow).where(OperationRow.instance_id == instance.id)
+    unsettled = session.scalar(of_instance.where(OperationRow.state.in_(UNSETTLED)))
     if unsettled is not None:
         raise ProblemError(
             409,

@@ -26,7 +26,7 @@ from container_update.vnfm.http.connections import ENDLESS
 from container_update.vnfm.notify.delivery import PENDING
 from container_update.vnfm.states import UNSETTLED
 from container_update.vnfm.store.database import Database
-from container_update.vnfm.store.rows import Instance, Notification, Operation, Package
+from container_update.vnfm.store.rows import Instance, Notification, OperationRow, Package
 
 _PREFIX = "container_update"
 _BUCKETS = (1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
@@ -105,7 +105,7 @@ class Gauges(Collector):
 
     def _of_database(self) -> Iterator[GaugeMetricFamily]:
         counted = (
-            ("operations", "Lifecycle operations", (Operation.operation, Operation.state)),
+            ("operations", "Lifecycle operations", (OperationRow.operation, OperationRow.state)),
             ("packages", "VNF packages", (Package.onboarding_state, Package.operational_state)),
             ("instances", "VNF instances", (Instance.api, Instance.instantiated)),
         )

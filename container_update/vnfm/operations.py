@@ -39,7 +39,7 @@ from container_update.vnfm.states import (
     uncancelled,
 )
 from container_update.vnfm.store.database import now
-from container_update.vnfm.store.rows import Instance, Operation, Step
+from container_update.vnfm.store.rows import Instance, OperationRow, StepRow
 
 
 def begin(  # noqa: PLR0913
@@ -52,7 +52,7 @@ def begin(  # noqa: PLR0913
     requested_by: str,
     hidden: Collection[str],
     batch_id: str | None = None,
-) -> Operation:
+) -> OperationRow:
     """Store a new operation; the caller commits, then queues it.
 
     :param requested_by: the name of the user whose request it is.
@@ -64,7 +64,7 @@ def begin(  # noqa: PLR0913
     old, new = (
         package_title(session, vnfd_id) for vnfd_id in (instance.vnfd_id, request.get("vnfdId"))
     )
-    occurrence = Operation(
+    occurrence = OperationRow(
         id=str(uuid.uuid4()),
         api=instance.api,
         instance_id=instance_id,
@@ -108,12 +108,12 @@ def enter(
     :returns: False if it is not in the state *was*, or another service took it over.
     """
     assert state in TRANSITIONS[was], f"{was} -> {state}"
-    mine = Operation.owner == service.process_lock.id
+    mine = OperationRow.owner == service.process_lock.id
     return _move(service, session, operation_id, was, state, mine, **values)
 
 
 def apply_request(
-    service: ServiceContext, session: Session, operation: Operation, request: Request
+    service: ServiceContext, session: Session, operation: OperationRow, request: Request
 ) -> None:
     """Move an occurrence to the state that a client's request leads to; note a request to cancel
     for the worker that is at it.
@@ -123,7 +123,7 @@ def apply_request(
     was, kind, due = State(operation.state), operation.operation, operation.due
     undoable, held = is_undoable(kind, operation.kept), is_held(operation.kept)
     state = allowed(was, undoable=undoable, held=held).get(request)
-    is_still = Operation.due.is_not_distinct_from(due)
+    is_still = OperationRow.due.is_not_distinct_from(due)
     if held and state is not None:
         done = _decide(service, session, operation, request, is_still)
     elif request is not Request.CANCEL:
@@ -137,12 +137,12 @@ def apply_request(
         done = state is not None and _move(
             service, session, operation.id, was, state, is_still, **values
         )
-        wait = (Step.operation_id == operation.id, Step.state == progress.RUNNING)
+        wait = (StepRow.operation_id == operation.id, StepRow.state == progress.RUNNING)
         stopped = {"state": StepState.STOPPED.value, "message": "cancelled"}
         if done:
-            session.execute(update(Step).where(*wait).values(**stopped))
+            session.execute(update(StepRow).where(*wait).values(**stopped))
     if not done:
-        now_in = session.get_one(Operation, operation.id, populate_existing=True)
+        now_in = session.get_one(OperationRow, operation.id, populate_existing=True)
         refusal = _refusal(request, kind, State(now_in.state))  # another request may be the first
         raise ProblemError(409, f"operation {operation.id}: {refusal}")
 
@@ -150,16 +150,16 @@ def apply_request(
 def _decide(
     service: ServiceContext,
     session: Session,
-    operation: Operation,
+    operation: OperationRow,
     request: Request,
     is_still: ColumnElement[bool],
 ) -> bool:
     """Let an occurrence go on that waits for a person, or undo it."""
     kept, mine = dict(operation.kept or {}), {"owner": service.process_lock.id}
     if request is Request.PROMOTE:
-        same = (Operation.id == operation.id, Operation.state == operation.state, is_still)
+        same = (OperationRow.id == operation.id, OperationRow.state == operation.state, is_still)
         kept |= {PROMOTED: kept[HELD], HELD: ""}
-        return compare_and_set(session, Operation, *same, kept=kept, due=now(), **mine)
+        return compare_and_set(session, OperationRow, *same, kept=kept, due=now(), **mine)
     kept |= {HELD: ""}
     steps = ((State.PROCESSING, State.FAILED_TEMP), (State.FAILED_TEMP, State.ROLLING_BACK))
     return all(
@@ -168,14 +168,14 @@ def _decide(
     )
 
 
-def _note_cancel(session: Session, operation: Operation, is_still: ColumnElement[bool]) -> bool:
+def _note_cancel(session: Session, operation: OperationRow, is_still: ColumnElement[bool]) -> bool:
     """Note a request to cancel, for the worker that is at the occurrence or will be."""
-    same = (Operation.id == operation.id, Operation.state == operation.state, is_still)
+    same = (OperationRow.id == operation.id, OperationRow.state == operation.state, is_still)
     kept = {**(operation.kept or {}), CANCELLED: True}
-    return compare_and_set(session, Operation, *same, kept=kept)
+    return compare_and_set(session, OperationRow, *same, kept=kept)
 
 
-def _cancelled(operation: Operation) -> Json:
+def _cancelled(operation: OperationRow) -> Json:
     requests = requests_of(operation.api, operation.id)
     detail = (
         "cancelled while it waited, before anything was changed. Go on with it: "
@@ -207,16 +207,16 @@ def _move(
     *conditions: ColumnElement[bool],
     **values: Any,
 ) -> bool:
-    is_in_state = (Operation.id == operation_id, Operation.state == was.value)
+    is_in_state = (OperationRow.id == operation_id, OperationRow.state == was.value)
     changed = {"state": state.value, "entered": now(), **values}
-    if not compare_and_set(session, Operation, *is_in_state, *conditions, **changed):
+    if not compare_and_set(session, OperationRow, *is_in_state, *conditions, **changed):
         return False
-    operation = session.get_one(Operation, operation_id, populate_existing=True)
+    operation = session.get_one(OperationRow, operation_id, populate_existing=True)
     _publish(service, session, operation)
     return True
 
 
-def _publish(service: ServiceContext, session: Session, operation: Operation) -> None:
+def _publish(service: ServiceContext, session: Session, operation: OperationRow) -> None:
     """Notify subscribers of the state that an occurrence entered, and count it."""
     outbox.add_state_change(session, operation, service.settings.base_url)
     seconds = (operation.entered - operation.started).total_seconds()
@@ -227,23 +227,23 @@ def _publish(service: ServiceContext, session: Session, operation: Operation) ->
 # One that waits for a time has no owner, and the time in its row: no worker waits with it.
 
 
-def end_wait(service: ServiceContext, session: Session, operation: Operation) -> bool:
+def end_wait(service: ServiceContext, session: Session, operation: OperationRow) -> bool:
     """End the wait of an occurrence of this service, if it waited, so that it is carried out.
 
     :returns: False if it was cancelled meanwhile.
     """
     if operation.due is None:
         return True
-    mine = (Operation.id == operation.id, Operation.owner == service.process_lock.id)
-    waits = (Operation.state == operation.state, Operation.due.is_not(None))
-    return compare_and_set(session, Operation, *mine, *waits, due=None)
+    mine = (OperationRow.id == operation.id, OperationRow.owner == service.process_lock.id)
+    waits = (OperationRow.state == operation.state, OperationRow.due.is_not(None))
+    return compare_and_set(session, OperationRow, *mine, *waits, due=None)
 
 
 def next_due(service: ServiceContext) -> datetime | None:
     """Return when the first of the occurrences goes on that wait; None if none does."""
-    waits = (Operation.owner.is_(None), Operation.state.in_(RUNNING))
+    waits = (OperationRow.owner.is_(None), OperationRow.state.in_(RUNNING))
     with service.database.reading() as session:
-        return session.scalar(select(func.min(Operation.due)).where(*waits))
+        return session.scalar(select(func.min(OperationRow.due)).where(*waits))
 
 
 # --- services that end --------------------------------------------------------------------------
@@ -258,9 +258,9 @@ def hand_over(
 
     :returns: False if it is not in the state *was*, or another service took it over.
     """
-    mine = (Operation.id == operation_id, Operation.owner == service.process_lock.id)
-    in_state = Operation.state == was.value
-    return compare_and_set(session, Operation, *mine, in_state, owner=None, **values)
+    mine = (OperationRow.id == operation_id, OperationRow.owner == service.process_lock.id)
+    in_state = OperationRow.state == was.value
+    return compare_and_set(session, OperationRow, *mine, in_state, owner=None, **values)
 
 
 def hand_over_all(service: ServiceContext, at_work: Collection[str]) -> None:
@@ -269,27 +269,29 @@ def hand_over_all(service: ServiceContext, at_work: Collection[str]) -> None:
     :param at_work: the occurrences that threads still carry out.
     """
     left = (
-        Operation.owner == service.process_lock.id,
-        Operation.state.in_(RUNNING),
-        Operation.id.not_in(at_work),
+        OperationRow.owner == service.process_lock.id,
+        OperationRow.state.in_(RUNNING),
+        OperationRow.id.not_in(at_work),
     )
     with service.database.writing() as session:
-        session.execute(update(Operation).where(*left).values(owner=None))
+        session.execute(update(OperationRow).where(*left).values(owner=None))
 
 
 def _take_handed_over(service: ServiceContext) -> list[str]:
     """Own what was handed over and waits no longer; return the occurrences, to be queued."""
-    waits_no_longer = or_(Operation.due.is_(None), Operation.due <= now())
-    is_free = (Operation.owner.is_(None), Operation.state.in_(RUNNING), waits_no_longer)
+    waits_no_longer = or_(OperationRow.due.is_(None), OperationRow.due <= now())
+    is_free = (OperationRow.owner.is_(None), OperationRow.state.in_(RUNNING), waits_no_longer)
     with service.database.reading() as session:  # few looks find anything to write
-        free = session.scalars(select(Operation.id).where(*is_free)).all()
+        free = session.scalars(select(OperationRow.id).where(*is_free)).all()
     taken: list[str] = []
     for operation_id in free:
         if service.ending.is_set():  # it may be one of its own
             break
         with service.database.writing() as session:
             mine = {"owner": service.process_lock.id}
-            if compare_and_set(session, Operation, Operation.id == operation_id, *is_free, **mine):
+            if compare_and_set(
+                session, OperationRow, OperationRow.id == operation_id, *is_free, **mine
+            ):
                 taken.append(operation_id)
     return taken
 
@@ -305,8 +307,8 @@ def take_over(service: ServiceContext) -> list[str]:
     """
     with service.database.reading() as session:
         owners = session.scalars(
-            select(Operation.owner)
-            .where(Operation.state.in_(RUNNING), Operation.owner != service.process_lock.id)
+            select(OperationRow.owner)
+            .where(OperationRow.state.in_(RUNNING), OperationRow.owner != service.process_lock.id)
             .distinct()
         ).all()
     taken = _take_handed_over(service)
@@ -323,8 +325,8 @@ def cancelled(service: ServiceContext, at_work: Collection[str]) -> list[str]:
     :param at_work: the occurrences that threads carry out.
     """
     with service.database.reading() as session:
-        begun = (Operation.id.in_(at_work), Operation.state == State.PROCESSING.value)
-        kept = session.execute(select(Operation.id, Operation.kept).where(*begun))
+        begun = (OperationRow.id.in_(at_work), OperationRow.state == State.PROCESSING.value)
+        kept = session.execute(select(OperationRow.id, OperationRow.kept).where(*begun))
         return [operation_id for operation_id, left in kept if (left or {}).get(CANCELLED)]
 
 
@@ -340,14 +342,14 @@ def settle_forgotten(
     own = service.process_lock.id
     with service.database.reading() as session:  # few looks find anything to write
         forgotten = session.scalars(
-            select(Operation.id).where(
-                Operation.owner == own,
-                Operation.state.in_(RUNNING),
-                Operation.entered < before,
-                Operation.id.not_in(at_work),
+            select(OperationRow.id).where(
+                OperationRow.owner == own,
+                OperationRow.state.in_(RUNNING),
+                OperationRow.entered < before,
+                OperationRow.id.not_in(at_work),
             )
         ).all()
-    return _settle(service, own, Operation.id.in_(forgotten)) if forgotten else []
+    return _settle(service, own, OperationRow.id.in_(forgotten)) if forgotten else []
 
 
 def _settle(service: ServiceContext, owner: str, *conditions: ColumnElement[bool]) -> list[str]:
@@ -355,8 +357,8 @@ def _settle(service: ServiceContext, owner: str, *conditions: ColumnElement[bool
     taken: list[str] = []
     with service.database.writing() as session:
         left = session.scalars(
-            select(Operation).where(
-                Operation.owner == owner, Operation.state.in_(RUNNING), *conditions
+            select(OperationRow).where(
+                OperationRow.owner == owner, OperationRow.state.in_(RUNNING), *conditions
             )
         )
         for operation in left.all():
@@ -371,7 +373,7 @@ def _settle(service: ServiceContext, owner: str, *conditions: ColumnElement[bool
     return taken
 
 
-def _interrupted(operation: Operation) -> Json:
+def _interrupted(operation: OperationRow) -> Json:
     error = ContainerUpdateError(
         "the service that carried out this operation ended before the operation did; the VIM has "
         "a journal of what was written",

@@ -27,7 +27,7 @@ from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import UNSETTLED
 from container_update.vnfm.store.database import now
-from container_update.vnfm.store.rows import Instance, Operation, Package
+from container_update.vnfm.store.rows import Instance, OperationRow, Package
 
 CREATED, UPLOADING, PROCESSING = "CREATED", "UPLOADING", "PROCESSING"
 ONBOARDED, ERROR = "ONBOARDED", "ERROR"
@@ -85,7 +85,7 @@ def scaling_of(flavours: Sequence[Flavour], flavour_id: str | None) -> Scaling:
 
 IN_USE = or_(
     exists().where(Instance.vnfd_id == Package.vnfd_id),
-    exists().where(Operation.vnfd_id == Package.vnfd_id, Operation.state.in_(UNSETTLED)),
+    exists().where(OperationRow.vnfd_id == Package.vnfd_id, OperationRow.state.in_(UNSETTLED)),
 ).label("in_use")
 """Whether an instance has the VNFD of a package, or an unsettled operation leads to it."""
 

@@ -15,10 +15,10 @@ from container_update.vnfm.store.rows import (
     Base,
     Batch,
     Instance,
-    Operation,
+    OperationRow,
     Package,
     Subscription,
-    Vim,
+    VimRow,
 )
 
 Row = TypeVar("Row", bound=Base)
@@ -28,10 +28,10 @@ _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _NAMES: Mapping[type[Base], str] = {
     Batch: "batch",
     Instance: "VNF instance",
-    Operation: "operation",
+    OperationRow: "operation",
     Package: "VNF package",
     Subscription: "subscription",
-    Vim: "VIM",
+    VimRow: "VIM",
 }
 
 

@@ -67,7 +67,7 @@ class Service:
         self.notifier = Notifier(
             settings, database, self.context.vault, self.context.metrics.notified
         )
-        self.links = one_time.Links()
+        self.links = one_time.OneTimeLinks()
         self.app = self._app()
 
     def start(self) -> None:

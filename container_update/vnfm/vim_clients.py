@@ -22,7 +22,7 @@ from container_update.vnfm import vims
 from container_update.vnfm.http.redaction import without_folder
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.store.rows import Vim
+from container_update.vnfm.store.rows import VimRow
 
 if TYPE_CHECKING:
     from container_update.openstack.client import Heat
@@ -95,7 +95,7 @@ def impatient(options: Options) -> Options:
     return replace(options, request_timeout=_SECONDS, retry_seconds=0)
 
 
-def statuses(service: ServiceContext, registered: Sequence[Vim]) -> Mapping[str, str]:
+def statuses(service: ServiceContext, registered: Sequence[VimRow]) -> Mapping[str, str]:
     """Return ACTIVE for each VIM that answers with its credentials, else ERROR, by its id."""
     connections = {vim.id: vims.registered(service, vim) for vim in registered}
     options = impatient(service.options)

@@ -24,7 +24,7 @@ from container_update.model.objects import Json, merge_patch
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.database import now
-from container_update.vnfm.store.rows import Vim
+from container_update.vnfm.store.rows import VimRow
 
 KUBERNETES, OPENSTACK = "kubernetes", "openstack"
 """The kinds of VIM."""
@@ -33,14 +33,14 @@ _VERIFICATION = frozenset({"ssl_ca_cert", "cert_verify"})
 """What is no credential in the auth_cred of a registered VIM, but says how its peer is verified."""
 
 
-def register(service: ServiceContext, session: Session, body: Json) -> Vim:
+def register(service: ServiceContext, session: Session, body: Json) -> VimRow:
     """Register a VIM.
 
     :param body: name, auth_url, auth_cred, and attributes that are stored unchanged.
     :raises ProblemError: 409: there is one of that name.
     """
     own = ("auth_cred", "name", "is_default")
-    vim = Vim(
+    vim = VimRow(
         id=str(uuid.uuid4()),
         created=now(),
         name=body["name"],
@@ -52,7 +52,7 @@ def register(service: ServiceContext, session: Session, body: Json) -> Vim:
     return vim
 
 
-def change(service: ServiceContext, session: Session, vim: Vim, body: Json) -> None:
+def change(service: ServiceContext, session: Session, vim: VimRow, body: Json) -> None:
     """Change attributes of a VIM.
 
     :raises ProblemError: 409: there is another of that name.
@@ -72,7 +72,7 @@ def change(service: ServiceContext, session: Session, vim: Vim, body: Json) -> N
     _store(session, vim)
 
 
-def _store(session: Session, vim: Vim) -> None:
+def _store(session: Session, vim: VimRow) -> None:
     name = vim.name  # a failed flush expires it
     session.add(vim)
     try:
@@ -80,7 +80,7 @@ def _store(session: Session, vim: Vim) -> None:
     except IntegrityError as error:
         raise ProblemError(409, f"VIM {name}: there is one of this name already") from error
     if vim.is_default:
-        session.execute(update(Vim).where(Vim.id != vim.id).values(is_default=False))
+        session.execute(update(VimRow).where(VimRow.id != vim.id).values(is_default=False))
 
 
 # --- connections --------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def _chosen(entries: Sequence[Json]) -> Json | None:
 def _complete(service: ServiceContext, session: Session, given: Any) -> Json:
     entries = [entry for _, entry in _entries(given)]
     if not entries:
-        default = session.scalar(select(Vim).where(Vim.is_default))
+        default = session.scalar(select(VimRow).where(VimRow.is_default))
         if default is None:
             raise PackageError(
                 "vimConnectionInfo: expected one, or a registered default VIM, and found neither"
@@ -233,7 +233,7 @@ def _complete(service: ServiceContext, session: Session, given: Any) -> Json:
         )
     if chosen.get("accessInfo") or chosen.get("interfaceInfo"):
         return dict(chosen)
-    row = session.get(Vim, chosen.get("vimId") or "")
+    row = session.get(VimRow, chosen.get("vimId") or "")
     if row is None:
         raise PackageError(
             f"vimConnectionInfo: the VIM {chosen.get('vimId')} is not registered: register it, or "
@@ -242,7 +242,7 @@ def _complete(service: ServiceContext, session: Session, given: Any) -> Json:
     return registered(service, row)
 
 
-def registered(service: ServiceContext, vim: Vim) -> Json:
+def registered(service: ServiceContext, vim: VimRow) -> Json:
     """Return the connection that a registered VIM's attributes and credentials describe."""
     kind = str(vim.body.get("type", KUBERNETES))
     access = dict(service.vault.open(vim.sealed))

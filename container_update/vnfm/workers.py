@@ -110,7 +110,7 @@ class Workers:
             package_id, functools.partial(content.onboard, self._service, package_id)
         )
 
-    def download(self, package_id: str, source: content.Source) -> None:
+    def download(self, package_id: str, source: content.PackageSource) -> None:
         """Queue a package for fetching and onboarding."""
 
         def fetch_and_onboard() -> None:

@@ -16,7 +16,7 @@ from container_update.workloads import pod_status
 from container_update.workloads.pod_status import was_started
 
 
-class State(enum.Enum):
+class RolloutState(enum.Enum):
     """The state of a workload that restarts."""
 
     DONE = "done"
@@ -32,7 +32,7 @@ class State(enum.Enum):
 class Readiness:
     """A state, and its reason for the operator."""
 
-    state: State
+    state: RolloutState
     message: str = ""
     is_hopeless: bool = False
     """It is failing for what does not get better by waiting."""
@@ -42,8 +42,8 @@ class Readiness:
     """Of a new pod, in a word or two: 'ImagePullBackOff "upf:2"'."""
 
 
-DONE = Readiness(State.DONE)
-NOT_SEEN = Readiness(State.PROGRESSING, "its controller has not seen the change yet")
+DONE = Readiness(RolloutState.DONE)
+NOT_SEEN = Readiness(RolloutState.PROGRESSING, "its controller has not seen the change yet")
 
 
 @dataclass(frozen=True)
@@ -129,13 +129,13 @@ def _progressing(
     """Report that it is not done yet: failing where all new pods are in trouble or refused, of
     which the cause is said first."""
     if refusal := _refusal(news):
-        return Readiness(State.FAILING, f"{refusal} ({count})")
+        return Readiness(RolloutState.FAILING, f"{refusal} ({count})")
     problems = [pod_status.problem(pod) for pod in new if not pod_status.is_deleting(pod)]
     if problems and all(problems):
         hopeless = any(map(pod_status.is_hopeless, new))
-        return Readiness(State.FAILING, f"{problems[0]} ({count})", hopeless)
+        return Readiness(RolloutState.FAILING, f"{problems[0]} ({count})", hopeless)
     waiting = pod_status.waiting_for(new) or pod_status.waiting_for(pods)
-    return Readiness(State.PROGRESSING, f"{count}: {waiting}" if waiting else count)
+    return Readiness(RolloutState.PROGRESSING, f"{count}: {waiting}" if waiting else count)
 
 
 def _refusal(news: Iterable[Json]) -> str:
@@ -188,7 +188,7 @@ def judge(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) 
     else:
         return DONE
     verdict = _progressing(message, new, present, baseline.news(live))
-    if verdict.state is State.FAILING and is_no_less_ready(live, counts, pods, baseline):
+    if verdict.state is RolloutState.FAILING and is_no_less_ready(live, counts, pods, baseline):
         return DONE  # what is in trouble was so before
     troubles = [pod_status.trouble(pod) for pod in new if not pod_status.is_deleting(pod)]
     refused = _refusal(baseline.news(live)).partition(":")[0]

@@ -12,7 +12,7 @@ from typing import Any
 
 from container_update.model.objects import Json
 from container_update.workloads.pod_status import is_ready
-from container_update.workloads.readiness import DONE, Readiness, State
+from container_update.workloads.readiness import DONE, Readiness, RolloutState
 
 SERVICE_LABEL = "kubernetes.io/service-name"
 """On an EndpointSlice: the Service it belongs to."""
@@ -43,7 +43,7 @@ def service_readiness(
         message = f"{len(desired - served)} ready pods get no traffic of it yet"
     elif served - desired and not spec.get("publishNotReadyAddresses"):
         message = f"{len(served - desired)} other pods still get its traffic"
-    return Readiness(State.PROGRESSING, message) if message else DONE
+    return Readiness(RolloutState.PROGRESSING, message) if message else DONE
 
 
 def selects(selector: Mapping[str, Any], body: Mapping[str, Any]) -> bool:

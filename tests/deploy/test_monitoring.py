@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from container_update.vnfm.metrics import Gauges, Metrics
 from tests.deploy.manifests import ROOT
-from tests.internals.service import Database, Instance, Operation, Package, now
+from tests.internals.service import Database, Instance, OperationRow, Package, now
 
 promql = pytest.importorskip(
     "promql_parser", reason="no promql-parser: pip install promql-parser, on Linux"
@@ -56,7 +56,7 @@ def exposed(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, set[str]]:
             id="a", created=moment, onboarding_state="ONBOARDED", operational_state="ENABLED",
             vnfd_id="v", user_data={}, body={},
         )  # fmt: skip
-        operation = Operation(
+        operation = OperationRow(
             id="b", api="v2", instance_id="c", operation="HEAL", state="COMPLETED",
             started=moment, entered=moment, params={}, sealed="",
         )  # fmt: skip

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from container_update.vnfm import operations, settings, vims
-from container_update.vnfm.api.queries.lists import Listing
+from container_update.vnfm.api.queries.lists import TableQuery
 from container_update.vnfm.http import connections, error_responses
 from container_update.vnfm.http.authentication import read_tokens
 from container_update.vnfm.lcm import perform
@@ -20,5 +20,12 @@ from container_update.vnfm.settings import Settings
 from container_update.vnfm.states import State
 from container_update.vnfm.store import liveness, revisions
 from container_update.vnfm.store.database import Database, now
-from container_update.vnfm.store.rows import Base, Instance, Operation, Package, Subscription, Vim
+from container_update.vnfm.store.rows import (
+    Base,
+    Instance,
+    OperationRow,
+    Package,
+    Subscription,
+    VimRow,
+)
 from container_update.vnfm.store.vault import Vault

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from sqlalchemy import insert, select
 
-from tests.internals.service import Instance, Operation, Package, Service, State, now
+from tests.internals.service import Instance, OperationRow, Package, Service, State, now
 
 INSTANCES, OPERATIONS = 200, 10_000
 FAILED = (7, 120)
@@ -40,7 +40,7 @@ def store(service: Service, operations: int = OPERATIONS) -> None:
         ]  # fmt: skip
         session.execute(insert(Instance), instances)
         session.execute(
-            insert(Operation), [_operation(service, number, ids) for number in range(operations)]
+            insert(OperationRow), [_operation(service, number, ids) for number in range(operations)]
         )
 
 

@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.vnfm.lcm.changed_info import modifications, triggered_by_package
-from container_update.vnfm.lcm.operation_context import Record
+from container_update.vnfm.lcm.operation_context import VnfRecord
 from tests.functional.upgrade_types import ROLLING
 from tests.internals.service import Service, Settings
 from tests.vnfm import vnfs
@@ -37,11 +37,11 @@ VIM = {"vimId": "vim-1", "vimType": "kubernetes", "accessInfo": {"bearer_token":
 RENEWED = {**VIM, "accessInfo": {"bearer_token": "hunter3"}}
 
 
-def record(vnfd_id: str = "old", vims: Any = None, **body: Any) -> Record:
-    return Record(vnfd_id, instantiated=True, body={**PRODUCT, **body}, vims=vims)
+def record(vnfd_id: str = "old", vims: Any = None, **body: Any) -> VnfRecord:
+    return VnfRecord(vnfd_id, instantiated=True, body={**PRODUCT, **body}, vims=vims)
 
 
-MODIFICATIONS: dict[str, tuple[Record, Record, Json | None]] = {
+MODIFICATIONS: dict[str, tuple[VnfRecord, VnfRecord, Json | None]] = {
     "nothing": (record(metadata={"a": "b"}), record(metadata={"a": "b"}), None),
     "another package": (
         record(), record("new", **OTHER_PRODUCT), {"vnfdId": "new", **OTHER_PRODUCT},

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives import serialization
 from container_update import ContainerUpdateError, Options
 from container_update.cli import main
 from container_update.emulator.heat import EmbeddedOpenStack
-from tests.internals.service import Database, Service, Settings, Vault, Vim, now, revisions
+from tests.internals.service import Database, Service, Settings, Vault, VimRow, now, revisions
 
 SECRET = "hunter2-and-more"
 
@@ -189,7 +189,7 @@ def test_the_key_has_to_open_what_is_in_the_database(
     with service.database.writing() as session:
         sealed = service.vault.seal({"password": SECRET})
         body: dict[str, Any] = {"name": "a", "is_default": True, "body": {}, "sealed": sealed}
-        session.add(Vim(id="a", created=now(), **body))
+        session.add(VimRow(id="a", created=now(), **body))
     service.process_lock.leave()
     service.database.close()
     if key != "its own":

@@ -20,7 +20,7 @@ from container_update.vnfm.states import UNSETTLED
 from tests.internals.service import (
     Base,
     Database,
-    Operation,
+    OperationRow,
     Service,
     Settings,
     State,
@@ -49,7 +49,7 @@ def test_several_services_may_migrate_the_database_at_once(database: str, tmp_pa
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: Database(url).upgrade(), range(4)))
     with Database(url).reading() as session:
-        assert session.scalars(select(Operation)).all() == []
+        assert session.scalars(select(OperationRow)).all() == []
 
 
 def test_a_subscription_of_the_first_tables_gets_full_notifications(
@@ -69,8 +69,8 @@ def test_a_subscription_of_the_first_tables_gets_full_notifications(
         assert session.get_one(Subscription, "one").verbosity == "FULL"
 
 
-def operation(number: int, state: State) -> Operation:
-    return Operation(
+def operation(number: int, state: State) -> OperationRow:
+    return OperationRow(
         id=str(number), api="v1", instance_id="one", operation="MODIFY_INFO", state=state.value,
         started=now(), entered=now(), params={}, sealed="",
     )  # fmt: skip

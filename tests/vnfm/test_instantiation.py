@@ -15,7 +15,7 @@ from sqlalchemy import select
 from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.internals.core import KubernetesCluster
-from tests.internals.service import Operation, Service, Settings
+from tests.internals.service import OperationRow, Service, Settings
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import scalable, vnfs
 from tests.vnfm.client import Client
@@ -135,20 +135,20 @@ def steps_of(client: Client, operation: str) -> list[Json]:
 
 def waiting(service: Service, operation: str) -> None:
     """Wait until an operation waits for its time, without a worker."""
-    waits = (Operation.id == operation.rpartition("/")[2], Operation.due.is_not(None))
+    waits = (OperationRow.id == operation.rpartition("/")[2], OperationRow.due.is_not(None))
 
-    def read() -> Operation | None:
+    def read() -> OperationRow | None:
         with service.context.database.reading() as session:
-            return session.scalar(select(Operation).where(*waits, Operation.owner.is_(None)))
+            return session.scalar(select(OperationRow).where(*waits, OperationRow.owner.is_(None)))
 
     until(read, "the operation waits")
 
 
 def let_time_pass(service: Service, operation: str, hours: int = 1) -> None:
     """Have an operation wait as if it had begun that much earlier."""
-    is_it, delta = Operation.id == operation.rpartition("/")[2], timedelta(hours=hours)
+    is_it, delta = OperationRow.id == operation.rpartition("/")[2], timedelta(hours=hours)
     with service.context.database.writing() as session:
-        row = session.scalars(select(Operation).where(is_it)).one()
+        row = session.scalars(select(OperationRow).where(is_it)).one()
         row.started -= delta
         assert row.due is not None
         row.due -= delta

@@ -20,10 +20,10 @@ from container_update import Options
 from container_update.cli import main
 from tests.internals.service import (
     Database,
-    Operation,
+    OperationRow,
     Service,
     Settings,
-    Vim,
+    VimRow,
     now,
     operations,
     revisions,
@@ -58,13 +58,13 @@ class Site:
         """Store something that can be recognized."""
         with self.database.writing() as session:
             session.add(
-                Vim(id=name, created=now(), name=name, is_default=False, body={}, sealed="")
+                VimRow(id=name, created=now(), name=name, is_default=False, body={}, sealed="")
             )
         self.database.close()
 
     def vims(self) -> set[str]:
         with self.database.reading() as session:
-            names = set(session.scalars(select(Vim.name)))
+            names = set(session.scalars(select(VimRow.name)))
         self.database.close()
         return names
 
@@ -126,7 +126,7 @@ def test_what_a_restored_database_has_at_work_goes_on_by_no_means_by_itself(site
     states = ("STARTING", "PROCESSING", "ROLLING_BACK", "COMPLETED", "FAILED_TEMP")
     with site.database.writing() as session:
         session.add_all(
-            Operation(
+            OperationRow(
                 id=state, api="v2", instance_id=state, operation="HEAL", state=state,
                 started=now(), entered=now(), params={}, sealed="", owner=None,
             )
@@ -138,7 +138,7 @@ def test_what_a_restored_database_has_at_work_goes_on_by_no_means_by_itself(site
     service = Service(replace(site.settings, lock_seconds=0.0), Options()).context
     assert operations.take_over(service) == []
     with service.database.reading() as session:
-        found = {row.id: row.state for row in session.scalars(select(Operation))}
+        found = {row.id: row.state for row in session.scalars(select(OperationRow))}
     failed = dict.fromkeys(states[:3], "FAILED_TEMP")
     assert found == {**{state: state for state in states}, **failed}
     service.process_lock.leave()

@@ -13,7 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from container_update import Options
-from container_update.vnfm.http.one_time import LINK_SECONDS, SESSION_SECONDS, Links
+from container_update.vnfm.http.one_time import LINK_SECONDS, SESSION_SECONDS, OneTimeLinks
 from tests.internals.service import Service, Settings
 
 URL = "http://127.0.0.1:9890"
@@ -35,16 +35,16 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def links(clock: Clock) -> Links:
-    return Links(clock)
+def links(clock: Clock) -> OneTimeLinks:
+    return OneTimeLinks(clock)
 
 
-def issued(links: Links) -> str:
+def issued(links: OneTimeLinks) -> str:
     """Issue a link and return its one-time token."""
     return links.issue(URL).removeprefix(f"{URL}/#once=")
 
 
-def test_a_link_is_exchanged_once_for_a_session_with_all_rights(links: Links) -> None:
+def test_a_link_is_exchanged_once_for_a_session_with_all_rights(links: OneTimeLinks) -> None:
     once = issued(links)
     token = links.exchange(once)
     assert token not in (None, once)
@@ -56,14 +56,16 @@ def test_a_link_is_exchanged_once_for_a_session_with_all_rights(links: Links) ->
     assert links.exchange(str(token)) is None, "nor the other way round"
 
 
-def test_each_link_has_its_own_session(links: Links) -> None:
+def test_each_link_has_its_own_session(links: OneTimeLinks) -> None:
     sessions = {links.exchange(issued(links)) for _ in range(3)}
     assert len(sessions) == 3
     assert all(session and links.user_of(session) for session in sessions)
 
 
 @pytest.mark.parametrize(("passed", "works"), [(LINK_SECONDS - 1, True), (LINK_SECONDS, False)])
-def test_a_link_expires_unused(links: Links, clock: Clock, passed: float, works: bool) -> None:
+def test_a_link_expires_unused(
+    links: OneTimeLinks, clock: Clock, passed: float, works: bool
+) -> None:
     once = issued(links)
     clock.now += passed
     assert bool(links.exchange(once)) is works
@@ -72,13 +74,13 @@ def test_a_link_expires_unused(links: Links, clock: Clock, passed: float, works:
 @pytest.mark.parametrize(
     ("passed", "works"), [(SESSION_SECONDS - 1, True), (SESSION_SECONDS, False)]
 )
-def test_a_session_expires(links: Links, clock: Clock, passed: float, works: bool) -> None:
+def test_a_session_expires(links: OneTimeLinks, clock: Clock, passed: float, works: bool) -> None:
     token = str(links.exchange(issued(links)))
     clock.now += passed
     assert bool(links.user_of(token)) is works
 
 
-def test_of_many_requests_with_one_link_one_gets_a_session(links: Links) -> None:
+def test_of_many_requests_with_one_link_one_gets_a_session(links: OneTimeLinks) -> None:
     once = issued(links)
     with ThreadPoolExecutor(16) as pool:
         tokens = list(pool.map(links.exchange, [once] * 200))
@@ -139,7 +141,7 @@ def test_a_page_of_another_site_cannot_use_a_link(service: Service, http: TestCl
 def test_another_process_knows_neither_link_nor_session(
     service: Service, http: TestClient, tmp_path: Path
 ) -> None:
-    once, other = issued(service.links), Links()
+    once, other = issued(service.links), OneTimeLinks()
     token = exchange(http, once).json()["token"]
     assert other.exchange(issued(service.links)) is None
     assert other.user_of(token) is None

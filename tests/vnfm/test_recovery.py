@@ -36,7 +36,7 @@ from container_update.vnfm.states import RUNNING, Request
 from tests.internals.core import Collection, KubernetesCluster, ObjectKey
 from tests.internals.service import (
     Instance,
-    Operation,
+    OperationRow,
     Package,
     ProblemError,
     ScriptError,
@@ -300,7 +300,7 @@ def test_a_service_ends_no_operation_that_another_has_taken_over(
         )
     assert moved is is_moved
     with service.database.reading() as session:
-        found = session.get_one(Operation, "one")
+        found = session.get_one(OperationRow, "one")
     assert (found.state, found.vnfd_id) == (
         ("COMPLETED", "v-2") if is_moved else ("PROCESSING", None)
     )
@@ -317,7 +317,7 @@ def store(
     """Store an operation of an instance of its own."""
     with service.database.writing() as session:
         session.add(
-            Operation(
+            OperationRow(
                 id=name, api="v1", instance_id=name, operation=operation, params={}, sealed="",
                 started=EARLIER, entered=entered, state=state.value, owner=owner,
             )
@@ -345,7 +345,7 @@ def life(tmp_path: Path) -> Iterator[Life]:
 def becomes(service: ServiceContext, name: str) -> tuple[str, str | None, bool, str]:
     """Its state and owner, whether it entered that just now, and the title of its error."""
     with service.database.reading() as session:
-        found = session.get_one(Operation, name)
+        found = session.get_one(OperationRow, name)
         title = found.error["title"] if found.error else ""
         return found.state, found.owner, found.entered > EARLIER + timedelta(hours=1), title
 
@@ -431,7 +431,7 @@ def test_who_is_asked_to_go_on_with_an_operation_owns_it(
     service, ids = life
     store(service, "one", was, ids["another's"])
     with service.database.writing() as session:
-        operation = session.get_one(Operation, "one")
+        operation = session.get_one(OperationRow, "one")
         operations.apply_request(service, session, operation, request_)
     owner = None if request_ is Request.CANCEL else ids["ours"]
     assert becomes(service, "one") == (state.value, owner, True, "")
@@ -466,7 +466,7 @@ def test_a_request_that_comes_at_the_wrong_time_changes_nothing(
     service, ids = life
     store(service, "one", was, ids["another's"], operation=kind)
     with service.database.writing() as session:
-        operation = session.get_one(Operation, "one")
+        operation = session.get_one(OperationRow, "one")
         with pytest.raises(ProblemError, match="operation one: " + re.escape(said)) as raised:
             operations.apply_request(service, session, operation, request_)
     assert raised.value.status == 409
@@ -477,7 +477,7 @@ def test_of_two_requests_at_the_same_time_one_is_refused(life: Life) -> None:
     service, ids = life
     store(service, "one", State.FAILED_TEMP, None)
     with service.database.reading() as session:
-        seen_before = session.get_one(Operation, "one")
+        seen_before = session.get_one(OperationRow, "one")
     for first in (True, False):
         with service.database.writing() as session:
             if first:
@@ -500,7 +500,7 @@ def test_an_operation_is_its_services_before_it_is_begun_and_the_only_one_of_its
             service, session, instance, "SCALE", request, requested_by="ann", hidden={"kept"}
         )
     with service.database.reading() as session:
-        stored = session.get_one(Operation, begun.id)
+        stored = session.get_one(OperationRow, begun.id)
         assert (stored.state, stored.owner) == ("STARTING", ids["ours"])
         assert (stored.api, stored.instance_id) == ("v2", "vnf")
         assert (stored.operation, stored.vnfd_id) == ("SCALE", "v-2")
@@ -525,7 +525,7 @@ def test_what_was_interrupted_names_the_requests_that_go_on_with_it(
     store(service, "one", State.PROCESSING, ids["a dead one's"], operation=kind)
     operations.take_over(service)
     with service.database.reading() as session:
-        error = session.get_one(Operation, "one").error
+        error = session.get_one(OperationRow, "one").error
     assert error is not None
     assert "/vnf_lcm_op_occs/one/retry" in error["detail"]
     assert ("/vnf_lcm_op_occs/one/rollback" in error["detail"]) is is_undoable

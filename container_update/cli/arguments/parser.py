@@ -26,7 +26,7 @@ class UsageError(ContainerUpdateError):
     next_step = NextStep.FIX_REQUEST
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """A parser that takes no abbreviations, which would break scripts when an option is added.
 
     :param configured: options get their defaults from the environment and the configuration file.

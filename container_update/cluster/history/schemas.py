@@ -20,11 +20,11 @@ from container_update.model.schema import (
     TEXT,
     TRUTH,
     WHOLE,
+    Fields,
     ListOf,
     MapOf,
     Number,
     OneOf,
-    Record,
     Row,
     Schema,
     complete,
@@ -61,7 +61,7 @@ _MORE: Mapping[str, Schema] = {
 }
 
 
-def _step(**needed: Schema) -> Record:
+def _step(**needed: Schema) -> Fields:
     return complete(
         {name: each for name, each in _MORE.items() if name not in needed},
         key=_KEY,
@@ -77,7 +77,7 @@ _VDU = complete(
     details=complete(kind=FILLED, namespace=LINE, services=ListOf(MAPPING)),
     ssh_ips=MapOf(LINE, LINE),
 )
-_STEPS: Mapping[str, Record] = {
+_STEPS: Mapping[str, Fields] = {
     **dict.fromkeys(("manifest", "pods", "restart"), _step()),
     "config": _step(content=_OBJECT),
     "scale": _step(replicas=WHOLE),
@@ -129,7 +129,7 @@ SUMMARY = complete(
     cause=TEXT,
     isKept=TRUTH,
 )
-CONTENT = Record(
+CONTENT = Fields(
     {
         "steps": ListOf(MAPPING),
         "objects": ListOf(_KEY),

@@ -22,7 +22,7 @@ from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.new_objects import new_object
 from container_update.workloads import ownership
 from container_update.workloads.kind import REPLICA_SET
-from container_update.workloads.readiness import DONE, Readiness, State
+from container_update.workloads.readiness import DONE, Readiness, RolloutState
 from container_update.workloads.traffic import selects
 
 _REVISION = "deployment.kubernetes.io/revision"
@@ -94,7 +94,7 @@ class HandOverExecutor(StepExecutor[ManifestStep]):
             owned = [each for each in self.informer.all(sets) if selects(selector, each)]
             if {ownership.controller_uid(each) for each in owned} == {live["metadata"]["uid"]}:
                 return DONE
-            return Readiness(State.PROGRESSING, "its ReplicaSet is not adopted yet")
+            return Readiness(RolloutState.PROGRESSING, "its ReplicaSet is not adopted yet")
 
         self.rollout.until(key, judge, deadline)
 

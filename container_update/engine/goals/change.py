@@ -55,9 +55,11 @@ class KubernetesTarget:
     record: InstanceRecord | None = field(default=None, repr=False)
     """What the VNF runs from, where a job names no old package; None: its history says it."""
 
-    def change(self, job: ChangeJob, planner: type[Planner], scripts: Coordination) -> Change:
+    def change(
+        self, job: ChangeJob, planner: type[Planner], scripts: Coordination
+    ) -> PackageChange:
         """Return the change of a job, as a strategy plans it."""
-        return Change(job, self, planner, scripts)
+        return PackageChange(job, self, planner, scripts)
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class _Facts:
     """Each VNFC's pod to its incarnation before the change."""
 
 
-class Change(Goal):
+class PackageChange(Goal):
     """All of a new package.
 
     :param packages: both, where somebody has them already; None: those that the job names.

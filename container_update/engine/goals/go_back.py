@@ -15,7 +15,7 @@ from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_if_known_missing
 from container_update.engine.goal import Goal, Observed
 from container_update.engine.goals import upgrade_types
-from container_update.engine.goals.change import Change, KubernetesTarget
+from container_update.engine.goals.change import KubernetesTarget, PackageChange
 from container_update.engine.goals.change_package import coordination_of
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.job import ChangeJob
@@ -150,7 +150,7 @@ class GoBack(Goal):
     ) -> None:
         self.namespace, self.instance_id = namespace, instance_id
         self._revision, self._options, self._packages = revision, options, packages
-        self._change: Change | None = None
+        self._change: PackageChange | None = None
         self._cluster = RetryingCluster(cluster, options.retry_seconds)
         self._undone: tuple[Revision, ...] = ()
         self._before: Revision | None = None
@@ -232,7 +232,7 @@ class GoBack(Goal):
 
     # --- where a change of the package is undone ------------------------------------------------
 
-    def _planned_change(self) -> Change:
+    def _planned_change(self) -> PackageChange:
         """Return the change to what the instance ran from before."""
         packages = changing_back(self._before, self._undone, self.namespace)
         first, last = self._changes[0].origin, self._changes[-1].origin
@@ -252,7 +252,7 @@ class GoBack(Goal):
         body: Mapping[str, Any],
         noted: Sequence[PackageIdentity],
         packages: Packages | None = None,
-    ) -> Change:
+    ) -> PackageChange:
         """Return the change of a request, whose scripts are looked for in the packages that
         somebody has named, or in those of a history that is signed.
 
@@ -273,7 +273,7 @@ class GoBack(Goal):
         target = KubernetesTarget(self._cluster, self.namespace, access=self._cluster.access)
         planner = upgrade_types.find(target.vim_type, request.upgrade_type)
         scripts = coordination_of(job, target, CancelToken())
-        return Change(job, target, planner, scripts, packages)
+        return PackageChange(job, target, planner, scripts, packages)
 
     def context(self, plan: Plan) -> Mapping[str, Any]:
         """See Goal: what the scripts need."""

@@ -18,10 +18,10 @@ from container_update.model.schema import (
     TRUTH,
     AnyOf,
     Empty,
+    Fields,
     ListOf,
     MapOf,
     Number,
-    Record,
     Schema,
     Text,
     or_null,
@@ -34,7 +34,7 @@ COORDINATE_NEW, COORDINATE_OLD = (
 
 EXTERNAL_LB = "external_lb_param"
 
-_record = partial(Record, has_nulls=False)
+_record = partial(Fields, has_nulls=False)
 _DAY = 24 * 3600
 
 
@@ -58,10 +58,10 @@ def _credential(description: str) -> AnyOf:
     return or_null(_text(description, r"[^\x00]*", 65536))
 
 
-_OBJECT = Record({}, description="a JSON object")
+_OBJECT = Fields({}, description="a JSON object")
 _LINKS = or_null(
     ListOf(
-        Record({}, description="a JSON object: a virtual link"),
+        Fields({}, description="a JSON object: a virtual link"),
         description="a list of virtual links, each a JSON object with the id of its network",
     )
 )

@@ -38,7 +38,7 @@ from container_update.model.plan import UPDATE, Plan
 from container_update.model.requests import UpdateRequest
 from container_update.package import csar
 from container_update.package.identity import identities_of
-from container_update.package.manifests import Known, is_whole
+from container_update.package.manifests import ReadDocuments, is_whole
 from container_update.planning.comparison import match, renames
 from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.steps.stored_images import unexplained
@@ -245,11 +245,11 @@ def _match(
         return _matched(request, old.by_path, old.def_files, new)
     def_files = request.def_files or tuple(old.manifest_files())
     in_both = () if whole else digests_of(new, dict.fromkeys((*request.config_paths, *def_files)))
-    known = Known(in_both=frozenset(in_both))
+    known = ReadDocuments(in_both=frozenset(in_both))
     before = read_manifests(old, def_files, request, known)
     refuse_none(before, old, request.def_files)
     every = not request.def_files
-    matched = _matched(request, before, def_files, new, Known(known.parts), whole=every)
+    matched = _matched(request, before, def_files, new, ReadDocuments(known.parts), whole=every)
     if all(map(_is_comparable, matched.pairs)):
         return matched
     return _match(request, old, new, whole=True)  # of one file the same, of another not
@@ -260,7 +260,7 @@ def _matched(  # noqa: PLR0913
     before: match.ByPath,
     def_files: Sequence[str],
     new: csar.Csar,
-    known: Known | None = None,
+    known: ReadDocuments | None = None,
     *,
     whole: bool = False,
 ) -> match.Matching:

@@ -14,9 +14,9 @@ from container_update.openstack.client import Heat
 from container_update.openstack.plan import SCALE, StackPlan, StackStep
 from container_update.openstack.templates import groups
 from container_update.package import hot
-from container_update.package.hot import Body
+from container_update.package.hot import StackBody
 
-TagOf = Callable[[Body | None], str]
+TagOf = Callable[[StackBody | None], str]
 
 
 def unexpected(service: Heat, plan: StackPlan, number: int, tag_of: TagOf) -> str:
@@ -55,7 +55,7 @@ def unexpected(service: Heat, plan: StackPlan, number: int, tag_of: TagOf) -> st
     return ""
 
 
-def _difference(expected: Body | None, found: Body) -> str:
+def _difference(expected: StackBody | None, found: StackBody) -> str:
     """Return what differs, by name: values may be secret."""
     assert expected is not None
     values, now = map(hot.effective_parameters, (expected, found))
@@ -77,7 +77,7 @@ def is_gone(service: Heat, plan: StackPlan, step: StackStep) -> bool:
     return service.resource(step.stack, step.member.resource) is None
 
 
-def restorable(service: Heat, plan: StackPlan, step: StackStep) -> Body:
+def restorable(service: Heat, plan: StackPlan, step: StackStep) -> StackBody:
     """Return what an undo gives a stack back: as it was, with the number of members that its
     scaling groups have now."""
     assert step.before is not None
@@ -92,7 +92,7 @@ def restorable(service: Heat, plan: StackPlan, step: StackStep) -> Body:
     return step.before
 
 
-def _unscaled(before: Body, after: Body, now: Body, plan: StackPlan) -> Body:
+def _unscaled(before: StackBody, after: StackBody, now: StackBody, plan: StackPlan) -> StackBody:
     """Return a scaled stack with the sizes from before, which its template may not store; a group
     to which somebody else has given another size keeps that."""
     heads = [place.head for place in plan.places.values()]
@@ -105,7 +105,7 @@ def _unscaled(before: Body, after: Body, now: Body, plan: StackPlan) -> Body:
     return groups.with_sizes_of(body, now, filter(is_of_others, heads))
 
 
-def surplus(service: Heat, plan: StackPlan, body: Body) -> list[tuple[str, str, str]]:
+def surplus(service: Heat, plan: StackPlan, body: StackBody) -> list[tuple[str, str, str]]:
     """Return the newest members of the plan's groups that have no place in a stack any more: its
     stack, name and physical id. Heat removes what is unhealthy first, else the oldest."""
     resources = service.resources(plan.stack, live.DEPTH)

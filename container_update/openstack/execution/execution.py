@@ -36,7 +36,7 @@ from container_update.openstack.execution.writer import (
     Writer,
     operators_tags,
 )
-from container_update.openstack.journal import Journal
+from container_update.openstack.journal import StackJournal
 from container_update.openstack.plan import (
     INSTANTIATE,
     SCALE,
@@ -46,19 +46,19 @@ from container_update.openstack.plan import (
     StackScript,
     StackStep,
 )
-from container_update.openstack.record import Record
-from container_update.package.hot import Body
+from container_update.openstack.record import StackRecord
+from container_update.package.hot import StackBody
 
 LOG = logging.getLogger(__name__)
 
 
 @dataclass(repr=False)
-class Execution:
+class StackExecution:
     """One run over a plan."""
 
     service: Heat
-    journal: Journal
-    record: Record
+    journal: StackJournal
+    record: StackRecord
     """How far it is."""
     options: Options
     coordinate: Coordinator
@@ -167,7 +167,7 @@ class Execution:
         if step is plan.last_steps(back=False)[-1]:
             self._servers.look(plan.stack_steps)
 
-    def _send(self, step: StackStep, body: Body, *, again: bool = False) -> None:
+    def _send(self, step: StackStep, body: StackBody, *, again: bool = False) -> None:
         """Update a step's stack to a body, after what is to go with that is marked."""
         plan, marked = self.record.plan, False
         doomed = step.doomed if plan.kind != SCALE else surplus(self.service, plan, body)

@@ -12,7 +12,7 @@ from container_update.openstack.execution.writer import StepError, Writer
 from container_update.openstack.plan import StackStep
 from container_update.openstack.servers import Software, as_it_is, deviation
 from container_update.openstack.vnfcs import VnfcServer
-from container_update.package.hot import Body
+from container_update.package.hot import StackBody
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,14 @@ class Servers:
     service: Heat
     stacks: Writer
 
-    def ensure(self, member: VnfcServer, body: Body) -> None:
+    def ensure(self, member: VnfcServer, body: StackBody) -> None:
         """Wait until a server is active, and see that it runs what its stack defines.
 
         :raises StepError: it does not become active, or stays different.
         """
         self._mend(member, body, self.stacks.active(member), known=None)
 
-    def ensure_as_before(self, member: VnfcServer, body: Body) -> str:
+    def ensure_as_before(self, member: VnfcServer, body: StackBody) -> str:
         """Do the same in an undo, where a server that does not become active is replaced.
 
         :param body: the stack as it was, when the server had ``member.software``.
@@ -51,7 +51,7 @@ class Servers:
         return f"server {member.server_id} was replaced by server {now}"
 
     def _mend(
-        self, member: VnfcServer, body: Body, server: Json, *, known: Software | None
+        self, member: VnfcServer, body: StackBody, server: Json, *, known: Software | None
     ) -> Json:
         """Return a server's resource once it is what its stack defines.
 

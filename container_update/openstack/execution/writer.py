@@ -18,11 +18,11 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.openstack.client import Heat, heat_minutes, reference, state_sentence
-from container_update.openstack.journal import Journal
+from container_update.openstack.journal import StackJournal
 from container_update.openstack.record import MARK
 from container_update.openstack.templates import groups
 from container_update.openstack.vnfcs import VnfcServer
-from container_update.package.hot import Body
+from container_update.package.hot import StackBody
 
 LOG = logging.getLogger(__name__)
 
@@ -40,10 +40,10 @@ class Writer:
     """Changes stacks for one operation, and waits until Heat is done."""
 
     service: Heat
-    journal: Journal
+    journal: StackJournal
     options: Options
     cancel: CancelToken
-    tag_of: Callable[[Body | None], str]
+    tag_of: Callable[[StackBody | None], str]
     """Returns the tag of a body of this operation."""
     undoing: bool = field(default=False, init=False)
     """The operation is being undone: another time limit, and nothing stops it."""
@@ -53,7 +53,7 @@ class Writer:
     def create(
         self,
         name: str,
-        body: Body,
+        body: StackBody,
         kept: tuple[str, ...],
         minutes: int | None,
         *,
@@ -99,7 +99,7 @@ class Writer:
     def update(
         self,
         stack: str,
-        body: Body,
+        body: StackBody,
         minutes: int | None = None,
         *,
         again: bool = False,
@@ -135,7 +135,7 @@ class Writer:
             self._rest(_FIRST_PAUSE)
 
     def _send_update(
-        self, current: Json, body: Body, minutes: int, only: tuple[str, ...] | None
+        self, current: Json, body: StackBody, minutes: int, only: tuple[str, ...] | None
     ) -> None:
         stack, tag = reference(current), self.tag_of(body)
         if groups.MASKED in str(body.template):
@@ -154,7 +154,7 @@ class Writer:
         )
         self.settled(stack, self.deadline())
 
-    def stop(self, stack: str, body: Body) -> None:
+    def stop(self, stack: str, body: StackBody) -> None:
         """Cancel this operation's update of a stack to *body*, if it is in progress.
 
         Heat lets the resources that it has begun with end, or fail at the time limit.

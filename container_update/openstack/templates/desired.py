@@ -13,11 +13,11 @@ from container_update.model.objects import Json
 from container_update.openstack.templates import groups, nfv_parameter
 from container_update.openstack.templates.nfv_parameter import NFV
 from container_update.package import hot
-from container_update.package.hot import Body, Place
+from container_update.package.hot import Place, StackBody
 
 
 @dataclass(frozen=True)
-class Software:
+class VnfdSoftware:
     """The images and flavours of the VDUs in the VNFD."""
 
     images: Mapping[str, str] = field(default_factory=dict)
@@ -27,15 +27,15 @@ class Software:
 
 
 def desired_stack(  # noqa: PLR0913
-    package: Body,
-    live: Body,
+    package: StackBody,
+    live: StackBody,
     places: Mapping[str, Place],
-    software: Software,
+    software: VnfdSoftware,
     sizes: Mapping[str, int],
     *,
     points: Mapping[str, Json] = {},
     nfv: Mapping[str, Any] = {},
-) -> Body:
+) -> StackBody:
     """Return the whole stack after the change.
 
     :param package: the flavour's templates.
@@ -62,14 +62,14 @@ def desired_stack(  # noqa: PLR0913
 
 
 def initial_stack(  # noqa: PLR0913
-    package: Body,
+    package: StackBody,
     given: Mapping[str, Any],
     places: Mapping[str, Place],
-    software: Software,
+    software: VnfdSoftware,
     *,
     points: Mapping[str, Json] = {},
     sizes: Mapping[str, int] = {},
-) -> Body:
+) -> StackBody:
     """Return the stack of a VNF that is to be created.
 
     :param package: the flavour's templates.
@@ -100,7 +100,7 @@ def initial_stack(  # noqa: PLR0913
     return body
 
 
-def _carried(package: Body, live: Body) -> Json:
+def _carried(package: StackBody, live: StackBody) -> Json:
     schemata = package.template.get("parameters") or {}
     given = hot.parse_json(live.template, live.parameters)
     hidden = live.hidden & set(live.template.get("parameters") or {})
@@ -119,7 +119,9 @@ def _without_value(schemata: Mapping[str, Json], values: Container[str]) -> list
     ]
 
 
-def _with_software(body: Body, places: Mapping[str, Place], software: Software) -> Body:
+def _with_software(
+    body: StackBody, places: Mapping[str, Place], software: VnfdSoftware
+) -> StackBody:
     """Return the body with images and flavours as the VNFD says, where parameters set them."""
     parameters = body.parameters
     for vdu_id, place in places.items():
@@ -143,7 +145,7 @@ def _with_software(body: Body, places: Mapping[str, Place], software: Software) 
 # --- a part of it -------------------------------------------------------------------------------
 
 
-def overlay(old: Body, new: Body, names: Iterable[str], source: str) -> Body:
+def overlay(old: StackBody, new: StackBody, names: Iterable[str], source: str) -> StackBody:
     """Return the old stack with some resources, and what they depend on, taken from the new one.
 
     A parameter that others use as well keeps its old value for them: the taken resources have the
@@ -178,7 +180,7 @@ def overlay(old: Body, new: Body, names: Iterable[str], source: str) -> Body:
     return replace(old, template=template, parameters=parameters, files=files)
 
 
-def _files_of(definitions: Mapping[str, Json], body: Body) -> set[str]:
+def _files_of(definitions: Mapping[str, Json], body: StackBody) -> set[str]:
     """Return the nested files that resources use, and those that these use."""
     files: set[str] = set()
     queue: list[Any] = [definitions]
@@ -195,7 +197,7 @@ def _files_of(definitions: Mapping[str, Json], body: Body) -> set[str]:
     return files
 
 
-def added_resources(old: Body, new: Body, places: Mapping[str, Place]) -> set[str]:
+def added_resources(old: StackBody, new: StackBody, places: Mapping[str, Place]) -> set[str]:
     """Return the top resources of the new stack that have to be there before a VNFC is updated by
     itself: those that a nested template or a group's member gets the id of, with all that belongs
     to them, such as the subnet of a network."""
@@ -225,12 +227,12 @@ def is_known(value: Any, added: Collection[str]) -> bool:
 
 def nested(  # noqa: PLR0913, PLR0917
     place: Place,
-    new: Body,
-    old: Body,
-    live: Body,
+    new: StackBody,
+    old: StackBody,
+    live: StackBody,
     ids: Mapping[str, str | None],
     added: Collection[str] = (),
-) -> Body:
+) -> StackBody:
     """Return the body of a nested stack with a VDU's server as the new package says it.
 
     :param new: the whole new stack.
@@ -259,10 +261,10 @@ def nested(  # noqa: PLR0913, PLR0917
                 )
             value = live.parameters[name]
         parameters[name] = value
-    return Body(template, parameters, new.files, live.environment)
+    return StackBody(template, parameters, new.files, live.environment)
 
 
-def _properties_above(old: Body, place: Place) -> Json:
+def _properties_above(old: StackBody, place: Place) -> Json:
     """Return the properties that the old top template sets for the nested one, if it has it."""
     definition = old.template["resources"].get(place.head) or {}
     properties: Json = definition.get("properties") or {}
@@ -274,24 +276,24 @@ def _properties_above(old: Body, place: Place) -> Json:
 # --- comparing ----------------------------------------------------------------------------------
 
 
-def is_same(one: Body, other: Body) -> bool:
+def is_same(one: StackBody, other: StackBody) -> bool:
     """Return whether Heat would have nothing to do: same template, values and files in use."""
     return _in_use(one) == _in_use(other)
 
 
-def has_same_resources(one: Body, other: Body) -> bool:
+def has_same_resources(one: StackBody, other: StackBody) -> bool:
     """Return whether two bodies define the same resources, however their values are written."""
     return _bound(one) == _bound(other)
 
 
-def _bound(body: Body) -> tuple[Json, Json]:
+def _bound(body: StackBody) -> tuple[Json, Json]:
     _, _, files = _in_use(body)
     values = hot.effective_parameters(body)
     bound: Json = hot.bind(body.template["resources"], values)
     return bound, files
 
 
-def _in_use(body: Body) -> tuple[Json, Json, Json]:
+def _in_use(body: StackBody) -> tuple[Json, Json, Json]:
     # as text: Heat returns a number as it was given, as a number or as text
     values = {name: str(value) for name, value in hot.effective_parameters(body).items()}
     files = {name: body.files[name] for name in _files_of(body.template["resources"], body)}
@@ -321,7 +323,9 @@ _POLICIES = ("image", "flavor", "user_data")
 """Properties with a policy beside them that may have the server replaced all the same."""
 
 
-def server_changes(old: Body, new: Body, name: str) -> tuple[tuple[str, ...], Replacement]:
+def server_changes(
+    old: StackBody, new: StackBody, name: str
+) -> tuple[tuple[str, ...], Replacement]:
     """Return what Heat does with a server between two bodies of its own stack.
 
     :returns: the differences as sentences, and what Heat does. By the specification's note a server
@@ -360,14 +364,14 @@ def _replacement(
     }.get(("image" in differ, "flavor" in differ), Replacement.UPDATED)
 
 
-def _resolved(body: Body, name: str) -> Json:
+def _resolved(body: StackBody, name: str) -> Json:
     definition = body.template["resources"].get(name) or {}
     values = hot.effective_parameters(body)
     resolved: Json = hot.bind(definition.get("properties") or {}, values)
     return resolved
 
 
-def _volume_images(body: Body, server: str) -> dict[str, str]:
+def _volume_images(body: StackBody, server: str) -> dict[str, str]:
     if server not in body.template["resources"]:
         return {}
     names = hot.with_dependencies(body.template, {server}) - {server}

@@ -16,14 +16,14 @@ from typing import Any
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json
 from container_update.package import hot
-from container_update.package.hot import Body, Place
+from container_update.package.hot import Place, StackBody
 
 _SIZE = "desired_capacity"
 MASKED = "******"
 """What stands for the value of a hidden parameter, as in Heat's own answers."""
 
 
-def with_size(body: Body, head: str, size: int) -> Body:
+def with_size(body: StackBody, head: str, size: int) -> StackBody:
     """Return a stack whose scaling group has another size.
 
     It is written where the template has it: in a parameter, in a value inside of a parameter
@@ -38,7 +38,7 @@ def with_size(body: Body, head: str, size: int) -> Body:
     return replace(body, template=template)
 
 
-def size_of(body: Body, head: str) -> object:
+def size_of(body: StackBody, head: str) -> object:
     """Return the size that a stack defines for its scaling group; None where it has no group."""
     definition = body.template["resources"].get(head) or {}
     if definition.get("type") != hot.GROUP:
@@ -47,7 +47,7 @@ def size_of(body: Body, head: str) -> object:
     return hot.bind(value, hot.effective_parameters(body))
 
 
-def with_sizes_of(body: Body, live: Body, heads: Iterable[str]) -> Body:
+def with_sizes_of(body: StackBody, live: StackBody, heads: Iterable[str]) -> StackBody:
     """Return a stack whose scaling groups have the sizes that they have in another one."""
     for head in heads:
         size = size_of(live, head)
@@ -56,7 +56,7 @@ def with_sizes_of(body: Body, live: Body, heads: Iterable[str]) -> Body:
     return body
 
 
-def resized(body: Body, places: Mapping[str, Place], numbers: Mapping[str, int]) -> Body:
+def resized(body: StackBody, places: Mapping[str, Place], numbers: Mapping[str, int]) -> StackBody:
     """Return a stack whose scaling groups have other sizes.
 
     :param numbers: VDU id to number of members.
@@ -85,7 +85,7 @@ def grouped_place(places: Mapping[str, Place], vdu_id: str) -> Place:
 # --- a group's own stack ------------------------------------------------------------------------
 
 
-def masked(group: Body, files: Mapping[str, str]) -> Body:
+def masked(group: StackBody, files: Mapping[str, str]) -> StackBody:
     """Return a group's own stack without the values of hidden parameters.
 
     :param files: the nested templates, which say what is hidden.
@@ -101,7 +101,7 @@ def _masked_member(definition: Json, files: Mapping[str, str]) -> Json:
     kind = str(definition.get("type"))
     if kind not in files:
         return definition
-    nested = Body(hot.parse(files[kind], kind), files=files)
+    nested = StackBody(hot.parse(files[kind], kind), files=files)
     properties = {
         name: MASKED if name in nested.hidden else value
         for name, value in (definition.get("properties") or {}).items()
@@ -109,7 +109,7 @@ def _masked_member(definition: Json, files: Mapping[str, str]) -> Json:
     return {**definition, "properties": properties}
 
 
-def unmasked(group: Body, live: Mapping[str, Any]) -> Body:
+def unmasked(group: StackBody, live: Mapping[str, Any]) -> StackBody:
     """Return a group's own stack with the hidden values that its live template has."""
     resources = {}
     for name, definition in group.template["resources"].items():
@@ -123,8 +123,8 @@ def unmasked(group: Body, live: Mapping[str, Any]) -> Body:
 
 
 def settled(
-    group: Body, members: Collection[str], definition: Json, files: Mapping[str, str]
-) -> Body:
+    group: StackBody, members: Collection[str], definition: Json, files: Mapping[str, str]
+) -> StackBody:
     """Return a group's own stack that says of some members what another definition says.
 
     :param definition: type and properties, without functions.
@@ -138,7 +138,7 @@ def settled(
     return replace(group, template={**group.template, "resources": resources}, files=files)
 
 
-def with_members_of(group: Body, live: Body) -> Body:
+def with_members_of(group: StackBody, live: StackBody) -> StackBody:
     """Return a group's own stack with the members that it has now: a new one is like the others."""
     stored = group.template["resources"]
     like = next(iter(stored.values()), None)
@@ -149,12 +149,12 @@ def with_members_of(group: Body, live: Body) -> Body:
     return replace(group, template={**live.template, "resources": resources})
 
 
-def is_settled(group: Body, after: Body) -> bool:
+def is_settled(group: StackBody, after: StackBody) -> bool:
     """Return whether a group's own stack says of its members what another body says of them."""
     return _members_in(group) == _members_in(after)
 
 
-def _members_in(group: Body) -> dict[str, tuple[object, Json]]:
+def _members_in(group: StackBody) -> dict[str, tuple[object, Json]]:
     # as text: Heat returns a number as it was given, as a number or as text
     return {
         name: (

@@ -16,7 +16,7 @@ from typing import Any
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.package import hot
-from container_update.package.hot import Body
+from container_update.package.hot import StackBody
 
 EXTERNAL, MANAGED = "extVirtualLinks", "extManagedVirtualLinks"
 _DESCRIPTOR, _RESOURCE = "vnfVirtualLinkDescId", "resourceId"
@@ -24,7 +24,7 @@ _NETWORK, _SUBNET = "OS::Neutron::Net", "OS::Neutron::Subnet"
 
 
 @dataclass(frozen=True)
-class Links:
+class StackLinks:
     """The virtual links of a request."""
 
     external: Sequence[Json] = ()
@@ -35,7 +35,7 @@ class Links:
     """The managed ones of earlier requests, which stay: descriptor id to the network's id."""
 
     @classmethod
-    def of(cls, request: Mapping[str, Any], info: Mapping[str, Any] | None = None) -> Links:
+    def of(cls, request: Mapping[str, Any], info: Mapping[str, Any] | None = None) -> StackLinks:
         """Return the links of a request.
 
         :param info: the instance's instantiatedVnfInfo.
@@ -61,7 +61,7 @@ class Links:
         """Return each external connection point: its network, port and fixed addresses."""
         return dict(_points(self.external))
 
-    def applied(self, body: Body) -> Body:
+    def applied(self, body: StackBody) -> StackBody:
         """Return a package's templates without the networks that somebody else manages.
 
         :raises PackageError: the top template has no such network, or what goes with it is used.

@@ -15,7 +15,7 @@ from typing import Any
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, merge_patch
 from container_update.package import hot
-from container_update.package.hot import Body, Path
+from container_update.package.hot import Path, StackBody
 
 NFV = "nfv"
 USER_DATA, USER_DATA_CLASS = "lcm-operation-user-data", "lcm-operation-user-data-class"
@@ -44,7 +44,7 @@ def without_script(given: Mapping[str, Any]) -> Json:
 
 
 def computed(
-    body: Body,
+    body: StackBody,
     vnfd: Json,
     points: Mapping[str, Json],
     given: Mapping[str, Any],
@@ -100,7 +100,7 @@ def of_vnfd(
     return {"VDU": values}
 
 
-def _asked(body: Body) -> Iterator[Path]:
+def _asked(body: StackBody) -> Iterator[Path]:
     """Yield the paths below ``nfv`` that the top template asks for."""
     for name, argument in hot.calls(body.template["resources"]):
         if name == "get_param" and isinstance(argument, list) and argument[0] == NFV:

@@ -18,8 +18,8 @@ from container_update.model.objects import FieldPath, Json, Manifest
 from container_update.model.plan import (
     HIDDEN,
     VOLUME,
-    Change,
     ConfigChange,
+    ConfigDifference,
     FieldChange,
     ImageChange,
     KeyChange,
@@ -128,7 +128,7 @@ def _is_read_otherwise(manifest: Manifest, live: Json) -> bool:
 
 def config_change(
     old: Manifest | None, new: Manifest, live: Json | None, after: Json
-) -> Change | None:
+) -> ConfigDifference | None:
     """Return how the live object differs from what it is to be; None where it does not.
 
     Labels and annotations are of no key: they alone change nothing for a container.
@@ -140,7 +140,7 @@ def config_change(
     if live is None:
         keys = key_names(after)
         why = (Reason("is not there yet"),)
-        return Change(new.key, ConfigChange.CREATE, keys, True, new.source, why)
+        return ConfigDifference(new.key, ConfigChange.CREATE, keys, True, new.source, why)
     now, then = content(live), content(after)
     labels = _label_changes(old or new, new, live, after)
     if now == then and not labels:
@@ -151,7 +151,7 @@ def config_change(
     again = retyped or (now.immutable and now != then)
     how = ConfigChange.RECREATE if again else ConfigChange.REPLACE
     reasons = (*(Reason(str(change), change) for change in changes), *_details(now, then), *labels)
-    return Change(new.key, how, keys, retyped, new.source, reasons)
+    return ConfigDifference(new.key, how, keys, retyped, new.source, reasons)
 
 
 def _label_changes(old: Manifest, new: Manifest, live: Json, after: Json) -> tuple[Reason, ...]:

@@ -19,7 +19,7 @@ from container_update.workloads.readiness import (
     DONE,
     Baseline,
     Readiness,
-    State,
+    RolloutState,
     abandoned,
     conditions,
 )
@@ -57,7 +57,7 @@ def _replaced(step: ObjectStep, live: Json | None) -> Readiness | None:
     is_old = live is not None and live["metadata"]["uid"] == step.old["metadata"]["uid"]
     if is_old and live is not None:
         text = f"{step.key} is still being deleted"
-        return Readiness(State.PROGRESSING, text) if pod_status.is_deleting(live) else None
+        return Readiness(RolloutState.PROGRESSING, text) if pod_status.is_deleting(live) else None
     return DONE if step.action is Action.DELETE else pod.recreated(live, Baseline())
 
 

@@ -12,7 +12,7 @@ from container_update.model.objects import Json
 from container_update.vnfm import instances, operations
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.queries.attribute_selectors import Attributes
-from container_update.vnfm.api.queries.lists import Listing, Page
+from container_update.vnfm.api.queries.lists import Page, TableQuery
 from container_update.vnfm.api.request_checks import check_state, checked
 from container_update.vnfm.http.users import user_of
 from container_update.vnfm.queries import by_id
@@ -44,7 +44,7 @@ def _add_resource(routes: APIRouter, service: ServiceContext, api: str) -> None:
     resource = representations.instance(
         service.settings.base_url, lambda row: instances.vims_of(service, row)
     )
-    listing = Listing(resource, Instance.created, Instance.id, _ATTRIBUTES)
+    listing = TableQuery(resource, Instance.created, Instance.id, _ATTRIBUTES)
 
     @routes.post("", status_code=201, responses=parts.refusals(409, 413))
     def create(body: models.CreateVnf, response: Response) -> Json:

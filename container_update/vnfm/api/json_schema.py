@@ -9,10 +9,10 @@ from container_update.model.objects import Json
 from container_update.model.schema import (
     AnyOf,
     Empty,
+    Fields,
     ListOf,
     MapOf,
     Number,
-    Record,
     Schema,
     Text,
     or_null,
@@ -45,7 +45,7 @@ def _more(schema: Schema) -> Json:
     elif isinstance(schema, MapOf) and schema.value:
         value = or_null(schema.value) if schema.nullable else schema.value
         more["additionalProperties"] = json_schema(value)
-    elif isinstance(schema, Record):
+    elif isinstance(schema, Fields):
         more["properties"] = {name: json_schema(each) for name, each in schema.fields.items()}
         more["required"] = [name for name in schema.fields if name in schema.required]
         if schema.whole:

@@ -62,7 +62,7 @@ def _check_depth(value: Any) -> None:
     raise ValueError(f"expected at most {_DEPTH} levels of objects and lists")
 
 
-class Body(BaseModel):
+class RequestBody(BaseModel):
     """The body of a request."""
 
     model_config = ConfigDict(extra="forbid")
@@ -98,7 +98,7 @@ ChangeVnfPkg = Annotated[Map, BeforeValidator(_writable), _shown_as(CHANGE_REQUE
 """ChangeCurrentVnfPkgRequest (SOL003, 5.5.2.11a); checked when the VIM of the instance is known."""
 
 
-class CreateVnf(Body):
+class CreateVnf(RequestBody):
     """CreateVnfRequest (SOL003, 5.5.2.3)."""
 
     vnfdId: Text
@@ -107,7 +107,7 @@ class CreateVnf(Body):
     metadata: Map | None = None
 
 
-class InstantiateVnf(Body):
+class InstantiateVnf(RequestBody):
     """InstantiateVnfRequest (SOL003, 5.5.2.4)."""
 
     flavourId: Text
@@ -141,7 +141,7 @@ class TerminateParams(BaseModel):
     delete_shared: StrictBool = False
 
 
-class TerminateVnf(Body):
+class TerminateVnf(RequestBody):
     """TerminateVnfRequest (SOL003, 5.5.2.8)."""
 
     terminationType: Literal["GRACEFUL", "FORCEFUL"]
@@ -165,7 +165,7 @@ class HealParams(BaseModel):
     all: bool = False
 
 
-class HealVnf(Body):
+class HealVnf(RequestBody):
     """HealVnfRequest (SOL002 and SOL003, 5.5.2.9)."""
 
     vnfcInstanceId: Annotated[list[Text], Field(min_length=1)] | None = None
@@ -173,7 +173,7 @@ class HealVnf(Body):
     additionalParams: HealParams | None = None
 
 
-class ScaleVnf(Body):
+class ScaleVnf(RequestBody):
     """ScaleVnfRequest (SOL003, 5.5.2.5)."""
 
     type: Literal["SCALE_OUT", "SCALE_IN"]
@@ -182,14 +182,14 @@ class ScaleVnf(Body):
     additionalParams: Map | None = None
 
 
-class VnfcModification(Body):
+class VnfcModification(RequestBody):
     """VnfcInfoModifications (SOL003, 5.5.3.24)."""
 
     id: Text
     vnfcConfigurableProperties: Map
 
 
-class ModifyVnf(Body):
+class ModifyVnf(RequestBody):
     """VnfInfoModificationRequest (SOL003, 5.5.2.12)."""
 
     vnfInstanceName: Text | None = None
@@ -216,7 +216,7 @@ class ModifyVnfV2(ModifyVnf):
     vimConnectionInfo: dict[Text, VimConnection | None] | None = None
 
 
-class _PlanOfModification(Body):
+class _PlanOfModification(RequestBody):
     """A plan of a modification."""
 
     operation: Literal["MODIFY_INFO"]
@@ -232,7 +232,7 @@ class _PlanOfModificationV2(_PlanOfModification):
     request: ModifyVnfV2
 
 
-class _PlanOfChange(Body):
+class _PlanOfChange(RequestBody):
     operation: Literal["CHANGE_VNFPKG"]
     request: ChangeVnfPkg
 
@@ -241,7 +241,7 @@ PlanV2 = Annotated[_PlanOfModificationV2 | _PlanOfChange, Field(discriminator="o
 """The same, in v2."""
 
 
-class _NewBatch(Body):
+class _NewBatch(RequestBody):
     vnfInstanceIds: Annotated[
         list[Annotated[str, Field(pattern=r"^[0-9a-f-]{36}$")]],
         Field(min_length=1, max_length=1000),
@@ -266,26 +266,26 @@ NewBatchV2 = Annotated[_BatchOfModification | _BatchOfChange, Field(discriminato
 """The same, in v2."""
 
 
-class CancelOperation(Body):
+class CancelOperation(RequestBody):
     """CancelMode (SOL003, 5.5.2.14); both mean the same for what changes nothing yet."""
 
     cancelMode: Literal["GRACEFUL", "FORCEFUL"]
 
 
-class CreatePackage(Body):
+class CreatePackage(RequestBody):
     """CreateVnfPkgInfoRequest (SOL005, 9.5.2.2)."""
 
     userDefinedData: Map = {}
 
 
-class ModifyPackage(Body):
+class ModifyPackage(RequestBody):
     """VnfPkgInfoModifications (SOL005, 9.5.2.3)."""
 
     operationalState: Literal["ENABLED", "DISABLED"] | None = None
     userDefinedData: Map | None = None
 
 
-class UploadFromUri(Body):
+class UploadFromUri(RequestBody):
     """UploadVnfPackageFromUriRequest (SOL005, 9.5.2.4)."""
 
     addressInformation: Annotated[str, Field(min_length=1, max_length=2048)]
@@ -293,7 +293,7 @@ class UploadFromUri(Body):
     password: Text | None = Field(default=None, repr=False)
 
 
-class VimAttributes(Body):
+class VimAttributes(RequestBody):
     """A VIM of Tacker's legacy API."""
 
     name: Text | None = None
@@ -316,19 +316,19 @@ class NewVimAttributes(VimAttributes):
     is_default: bool = False
 
 
-class NewVim(Body):
+class NewVim(RequestBody):
     """A request to register a VIM."""
 
     vim: NewVimAttributes
 
 
-class ChangedVim(Body):
+class ChangedVim(RequestBody):
     """A request to change a VIM."""
 
     vim: VimAttributes
 
 
-class NewSubscription(Body):
+class NewSubscription(RequestBody):
     """LccnSubscriptionRequest (SOL003, 5.5.2.15), as v1 has it."""
 
     callbackUri: Annotated[str, Field(min_length=1, max_length=2048)]

@@ -10,11 +10,11 @@ from container_update.model.objects import Json
 from container_update.vnfm import operations
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.queries.attribute_selectors import Attributes
-from container_update.vnfm.api.queries.lists import Listing, Page
+from container_update.vnfm.api.queries.lists import Page, TableQuery
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import Request
-from container_update.vnfm.store.rows import Operation, Step
+from container_update.vnfm.store.rows import OperationRow, StepRow
 from container_update.vnfm.workers import Workers
 
 _ATTRIBUTES = Attributes(
@@ -37,25 +37,27 @@ def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
 
 def _add_reading(routes: APIRouter, service: ServiceContext, api: str) -> None:
     resource = representations.operation(service.settings.base_url)
-    listing = Listing(resource, Operation.started, Operation.id, _ATTRIBUTES)
+    listing = TableQuery(resource, OperationRow.started, OperationRow.id, _ATTRIBUTES)
 
     @routes.get("", responses=parts.refusals())
     def list_all(page: Page) -> list[Json]:
         """Return the operation occurrences of this API, the oldest first."""
-        return page.read(service, select(Operation).where(Operation.api == api), listing)
+        return page.read(service, select(OperationRow).where(OperationRow.api == api), listing)
 
     @routes.get("/{operation_id}", responses=parts.refusals(404))
     def show(operation_id: str) -> Json:
         """Return an operation occurrence."""
         with service.database.reading() as session:
-            return resource.represent(by_id(session, Operation, operation_id, api))
+            return resource.represent(by_id(session, OperationRow, operation_id, api))
 
     @routes.get("/{operation_id}/progress", responses=parts.refusals(404), tags=[parts.EXTENSION])
     def progress(operation_id: str) -> Json:
         """Return the progress of each object, and why it restarts; an extension of SOL003."""
         with service.database.reading() as session:
-            operation = by_id(session, Operation, operation_id, api)
-            steps = select(Step).where(Step.operation_id == operation.id).order_by(Step.number)
+            operation = by_id(session, OperationRow, operation_id, api)
+            steps = (
+                select(StepRow).where(StepRow.operation_id == operation.id).order_by(StepRow.number)
+            )
             return representations.progress(operation, session.scalars(steps))
 
 
@@ -82,7 +84,7 @@ def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, 
 
     def begin_again(operation_id: str, request: Request) -> Response:
         with service.database.writing() as session:
-            operation = by_id(session, Operation, operation_id, api)
+            operation = by_id(session, OperationRow, operation_id, api)
             operations.apply_request(service, session, operation, request)
         workers.operation(operation.id)
         return parts.accepted(service, operation)
@@ -91,7 +93,7 @@ def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, 
     def fail(operation_id: str) -> Json:
         """Give up an operation that is FAILED_TEMP: its instance is free for another one."""
         with service.database.writing() as session:
-            operation = by_id(session, Operation, operation_id, api)
+            operation = by_id(session, OperationRow, operation_id, api)
             operations.apply_request(service, session, operation, Request.FAIL)
             return representations.operation(service.settings.base_url).represent(operation)
 
@@ -100,7 +102,7 @@ def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, 
         """Cancel an operation that has not begun (it is then ROLLED_BACK), or stop one that has: it
         undoes what it wrote, and is FAILED_TEMP then."""
         with service.database.writing() as session:
-            operation = by_id(session, Operation, operation_id, api)
+            operation = by_id(session, OperationRow, operation_id, api)
             operations.apply_request(service, session, operation, Request.CANCEL)
         workers.cancel(operation.id)
         return parts.accepted(service, operation)

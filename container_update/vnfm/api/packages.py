@@ -18,7 +18,7 @@ from container_update.model.objects import Json
 from container_update.vnfm import packages
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.queries.attribute_selectors import Attributes
-from container_update.vnfm.api.queries.lists import Listing, Page
+from container_update.vnfm.api.queries.lists import Page, TableQuery
 from container_update.vnfm.onboarding import content
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
@@ -107,7 +107,7 @@ def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -
         """Fetch the content of a package from a URI that the service may reach."""
         package_id = package_id.lower()
         content.begin_upload(service, package_id)
-        source = content.Source(body.addressInformation, body.userName, body.password)
+        source = content.PackageSource(body.addressInformation, body.userName, body.password)
         workers.download(package_id, source)
         return Response(status_code=202)
 
@@ -173,4 +173,4 @@ async def _receive(request: Request, part: Path) -> None:
             await run_in_threadpool(file.write, chunk)
 
 
-_LISTING = Listing(representations.PACKAGE, Package.created, Package.id, _ATTRIBUTES)
+_LISTING = TableQuery(representations.PACKAGE, Package.created, Package.id, _ATTRIBUTES)

@@ -15,7 +15,7 @@ from container_update.vnfm.http.error_responses import MEDIA_TYPE
 from container_update.vnfm.http.redaction import without_folder
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.store.rows import Operation
+from container_update.vnfm.store.rows import OperationRow
 
 VERSIONS: Mapping[str, str] = {"v1": "1.3.0", "v2": "2.0.0"}
 """The version of the SOL003 interface that each API supports."""
@@ -86,7 +86,7 @@ def _version_check(api: str) -> Callable[..., None]:
     return check
 
 
-def accepted(service: ServiceContext, operation: Operation) -> Response:
+def accepted(service: ServiceContext, operation: OperationRow) -> Response:
     """Return a 202: the operation is stored and will be carried out."""
     location = representations.operation_url(operation, service.settings.base_url)
     headers = {"Location": location, "Version": VERSIONS[operation.api]}

@@ -19,7 +19,7 @@ from container_update.vnfm.api.queries.resources import (
     Constant,
     Part,
     Resource,
-    Text,
+    TextColumn,
     Time,
     document,
 )
@@ -28,11 +28,11 @@ from container_update.vnfm.store.rows import (
     CHANGED_BY_PACKAGE,
     CHANGED_INFO,
     Instance,
-    Operation,
+    OperationRow,
     Package,
-    Step,
+    StepRow,
     Subscription,
-    Vim,
+    VimRow,
     changed_name,
 )
 
@@ -49,11 +49,11 @@ def _failure(row: Any) -> Any:
 
 PACKAGE = Resource(
     {
-        "id": Text(Package.id),
-        "onboardingState": Text(Package.onboarding_state),
-        "operationalState": Text(Package.operational_state),
+        "id": TextColumn(Package.id),
+        "onboardingState": TextColumn(Package.onboarding_state),
+        "operationalState": TextColumn(Package.operational_state),
         "userDefinedData": document(Package.user_data, required=True),
-        "vnfdId": Text(Package.vnfd_id),
+        "vnfdId": TextColumn(Package.vnfd_id),
         "error": Part((Package.body,), _failure),
         "_links": Part((Package.id,), _package_links),
         "usageState": Choice(packages.IN_USE, {True: "IN_USE", False: "NOT_IN_USE"}),
@@ -96,8 +96,8 @@ def instance(base_url: str, vims_of: Callable[[Any], Any]) -> Resource:
 
     return Resource(
         {
-            "id": Text(Instance.id),
-            "vnfdId": Text(Instance.vnfd_id),
+            "id": TextColumn(Instance.id),
+            "vnfdId": TextColumn(Instance.vnfd_id),
             "instantiationState": Choice(
                 Instance.instantiated, {True: "INSTANTIATED", False: "NOT_INSTANTIATED"}
             ),
@@ -157,24 +157,24 @@ def operation(base_url: str) -> Resource:
 
     return Resource(
         {
-            "id": Text(Operation.id),
+            "id": TextColumn(OperationRow.id),
             "operationState": Choice(
-                Operation.state, {state.value: state.value for state in states.State}
+                OperationRow.state, {state.value: state.value for state in states.State}
             ),
-            "stateEnteredTime": Time(Operation.entered),
-            "startTime": Time(Operation.started),
-            "vnfInstanceId": Text(Operation.instance_id),
-            "operation": Text(Operation.operation),
+            "stateEnteredTime": Time(OperationRow.entered),
+            "startTime": Time(OperationRow.started),
+            "vnfInstanceId": TextColumn(OperationRow.instance_id),
+            "operation": TextColumn(OperationRow.operation),
             "isAutomaticInvocation": Constant(value=False),
-            "operationParams": document(Operation.params, required=True),
+            "operationParams": document(OperationRow.params, required=True),
             "isCancelPending": Constant(value=False),
             "_links": Part(
-                (Operation.id, Operation.api, Operation.instance_id, Operation.operation,
-                 Operation.state, Operation.kept, Operation.due),
+                (OperationRow.id, OperationRow.api, OperationRow.instance_id,
+                 OperationRow.operation, OperationRow.state, OperationRow.kept, OperationRow.due),
                 links,
             ),
-            "error": document(Operation.error),
-            "resourceChanges": document(Operation.changes),
+            "error": document(OperationRow.error),
+            "resourceChanges": document(OperationRow.changes),
             **{name: _changed(name) for name in (CHANGED_INFO, CHANGED_BY_PACKAGE)},
         }
     )  # fmt: skip
@@ -186,10 +186,10 @@ def _changed(name: str) -> Part:
     def of(row: Any) -> Any:
         return row.changed if row.changed and changed_name(row.operation) == name else ABSENT
 
-    return Part((Operation.changed, Operation.operation), of, Operation.changed)
+    return Part((OperationRow.changed, OperationRow.operation), of, OperationRow.changed)
 
 
-def progress(row: Operation, steps: Iterable[Step]) -> Json:
+def progress(row: OperationRow, steps: Iterable[StepRow]) -> Json:
     """Return the progress of an operation; an extension of SOL003."""
     names = ("object", "action", "state", "reasons", "diff", "message", "seconds")
     entries = [{name: getattr(step, name) for name in names} for step in steps]
@@ -211,7 +211,7 @@ def progress(row: Operation, steps: Iterable[Step]) -> Json:
     }
 
 
-def vim(row: Vim, status: str) -> Json:
+def vim(row: VimRow, status: str) -> Json:
     """Return a VIM as Tacker's legacy API shows it, without its credentials."""
     return {
         "id": row.id,
@@ -234,8 +234,8 @@ def subscription(base_url: str) -> Resource:
 
     return Resource(
         {
-            "id": Text(Subscription.id),
-            "callbackUri": Text(Subscription.callback_uri),
+            "id": TextColumn(Subscription.id),
+            "callbackUri": TextColumn(Subscription.callback_uri),
             "_links": Part((Subscription.id, Subscription.api), links),
             "filter": document(Subscription.filter),
             "verbosity": Part((Subscription.verbosity, Subscription.api), verbosity),

@@ -26,7 +26,7 @@ from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.scale import workloads_of
 from container_update.vnfm import instances, packages, vims
 from container_update.vnfm.lcm import levels, upkeep
-from container_update.vnfm.lcm.operation_context import Record
+from container_update.vnfm.lcm.operation_context import VnfRecord
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Instance, Package
@@ -63,10 +63,10 @@ def check_instantiation(
                 "vimConnectionInfo: VNFs in an OpenStack are made in the v2 API: use it"
             )
         from container_update.openstack import instantiate  # noqa: PLC0415, an extra
-        from container_update.openstack.templates.links import Links  # noqa: PLC0415, an extra
+        from container_update.openstack.templates.links import StackLinks  # noqa: PLC0415, an extra
 
         stack = instantiate.stack_of(
-            package, flavour_id, params, links=Links.of(request), sizes=level.instances
+            package, flavour_id, params, links=StackLinks.of(request), sizes=level.instances
         )
         return stack.hidden
 
@@ -88,7 +88,7 @@ def check_scaling(
 ) -> None:
     """Check that the VNFD has the aspect, and allows the level and the numbers of instances, and
     that what the package makes can have these numbers."""
-    record = Record(instance.vnfd_id, instance.instantiated, instance.body)
+    record = VnfRecord(instance.vnfd_id, instance.instantiated, instance.body)
     vim = vims.connection(service, session, instances.vims_of(service, instance))
     with packages.opened(service, packages.with_vnfd(session, instance.vnfd_id)) as package:
         scaling = packages.scaling_of(package.flavours, record.flavour_id)
@@ -100,7 +100,7 @@ def check_scaling(
 
 
 def _check_scalable(
-    package: csar.Csar, record: Record, kind: str | None, vdus: Iterable[str]
+    package: csar.Csar, record: VnfRecord, kind: str | None, vdus: Iterable[str]
 ) -> None:
     """Raise PlanError for the first VDU that has nothing that can be scaled."""
     if kind == vims.OPENSTACK:

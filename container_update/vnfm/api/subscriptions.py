@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
 from container_update.vnfm.api import models, parts, representations
-from container_update.vnfm.api.queries.lists import Listing, Page
+from container_update.vnfm.api.queries.lists import Page, TableQuery
 from container_update.vnfm.notify import callbacks, subscription_filters
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
@@ -30,7 +30,7 @@ def router(service: ServiceContext, api: str) -> APIRouter:
     """Return the resource of one of the two APIs."""
     routes = parts.lcm_router(api, "subscriptions", "Subscriptions")
     resource = representations.subscription(service.settings.base_url)
-    listing = Listing(resource, Subscription.created, Subscription.id)
+    listing = TableQuery(resource, Subscription.created, Subscription.id)
     tests = _Tests()
 
     async def subscribe(body: models.NewSubscription, verbosity: str, response: Response) -> Json:

@@ -15,14 +15,14 @@ from container_update.vnfm import vim_clients, vims
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.store.rows import Vim
+from container_update.vnfm.store.rows import VimRow
 
 
 def router(service: ServiceContext) -> APIRouter:
     """Return the resource; the client ends its paths with ``.json``."""
     routes = APIRouter(prefix="/v1.0", tags=["VIMs"])
 
-    def shown(rows: Sequence[Vim]) -> list[Json]:
+    def shown(rows: Sequence[VimRow]) -> list[Json]:
         statuses = vim_clients.statuses(service, rows)
         return [representations.vim(row, statuses[row.id]) for row in rows]
 
@@ -43,9 +43,9 @@ def router(service: ServiceContext) -> APIRouter:
         name: Annotated[str | None, Query(**parts.QUERY_TEXT)] = None,
     ) -> dict[str, list[Json]]:
         """Return the registered VIMs; ``id`` and ``name`` in the query select one."""
-        given = {Vim.id: vim_id, Vim.name: name}
+        given = {VimRow.id: vim_id, VimRow.name: name}
         wanted = (column == value for column, value in given.items() if value is not None)
-        query = select(Vim).where(*wanted).order_by(Vim.created, Vim.id)
+        query = select(VimRow).where(*wanted).order_by(VimRow.created, VimRow.id)
         with service.database.reading() as session:
             rows = session.scalars(query).all()
         return {"vims": shown(rows)}
@@ -74,5 +74,5 @@ def router(service: ServiceContext) -> APIRouter:
     return routes
 
 
-def _get(session: Session, vim_id: str) -> Vim:
-    return by_id(session, Vim, vim_id.removesuffix(".json"))
+def _get(session: Session, vim_id: str) -> VimRow:
+    return by_id(session, VimRow, vim_id.removesuffix(".json"))

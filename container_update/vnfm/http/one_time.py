@@ -28,7 +28,7 @@ SESSION_SECONDS = 24 * 3600.0
 Clock = Callable[[], float]
 
 
-class Links:
+class OneTimeLinks:
     """The links that wait for their use, and the sessions that began with one."""
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
@@ -87,7 +87,7 @@ class SessionRequest(BaseModel):
     once: str = Field(max_length=256, repr=False)
 
 
-def router(links: Links) -> APIRouter:
+def router(links: OneTimeLinks) -> APIRouter:
     """Return the resource; it needs no other token, and is a part of the page, not of the API."""
     routes = APIRouter(include_in_schema=False)
 

@@ -23,7 +23,7 @@ from container_update.model.objects import merge_patch
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm.infrastructure.vim import connected
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
-from container_update.vnfm.lcm.operation_context import NotYetError, OperationContext, Record
+from container_update.vnfm.lcm.operation_context import NotYetError, OperationContext, VnfRecord
 from container_update.vnfm.states import HELD, PROMOTED
 from container_update.vnfm.store.database import now
 
@@ -32,7 +32,7 @@ _LOOK_AGAIN = timedelta(minutes=1)
 """
 
 
-def do_change(context: OperationContext) -> Record:
+def do_change(context: OperationContext) -> VnfRecord:
     """Change the package; all of the new one takes effect."""
     before = context.record
     drivers, is_held = drivers_of(context), HELD in context.kept
@@ -63,7 +63,7 @@ def do_change(context: OperationContext) -> Record:
     return drivers.call("change_current_package_end", record)
 
 
-def undo_change(context: OperationContext) -> Record:
+def undo_change(context: OperationContext) -> VnfRecord:
     """Undo by the journal what the change left in the VIM.
 
     :raises NoWayBackError: what is old is being deleted, or the change is complete and only its

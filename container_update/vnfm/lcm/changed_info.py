@@ -13,7 +13,7 @@ from typing import Any
 
 from container_update.model.objects import Json
 from container_update.vnfm.http import redaction
-from container_update.vnfm.lcm.operation_context import Record
+from container_update.vnfm.lcm.operation_context import VnfRecord
 from container_update.vnfm.onboarding import package_info
 
 _OF_PACKAGE = (*package_info.PRODUCT, "vnfConfigurableProperties", "metadata", "extensions")
@@ -21,12 +21,12 @@ _OF_INSTANCE = ("vnfInstanceName", "vnfInstanceDescription", "vnfPkgId", *_OF_PA
 _PROPERTIES = "vnfcConfigurableProperties"
 
 
-def triggered_by_package(before: Record, after: Record) -> Json | None:
+def triggered_by_package(before: VnfRecord, after: VnfRecord) -> Json | None:
     """Return modificationsTriggeredByVnfPkgChange of a change of the package, None without any."""
     return _redacted(_changed(before, after, _OF_PACKAGE))
 
 
-def modifications(before: Record, after: Record) -> Json | None:
+def modifications(before: VnfRecord, after: VnfRecord) -> Json | None:
     """Return changedInfo of a modification, None if it changed nothing."""
     changed = _changed(before, after, _OF_INSTANCE)
     if isinstance(after.vims, list):
@@ -57,7 +57,7 @@ def patch_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
     return patch
 
 
-def _changed(before: Record, after: Record, names: tuple[str, ...]) -> Json:
+def _changed(before: VnfRecord, after: VnfRecord, names: tuple[str, ...]) -> Json:
     old, new = (
         {"vnfdId": record.vnfd_id, **{n: record.body[n] for n in names if n in record.body}}
         for record in (before, after)
@@ -74,7 +74,7 @@ def _changed_vims(before: Any, after: Any) -> Json:
     return {name: value for name, value in values.items() if value}
 
 
-def _vnfc_properties(record: Record) -> dict[str, Json]:
+def _vnfc_properties(record: VnfRecord) -> dict[str, Json]:
     entries = record.info.get("vnfcInfo") or ()
     return {entry["id"]: entry.get(_PROPERTIES) or {} for entry in entries}
 

@@ -11,7 +11,7 @@ from typing import Any
 from container_update.model.objects import merge_patch
 from container_update.vnfm.lcm.infrastructure.vim import connected
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
-from container_update.vnfm.lcm.operation_context import NotYetError, OperationContext, Record
+from container_update.vnfm.lcm.operation_context import NotYetError, OperationContext, VnfRecord
 from container_update.vnfm.lcm.steps import WAIT
 from container_update.vnfm.store.database import now, timestamp
 
@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 _GIVEN = ("extensions", "vnfConfigurableProperties")
 
 
-def do_instantiate(context: OperationContext) -> Record:
+def do_instantiate(context: OperationContext) -> VnfRecord:
     """Create the VNF and wait until it runs."""
     context = _in_its_vim(context)
     drivers = drivers_of(context)
@@ -35,7 +35,7 @@ def do_instantiate(context: OperationContext) -> Record:
     return drivers.call("instantiate_end", record)
 
 
-def undo_instantiate(context: OperationContext) -> Record:
+def undo_instantiate(context: OperationContext) -> VnfRecord:
     """Delete what was created so far."""
     with connected(_in_its_vim(context)) as vim:
         vim.undo_instantiate()
@@ -52,7 +52,7 @@ def _in_its_vim(context: OperationContext) -> OperationContext:
     return replace(context, record=replace(context.record, vims=vims))
 
 
-def do_terminate(context: OperationContext) -> Record:
+def do_terminate(context: OperationContext) -> VnfRecord:
     """Delete the VNF, and wait until it is gone."""
     drivers, record = drivers_of(context), context.record
     if context.waited:

@@ -24,13 +24,13 @@ from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
 from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED
-from container_update.vnfm.lcm.operation_context import OperationContext, Record
+from container_update.vnfm.lcm.operation_context import OperationContext, VnfRecord
 
 _MERGED = ("metadata", "extensions", "vnfConfigurableProperties")
 _PLAIN = ("vnfInstanceName", "vnfInstanceDescription")
 
 
-def do_modify(context: OperationContext) -> Record:
+def do_modify(context: OperationContext) -> VnfRecord:
     """Change the record, and with a Mgmt Driver what runs."""
     if not context.record.instantiated:
         return modified(context, context.record)
@@ -43,7 +43,7 @@ def do_modify(context: OperationContext) -> Record:
     return drivers.call(MODIFIED, record, new)
 
 
-def undo_modify(context: OperationContext) -> Record:
+def undo_modify(context: OperationContext) -> VnfRecord:
     """Move the VNF back to the old package if a driver had begun to move it.
 
     :raises NoWayBackError: it was complete, and what was there before it is not kept.
@@ -70,7 +70,7 @@ def undo_modify(context: OperationContext) -> Record:
     return drivers.call("modify_information_rollback_end", record)
 
 
-def modified(context: OperationContext, record: Record) -> Record:
+def modified(context: OperationContext, record: VnfRecord) -> VnfRecord:
     """Return the record as the request of an operation modifies it."""
     request, body = context.request, dict(record.body)
     body |= {name: request[name] for name in _PLAIN if name in request}
@@ -119,7 +119,7 @@ def planned(context: OperationContext, cluster: Cluster, work: Work) -> Plan:
     return work.preview(cluster, context.service.options, context.connection, instance)
 
 
-def _moved(context: OperationContext, record: Record, work: Work) -> Record:
+def _moved(context: OperationContext, record: VnfRecord, work: Work) -> VnfRecord:
     """Do what our own driver does; return the record of what runs then."""
     instance = context.record.vnf_instance(context.instance_id)
     try:

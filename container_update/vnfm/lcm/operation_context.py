@@ -27,7 +27,7 @@ from container_update.vnfm import packages, vims
 from container_update.vnfm.lcm.steps import Steps
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.database import timestamp
-from container_update.vnfm.store.rows import Operation, Package
+from container_update.vnfm.store.rows import OperationRow, Package
 
 Result = TypeVar("Result")
 
@@ -50,7 +50,7 @@ class NotYetError(ContainerUpdateError):
 
 
 @dataclass(frozen=True)
-class Record:
+class VnfRecord:
     """A VNF instance's record, as an operation finds or leaves it."""
 
     vnfd_id: str
@@ -104,7 +104,7 @@ class OperationContext:
     instance_id: str
     api: str
     request: Json = field(repr=False)
-    record: Record
+    record: VnfRecord
     """The record when the operation began; its VIMs as the request modifies them."""
     recorded_vims: Any = field(repr=False)
     """The VIMs before that."""
@@ -129,7 +129,7 @@ class OperationContext:
 
         def store() -> None:
             with database.writing() as session:
-                operation = session.get_one(Operation, self.operation_id)
+                operation = session.get_one(OperationRow, self.operation_id)
                 operation.kept = {**(operation.kept or {}), name: value}
 
         database.lasting(store)
@@ -146,7 +146,7 @@ class OperationContext:
 
     def started(self) -> datetime:
         """Return when the operation was accepted, also by another service."""
-        return self.read(lambda session: session.get_one(Operation, self.operation_id).started)
+        return self.read(lambda session: session.get_one(OperationRow, self.operation_id).started)
 
     @property
     def params(self) -> Json:

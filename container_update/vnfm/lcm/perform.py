@@ -43,15 +43,15 @@ from container_update.vnfm.lcm.modification import do_modify, undo_modify
 from container_update.vnfm.lcm.operation_context import (
     NotYetError,
     OperationContext,
-    Record,
     ServiceEndsError,
+    VnfRecord,
 )
 from container_update.vnfm.lcm.steps import Steps
 from container_update.vnfm.lcm.upkeep import do_heal, do_scale, undo_heal, undo_scale
 from container_update.vnfm.problems import is_expected, problem_of, requests_of
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import BY_REQUEST, RUNNING, State, is_undoable, uncancelled
-from container_update.vnfm.store.rows import Instance, Operation
+from container_update.vnfm.store.rows import Instance, OperationRow
 
 LOG = logging.getLogger(__name__)
 _AT_WORK = frozenset(state.value for state in RUNNING)
@@ -63,11 +63,11 @@ _PAUSE = 0.5
 class Task:
     """What an operation does."""
 
-    do: Callable[[OperationContext], Record]
+    do: Callable[[OperationContext], VnfRecord]
     """Do it; called again after it failed or was interrupted."""
-    undo: Callable[[OperationContext], Record] | None
+    undo: Callable[[OperationContext], VnfRecord] | None
     """Undo what a try left; None if that is not possible."""
-    changed: Callable[[Record, Record], Json | None] = lambda before, after: None  # noqa: ARG005
+    changed: Callable[[VnfRecord, VnfRecord], Json | None] = lambda before, after: None  # noqa: ARG005
     """Return what it changed in the attributes of the instance."""
 
 
@@ -133,7 +133,7 @@ def _begun(
     """Return the context of an occurrence, its operation, and whether it goes on or back; None if
     it is not this service's."""
     with service.database.writing() as session:
-        operation = session.get_one(Operation, operation_id)
+        operation = session.get_one(OperationRow, operation_id)
         if operation.owner != service.process_lock.id or operation.state not in _AT_WORK:
             return None
         again = operation.state != State.STARTING.value
@@ -153,7 +153,7 @@ def _begun(
         # if nothing was written, the request's credentials may be the cause: go back without them
         is_back_from_nothing = state is State.ROLLING_BACK and v2_memory.has_nothing_to_undo(kept)
         is_modified = operation.operation in _MODIFY_VIMS and not is_back_from_nothing
-        record = Record(
+        record = VnfRecord(
             vnfd_id=instance.vnfd_id,
             instantiated=instance.instantiated,
             body=instance.body,
@@ -200,7 +200,7 @@ def _end(
     context: OperationContext,
     was: State,
     state: State,
-    after: Record,
+    after: VnfRecord,
     changed: Json | None = None,
 ) -> None:
     changes = records.affected(context.record, after)
@@ -214,7 +214,7 @@ def _end(
                         "recorded", context.instance_id)  # fmt: skip
 
 
-def _record(context: OperationContext, session: Session, state: State, after: Record) -> None:
+def _record(context: OperationContext, session: Session, state: State, after: VnfRecord) -> None:
     instance = session.get_one(Instance, context.instance_id)
     instance.vnfd_id = after.vnfd_id
     instance.instantiated = after.instantiated
@@ -233,7 +233,7 @@ def _is_interrupted(context: OperationContext, error: Exception) -> bool:
 
 def _hand_over(context: OperationContext, state: State, due: datetime | None = None) -> None:
     with context.service.database.writing() as session:
-        before = session.get_one(Operation, context.operation_id).kept or {}
+        before = session.get_one(OperationRow, context.operation_id).kept or {}
         kept = {**before, **context.kept}
         values = {"kept": kept, "due": due}
         operations.hand_over(context.service, session, context.operation_id, state, **values)
@@ -250,7 +250,7 @@ def _fail(context: OperationContext, was: State, error: Exception, *, undoable: 
     trace = None if is_expected(error) else error
     LOG.error("VNF instance %s: %s", context.instance_id, problem["detail"], exc_info=trace)
     with context.service.database.writing() as session:
-        before = uncancelled(session.get_one(Operation, context.operation_id).kept)
+        before = uncancelled(session.get_one(OperationRow, context.operation_id).kept)
         values = {"error": problem, "kept": {**before, **context.kept}, "owner": None}
         operations.enter(
             context.service, session, context.operation_id, was, State.FAILED_TEMP, **values

@@ -19,7 +19,7 @@ from container_update.vnfm.lcm.infrastructure.vim import connected
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
 from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED
 from container_update.vnfm.lcm.modification import modified, planned
-from container_update.vnfm.lcm.operation_context import OperationContext, Record
+from container_update.vnfm.lcm.operation_context import OperationContext, VnfRecord
 from container_update.vnfm.lcm.steps import Steps
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Instance
@@ -54,7 +54,7 @@ def _context(
 ) -> OperationContext:
     """Return the context of an operation that does not exist, with a VIM that is asked once."""
     impatient = replace(service, options=replace(service.options, retry_seconds=0))
-    record = Record(
+    record = VnfRecord(
         vnfd_id=instance.vnfd_id,
         instantiated=instance.instantiated,
         body=instance.body,

@@ -26,7 +26,7 @@ from container_update.records.vnf_records import (
 )
 from container_update.vnfm.lcm import levels
 from container_update.vnfm.lcm.mgmt_drivers import v1_objects
-from container_update.vnfm.lcm.operation_context import OperationContext, Record, known_flavour
+from container_update.vnfm.lcm.operation_context import OperationContext, VnfRecord, known_flavour
 
 
 def instantiated(
@@ -34,7 +34,7 @@ def instantiated(
     manifests: Sequence[Manifest],
     cluster: Cluster,
     namespace: str,
-) -> Record:
+) -> VnfRecord:
     """Return the record of an instance that was just created from *manifests*."""
     params = context.params
     vdus = vdus_of(context, context.record.vnfd_id, context.request.get("flavourId"))
@@ -72,11 +72,11 @@ def started_info(context: OperationContext) -> Json:
 
 def with_vnfcs(
     context: OperationContext,
-    record: Record,
+    record: VnfRecord,
     vnfcs: Sequence[Vnfc],
     manifests: Sequence[Manifest],
     def_files: Sequence[str],
-) -> Record:
+) -> VnfRecord:
     """Return the record with a VNFC for each of these pods, what they use, and these def-files."""
     written = Records(
         vnfcs=tuple(vnfcs),
@@ -88,7 +88,7 @@ def with_vnfcs(
     return with_written(context, record, written)
 
 
-def with_written(context: OperationContext, record: Record, written: Records) -> Record:
+def with_written(context: OperationContext, record: VnfRecord, written: Records) -> VnfRecord:
     """Return the record with what an operation has to record, as that API has it."""
     if context.api == "v2":
         return replace(record, body=written.applied(record.body))
@@ -97,7 +97,7 @@ def with_written(context: OperationContext, record: Record, written: Records) ->
     return replace(record, body=v1_objects.body(instance, record.body, written))
 
 
-def with_live_pods(context: OperationContext, record: Record, cluster: Cluster) -> Record:
+def with_live_pods(context: OperationContext, record: VnfRecord, cluster: Cluster) -> VnfRecord:
     """Return the record with the live pods: an undo may have created new ones."""
     described = described_by(
         str(context.package(record.vnfd_id)),
@@ -118,7 +118,7 @@ def vdus_of(context: OperationContext, vnfd_id: str, flavour_id: str | None) -> 
 # --- resourceChanges ------------------------------------------------------------------------------
 
 
-def affected(before: Record, after: Record) -> Json | None:
+def affected(before: VnfRecord, after: VnfRecord) -> Json | None:
     """Return resourceChanges: what was added, removed, has another resource or runs something else;
     None if nothing did (SOL003, 5.5.2.13 and 5.5.3.13 to 5.5.3.16)."""
     changes = {
@@ -137,7 +137,7 @@ _LISTS: Mapping[str, ResourceList] = {
 """Each list of changes to the list in instantiatedVnfInfo."""
 
 
-def _affected(before: Record, after: Record, resources: ResourceList) -> Iterator[Json]:
+def _affected(before: VnfRecord, after: VnfRecord, resources: ResourceList) -> Iterator[Json]:
     old, new = (_by_id(record, resources.attribute) for record in (before, after))
 
     def change(entry: Json, kind: str) -> Json:
@@ -155,5 +155,5 @@ def _affected(before: Record, after: Record, resources: ResourceList) -> Iterato
             yield change(entry, "REMOVED")
 
 
-def _by_id(record: Record, attribute: str) -> dict[str, Json]:
+def _by_id(record: VnfRecord, attribute: str) -> dict[str, Json]:
     return {str(entry["id"]): entry for entry in record.info.get(attribute) or ()}

@@ -21,7 +21,7 @@ from container_update.model.objects import Json
 from container_update.model.outcome import Event, StepState
 from container_update.model.plan import Action, Plan
 from container_update.vnfm.store.database import Database
-from container_update.vnfm.store.rows import Operation, Step
+from container_update.vnfm.store.rows import OperationRow, StepRow
 
 WAIT = "wait"
 """The action of a step that is in no plan: what was waited for before the plan was made."""
@@ -72,9 +72,9 @@ class Steps:
 
     def stop_scripts(self) -> None:
         """Store of scripts that were running when their service died that they run no more."""
-        running = (Step.action == Action.RUN.value, Step.state == RUNNING)
+        running = (StepRow.action == Action.RUN.value, StepRow.state == RUNNING)
         values = {"state": StepState.STOPPED.value, "message": "the service ended meanwhile"}
-        mine = update(Step).where(Step.operation_id == self._id, *running)
+        mine = update(StepRow).where(StepRow.operation_id == self._id, *running)
         self._write(lambda session: session.execute(mine.values(**values)))
 
     def _write(self, store: Callable[[Session], object]) -> None:
@@ -90,12 +90,12 @@ class Steps:
     def _begin(self, session: Session, plan: Plan, steps: Sequence[Json]) -> None:
         self._forget(session, is_needless=plan.is_empty)
         session.add_all(
-            Step(operation_id=self._id, number=number, **{"reasons": [], **step})
+            StepRow(operation_id=self._id, number=number, **{"reasons": [], **step})
             for number, step in enumerate((*steps, *remarks(plan)), self._next_number(session))
         )
         if not self.remember:
             return
-        operation = session.get_one(Operation, self._id)
+        operation = session.get_one(OperationRow, self._id)
         kept = operation.kept or {}
         operation.kept = {**kept, v2_memory.OURS: {"state": v2_memory.UNKNOWN}}
 
@@ -105,22 +105,24 @@ class Steps:
         :param is_needless: the new plan has no steps, because those before are done, or, in a
             rollback, undone: they stay.
         """
-        old = delete(Step).where(Step.operation_id == self._id, Step.action != WAIT)
+        old = delete(StepRow).where(StepRow.operation_id == self._id, StepRow.action != WAIT)
         ended = [StepState.DONE] if self.remember else list(StepState)
         kept = [state.value for state in ended] if is_needless else []
-        session.execute(old.where(Step.state.not_in(kept)))
+        session.execute(old.where(StepRow.state.not_in(kept)))
 
     def _next_number(self, session: Session) -> int:
-        last = session.scalar(select(func.max(Step.number)).where(Step.operation_id == self._id))
+        last = session.scalar(
+            select(func.max(StepRow.number)).where(StepRow.operation_id == self._id)
+        )
         return 0 if last is None else last + 1
 
     def _result(self, session: Session, step: Json) -> None:
-        mine = Step.operation_id == self._id
-        same = (mine, Step.object == step["object"], Step.action == step["action"])
-        number = session.scalar(select(Step.number).where(*same).limit(1))
+        mine = StepRow.operation_id == self._id
+        same = (mine, StepRow.object == step["object"], StepRow.action == step["action"])
+        number = session.scalar(select(StepRow.number).where(*same).limit(1))
         if number is not None:
             result = {name: step[name] for name in ("state", "message", "seconds")}
-            session.execute(update(Step).where(mine, Step.number == number).values(**result))
+            session.execute(update(StepRow).where(mine, StepRow.number == number).values(**result))
             return
         number = self._next_number(session)
-        session.add(Step(operation_id=self._id, number=number, **{"reasons": [], **step}))
+        session.add(StepRow(operation_id=self._id, number=number, **{"reasons": [], **step}))

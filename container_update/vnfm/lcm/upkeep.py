@@ -14,10 +14,10 @@ from container_update.model.objects import Json
 from container_update.vnfm.lcm import levels
 from container_update.vnfm.lcm.infrastructure.vim import connected
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
-from container_update.vnfm.lcm.operation_context import OperationContext, Record
+from container_update.vnfm.lcm.operation_context import OperationContext, VnfRecord
 
 
-def do_heal(context: OperationContext) -> Record:
+def do_heal(context: OperationContext) -> VnfRecord:
     """Replace what is broken and wait until it works."""
     drivers = drivers_of(context)
     before = drivers.call("heal_start", context.record)
@@ -31,7 +31,7 @@ def do_heal(context: OperationContext) -> Record:
     return drivers.call("heal_end", replace(record, touched=touched))
 
 
-def undo_heal(context: OperationContext) -> Record:
+def undo_heal(context: OperationContext) -> VnfRecord:
     """Undo by the journal what a heal changed."""
     drivers = drivers_of(context)
     record = drivers.call("heal_rollback_start", context.record)
@@ -61,7 +61,7 @@ def _resource_id(entry: Json) -> str:
     return str(entry["computeResource"].get("resourceId"))
 
 
-def do_scale(context: OperationContext) -> Record:
+def do_scale(context: OperationContext) -> VnfRecord:
     """Give the aspect's VDUs their numbers of VNFCs and wait until they run."""
     drivers = drivers_of(context)
     before = drivers.call("scale_start", context.record)
@@ -74,7 +74,7 @@ def do_scale(context: OperationContext) -> Record:
     return drivers.call("scale_end", record)
 
 
-def undo_scale(context: OperationContext) -> Record:
+def undo_scale(context: OperationContext) -> VnfRecord:
     """Undo by the journal what a scaling changed."""
     drivers = drivers_of(context)
     record = drivers.call("scale_rollback_start", context.record)

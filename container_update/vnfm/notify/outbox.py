@@ -22,7 +22,7 @@ from container_update.vnfm.store.rows import (
     FULL,
     Instance,
     Notification,
-    Operation,
+    OperationRow,
     Subscription,
     changed_name,
 )
@@ -34,7 +34,7 @@ _OCCURRENCE = "VnfLcmOperationOccurrenceNotification"
 _RESULTS = frozenset({State.COMPLETED, State.FAILED_TEMP, State.FAILED, State.ROLLED_BACK})
 
 
-def add_state_change(session: Session, operation: Operation, base_url: str) -> None:
+def add_state_change(session: Session, operation: OperationRow, base_url: str) -> None:
     """Add the notifications of an occurrence that entered a state."""
     root = f"{base_url}/vnflcm/{operation.api}"
     body: Json = {

@@ -48,7 +48,7 @@ _ATTEMPTS = 2
 
 
 @dataclass(frozen=True)
-class Source:
+class PackageSource:
     """Where the content of a package is fetched from."""
 
     uri: str
@@ -96,7 +96,7 @@ def end_upload(service: ServiceContext, package_id: str) -> None:
         _move(session, package_id, (UPLOADING,), PROCESSING)
 
 
-def download(service: ServiceContext, package_id: str, source: Source) -> bool:
+def download(service: ServiceContext, package_id: str, source: PackageSource) -> bool:
     """Fetch the content that :func:`begin_upload` was called for; where that fails the package
     becomes ERROR, with the cause.
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import aliased
 
 from container_update.vnfm.states import UNSETTLED, BatchState
 from container_update.vnfm.store.database import Database, now
-from container_update.vnfm.store.rows import Batch, Instance, Notification, Operation
+from container_update.vnfm.store.rows import Batch, Instance, Notification, OperationRow
 
 NOTIFICATIONS_KEPT = timedelta(days=1)
 """How long a notification is kept after it was delivered or given up."""
@@ -32,17 +32,17 @@ def forget_operations(database: Database, seconds: float) -> int:
         return 0
     end = now() - timedelta(seconds=seconds)
     _forget_batches(database, end)
-    later = aliased(Operation)
+    later = aliased(OperationRow)
     is_last = ~exists().where(
-        later.instance_id == Operation.instance_id, later.started > Operation.started
+        later.instance_id == OperationRow.instance_id, later.started > OperationRow.started
     )
     old = (
-        select(Operation.id)
+        select(OperationRow.id)
         .where(
-            Operation.state.not_in(UNSETTLED),
-            Operation.entered < end,
-            Operation.batch_id.is_(None),
-            ~and_(is_last, exists().where(Instance.id == Operation.instance_id)),
+            OperationRow.state.not_in(UNSETTLED),
+            OperationRow.entered < end,
+            OperationRow.batch_id.is_(None),
+            ~and_(is_last, exists().where(Instance.id == OperationRow.instance_id)),
         )
         .limit(_AT_ONCE)
     )
@@ -50,7 +50,7 @@ def forget_operations(database: Database, seconds: float) -> int:
     while deleted == _AT_ONCE:  # one short transaction after the other
         with database.writing() as session:
             ids = session.scalars(old).all()
-            session.execute(delete(Operation).where(Operation.id.in_(ids)))
+            session.execute(delete(OperationRow).where(OperationRow.id.in_(ids)))
         deleted = len(ids)
         total += deleted
     return total
@@ -61,8 +61,8 @@ def _forget_batches(database: Database, end: datetime) -> None:
     has_ended = Batch.state != BatchState.PROCESSING.value
     with database.writing() as session:
         ids = session.scalars(select(Batch.id).where(has_ended, Batch.entered < end)).all()
-        of_batches = Operation.batch_id.in_(ids)
-        session.execute(update(Operation).where(of_batches).values(batch_id=None))
+        of_batches = OperationRow.batch_id.in_(ids)
+        session.execute(update(OperationRow).where(of_batches).values(batch_id=None))
         session.execute(delete(Batch).where(Batch.id.in_(ids)))
 
 

@@ -68,7 +68,7 @@ class Instance(Base):
     """vimConnectionInfo."""
 
 
-class Operation(Base):
+class OperationRow(Base):
     """A lifecycle operation occurrence (SOL003, 5.5.2.13)."""
 
     __tablename__ = "operations"
@@ -149,7 +149,7 @@ def changed_name(operation: str) -> str:
     return CHANGED_BY_PACKAGE if operation == "CHANGE_VNFPKG" else CHANGED_INFO
 
 
-class Step(Base):
+class StepRow(Base):
     """The state of one object in an operation."""
 
     __tablename__ = "steps"
@@ -168,7 +168,7 @@ class Step(Base):
     seconds: Mapped[float] = mapped_column(Double)  # SQLAlchemy 2.0 and 2.1 differ on a plain float
 
 
-class Vim(Base):
+class VimRow(Base):
     """A registered VIM."""
 
     __tablename__ = "vims"

@@ -24,9 +24,9 @@ from container_update.vnfm import packages
 from container_update.vnfm.api import representations
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import RUNNING, UNSETTLED
-from container_update.vnfm.store.rows import Instance, Operation, Package, Step
+from container_update.vnfm.store.rows import Instance, OperationRow, Package, StepRow
 from container_update.vnfm.view import summaries, table
-from container_update.vnfm.view.table import Row, Wanted
+from container_update.vnfm.view.table import TableRow, Wanted
 
 PACE_SECONDS = 1.0
 """The least time between two readings."""
@@ -39,12 +39,12 @@ Sections = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True)
-class Reading:
+class FeedReading:
     """What there is, for all viewers."""
 
     sections: Sections
     """'packages', 'instances', 'operations', and of operations that are not settled 'progress'."""
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     unsettled: Mapping[str, str]
     """By the id of an instance the id of its operation that is not settled."""
     steps: Mapping[str, str]
@@ -73,9 +73,9 @@ class Feed:
         self._lock = threading.Lock()
         self._next = -math.inf
         self._version: Any = None
-        self._reading = Reading({}, (), {}, {})
+        self._reading = FeedReading({}, (), {}, {})
 
-    def read(self) -> Reading:
+    def read(self) -> FeedReading:
         """Return what there is now, or was a moment ago.
 
         :raises SQLAlchemyError: the database does not answer.
@@ -87,7 +87,7 @@ class Feed:
                 self._next = self._clock() + PACE_SECONDS
             return self._reading
 
-    def _read(self, session: Session) -> Reading:
+    def _read(self, session: Session) -> FeedReading:
         """Read what may have changed: everything only if :func:`_version` did."""
         version = _version(session)
         if version == self._version:
@@ -117,7 +117,7 @@ class Feed:
         }
         self._version = version
         rows = table.rows_of(instances, unsettled)
-        return Reading(sections, rows, {id_: op["id"] for id_, op in unsettled.items()}, steps)
+        return FeedReading(sections, rows, {id_: op["id"] for id_, op in unsettled.items()}, steps)
 
 
 def _version(session: Session) -> Any:
@@ -127,30 +127,35 @@ def _version(session: Session) -> Any:
     not settled count one by one, because the clocks of several services differ.
     """
     states = [state.value for state in UNSETTLED]
-    unsettled = select(Operation.id, Operation.state, Operation.entered, Operation.due)
+    unsettled = select(OperationRow.id, OperationRow.state, OperationRow.entered, OperationRow.due)
     onboarded = select(Package.id, Package.onboarding_state, Package.operational_state)
     return (
-        session.scalar(select(func.max(Operation.entered))),
-        session.execute(unsettled.where(Operation.state.in_(states)).order_by(Operation.id)).all(),
+        session.scalar(select(func.max(OperationRow.entered))),
+        session.execute(
+            unsettled.where(OperationRow.state.in_(states)).order_by(OperationRow.id)
+        ).all(),
         session.execute(select(func.max(Instance.created), func.count(Instance.id))).all(),
         session.execute(onboarded.order_by(Package.id)).all(),
     )
 
 
-def _operations(session: Session) -> Iterable[Operation]:
+def _operations(session: Session) -> Iterable[OperationRow]:
     states = [state.value for state in UNSETTLED]
-    unsettled = session.scalars(select(Operation).where(Operation.state.in_(states)))
-    last = session.scalars(select(Operation).order_by(Operation.started.desc()).limit(_LAST))
+    unsettled = session.scalars(select(OperationRow).where(OperationRow.state.in_(states)))
+    last = session.scalars(select(OperationRow).order_by(OperationRow.started.desc()).limit(_LAST))
     return {row.id: row for row in (*unsettled, *last)}.values()
 
 
 def _progress(session: Session, states: list[str]) -> tuple[dict[str, str], dict[str, str]]:
     """Return how far the operations in these states are, and their steps."""
     rows = {
-        row.id: row for row in session.scalars(select(Operation).where(Operation.state.in_(states)))
+        row.id: row
+        for row in session.scalars(select(OperationRow).where(OperationRow.state.in_(states)))
     }
     steps = session.scalars(
-        select(Step).where(Step.operation_id.in_(rows)).order_by(Step.operation_id, Step.number)
+        select(StepRow)
+        .where(StepRow.operation_id.in_(rows))
+        .order_by(StepRow.operation_id, StepRow.number)
     )
     found = {id_: list(each) for id_, each in groupby(steps, lambda step: step.operation_id)}
     whole = [

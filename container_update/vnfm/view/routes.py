@@ -25,7 +25,7 @@ from container_update.vnfm.lcm.live import pod_details
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.store.rows import Batch, Instance, Operation
+from container_update.vnfm.store.rows import Batch, Instance, OperationRow
 from container_update.vnfm.view import drafts, summaries
 from container_update.vnfm.view.events import MAX_VIEWERS, MEDIA_TYPE, events
 from container_update.vnfm.view.feed import Feed, Sections
@@ -98,24 +98,26 @@ def _add_operations(routes: APIRouter, service: ServiceContext) -> None:
         :param state: the LcmOperationStateType.
         :param before: the marker of an entry: those behind it.
         """
-        query = select(Operation).order_by(Operation.started.desc(), Operation.id)
+        query = select(OperationRow).order_by(OperationRow.started.desc(), OperationRow.id)
         batches = select(Batch).order_by(Batch.started.desc(), Batch.id)
         given = {
-            Operation.instance_id: instance, Operation.operation: operation, Operation.state: state
-        }  # fmt: skip
+            OperationRow.instance_id: instance,
+            OperationRow.operation: operation,
+            OperationRow.state: state,
+        }
         is_all = not any((*given.values(), text))
         if is_all:
-            query = query.where(Operation.batch_id.is_(None))
+            query = query.where(OperationRow.batch_id.is_(None))
         query = query.where(*(column == value for column, value in given.items() if value))
         if text:
             columns = (
-                Operation.instance_name, Operation.requested_by, Operation.old_package,
-                Operation.new_package, Operation.id,
+                OperationRow.instance_name, OperationRow.requested_by, OperationRow.old_package,
+                OperationRow.new_package, OperationRow.id,
             )  # fmt: skip
             query = query.where(or_(*(each.icontains(text, autoescape=True) for each in columns)))
         if before:
             started, id_ = place_of(before, "before: expected the marker of an entry")
-            query = query.where(*_behind(Operation, started, id_))
+            query = query.where(*_behind(OperationRow, started, id_))
             batches = batches.where(*_behind(Batch, started, id_))
         entries: list[tuple[datetime, str, Json]] = []
         with service.database.reading() as session:
@@ -133,7 +135,7 @@ def _add_operations(routes: APIRouter, service: ServiceContext) -> None:
 
 
 def _behind(
-    table: type[Operation | Batch], started: datetime, id_: str
+    table: type[OperationRow | Batch], started: datetime, id_: str
 ) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions of what is behind an entry of the history."""
     return table.started <= started, or_(table.started < started, table.id > id_)

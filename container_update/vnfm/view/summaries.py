@@ -9,7 +9,7 @@ from container_update.drivers import v2_memory
 from container_update.model.objects import Json
 from container_update.vnfm import states
 from container_update.vnfm.store.database import timestamp
-from container_update.vnfm.store.rows import Batch, Instance, Operation, Package
+from container_update.vnfm.store.rows import Batch, Instance, OperationRow, Package
 
 FILE = "file"
 """In the user-defined data of a package that was uploaded on the page: the name of its file."""
@@ -59,7 +59,7 @@ def instance(row: Instance) -> Json:
     }
 
 
-def operation(row: Operation) -> Json:
+def operation(row: OperationRow) -> Json:
     """Return an operation as it was requested: the name is the one that the instance had then."""
     undoable = states.is_undoable(row.operation, row.kept)
     held = states.is_held(row.kept)

@@ -18,7 +18,7 @@ from container_update.vnfm.states import Request
 PAGE_SIZE = 50
 
 
-class Condition(str, enum.Enum):
+class Health(str, enum.Enum):
     """What an instance is like, in the order of the table."""
 
     DECISION = "decision"
@@ -30,11 +30,11 @@ class Condition(str, enum.Enum):
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """What is asked of an instance by those who look for it."""
 
     id: str
-    condition: Condition
+    condition: Health
     vnfd_id: str
     package: str
     searched: str
@@ -54,19 +54,19 @@ class Wanted:
     """The id of the one that is open: it is sent with its resources and its operation's steps."""
 
 
-def rows_of(instances: Iterable[Json], unsettled: Mapping[str, Json]) -> tuple[Row, ...]:
+def rows_of(instances: Iterable[Json], unsettled: Mapping[str, Json]) -> tuple[TableRow, ...]:
     """Return the rows, those that wait for a person first, then by name.
 
     :param unsettled: by the id of the instance the operation that has not ended.
     """
     found = [(each, _condition(each, unsettled.get(each["id"]))) for each in instances]
-    order = list(Condition)
+    order = list(Health)
     found.sort(key=lambda row: (order.index(row[1]) if row[1] in order[:2] else len(order),
                                 _natural(row[0]["name"]), row[0]["id"]))  # fmt: skip
     return tuple(_row(each, condition) for each, condition in found)
 
 
-def page_of(rows: Sequence[Row], wanted: Wanted) -> Json:
+def page_of(rows: Sequence[TableRow], wanted: Wanted) -> Json:
     """Return the ids of the wanted page, and how many rows there are of each kind."""
     words = wanted.text.lower().split()
     among = [row for row in rows if all(word in row.searched for word in words)]
@@ -82,7 +82,7 @@ def page_of(rows: Sequence[Row], wanted: Wanted) -> Json:
         "start": start,
         "found": len(found),
         "all": len(rows),
-        "counts": {each.value: counts[each.value] for each in Condition},
+        "counts": {each.value: counts[each.value] for each in Health},
         "packages": [
             {"vnfdId": vnfd_id, "name": name, "count": count}
             for (vnfd_id, name), count in sorted(packages.items(), key=lambda each: each[0][::-1])
@@ -90,18 +90,18 @@ def page_of(rows: Sequence[Row], wanted: Wanted) -> Json:
     }
 
 
-def _condition(instance: Json, operation: Json | None) -> Condition:
+def _condition(instance: Json, operation: Json | None) -> Health:
     if operation is not None:
         waits = set(operation["requests"]) - {Request.CANCEL.value}
-        return Condition.DECISION if waits else Condition.AT_WORK
-    return Condition.INSTANTIATED if instance["isInstantiated"] else Condition.NOT_INSTANTIATED
+        return Health.DECISION if waits else Health.AT_WORK
+    return Health.INSTANTIATED if instance["isInstantiated"] else Health.NOT_INSTANTIATED
 
 
-def _row(instance: Json, condition: Condition) -> Row:
+def _row(instance: Json, condition: Health) -> TableRow:
     names = ("name", "description", "package", "vnfdId", "namespace", "stack", "id")
     texts = (instance[name] for name in names)
     searched = "\n".join(text.lower() for text in texts if text)
-    return Row(instance["id"], condition, instance["vnfdId"], instance["package"], searched)
+    return TableRow(instance["id"], condition, instance["vnfdId"], instance["package"], searched)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from container_update.model.objects import Json
 from container_update.workloads.kind import WorkloadKind
-from container_update.workloads.readiness import Baseline, Readiness, State, is_observed
+from container_update.workloads.readiness import Baseline, Readiness, RolloutState, is_observed
 
 HASH_LABEL = "pod-template-hash"
 """Tells the pods of two templates apart, and ends the name of each one's ReplicaSet."""
@@ -38,8 +38,14 @@ class Deployment(WorkloadKind):
         Not on the way back: it may measure that by when the way there last made progress.
         """
         judged = super().readiness(live, pods, baseline)
-        if judged.state is not State.DONE and baseline.restores is None and is_observed(live):
+        if (
+            judged.state is not RolloutState.DONE
+            and baseline.restores is None
+            and is_observed(live)
+        ):
             for condition in baseline.news(live):
                 if condition.get("reason") == "ProgressDeadlineExceeded":
-                    return Readiness(State.FAILED, f"ProgressDeadlineExceeded: {judged.message}")
+                    return Readiness(
+                        RolloutState.FAILED, f"ProgressDeadlineExceeded: {judged.message}"
+                    )
         return judged

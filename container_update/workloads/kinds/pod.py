@@ -14,7 +14,7 @@ from container_update.model.plan import VOLUME, Action, ImageChange
 from container_update.workloads import pod_status
 from container_update.workloads.config_references import Reach, Use
 from container_update.workloads.kind import WorkloadKind
-from container_update.workloads.readiness import DONE, Baseline, Readiness, State
+from container_update.workloads.readiness import DONE, Baseline, Readiness, RolloutState
 
 
 class Pod(WorkloadKind):
@@ -45,32 +45,34 @@ def restarted(live: Json, baseline: Baseline) -> Readiness:
     """Judge whether every container of the baseline has restarted, and the Pod is Ready or over."""
     phase = pod_status.phase(live)
     if pod_status.is_deleting(live) or phase == "Failed":
-        return Readiness(State.FAILED, f"pod {live['metadata']['name']} is gone or has failed")
+        return Readiness(
+            RolloutState.FAILED, f"pod {live['metadata']['name']} is gone or has failed"
+        )
     statuses = pod_status.container_statuses(live)
     counts = {status["name"]: int(status.get("restartCount", 0)) for status in statuses}
     waiting = [name for name, old in baseline.restarts.items() if counts.get(name, 0) <= old]
     if trouble := pod_status.problem(live, baseline.restarts):
-        return Readiness(State.FAILING, trouble, pod_status.is_hopeless(live))
+        return Readiness(RolloutState.FAILING, trouble, pod_status.is_hopeless(live))
     if waiting:
-        return Readiness(State.PROGRESSING, f"container {waiting[0]} has not restarted yet")
+        return Readiness(RolloutState.PROGRESSING, f"container {waiting[0]} has not restarted yet")
     if phase == "Succeeded" or pod_status.is_ready(live):
         return DONE
-    return Readiness(State.PROGRESSING, pod_status.waiting_for([live], baseline.restarts))
+    return Readiness(RolloutState.PROGRESSING, pod_status.waiting_for([live], baseline.restarts))
 
 
 def recreated(live: Json | None, baseline: Baseline) -> Readiness:
     """Judge whether there is a new Pod of that name, and it is Ready or has ended."""
     if live is None:
-        return Readiness(State.PROGRESSING, "the new pod is not there yet")
+        return Readiness(RolloutState.PROGRESSING, "the new pod is not there yet")
     if live["metadata"]["uid"] in baseline.uids:
-        return Readiness(State.PROGRESSING, "the old pod is still there")
+        return Readiness(RolloutState.PROGRESSING, "the old pod is still there")
     phase = pod_status.phase(live)
     if phase == "Failed":
         reason = live["status"].get("reason") or pod_status.problem(live)
         why = reason or "it ended with an error"
-        return Readiness(State.FAILED, f"pod {live['metadata']['name']} failed: {why}")
+        return Readiness(RolloutState.FAILED, f"pod {live['metadata']['name']} failed: {why}")
     if phase == "Succeeded" or pod_status.is_ready(live):
         return DONE
     if trouble := pod_status.problem(live):
-        return Readiness(State.FAILING, trouble, pod_status.is_hopeless(live))
-    return Readiness(State.PROGRESSING, pod_status.waiting_for([live]))
+        return Readiness(RolloutState.FAILING, trouble, pod_status.is_hopeless(live))
+    return Readiness(RolloutState.PROGRESSING, pod_status.waiting_for([live]))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from container_update import WorkloadKind
-from container_update.workloads.readiness import Baseline, Readiness, State, is_observed
+from container_update.workloads.readiness import Baseline, Readiness, RolloutState, is_observed
 
 Json = dict[str, Any]
 
@@ -41,6 +41,8 @@ class Rollout(WorkloadKind):
         judged = super().readiness(live, pods, baseline)
         status = live.get("status") or {}
         is_degraded = status.get("phase") == "Degraded" and is_observed(live)
-        if judged.state is State.DONE or not is_degraded:
+        if judged.state is RolloutState.DONE or not is_degraded:
             return judged
-        return Readiness(State.FAILED, f"Degraded: {status.get('message') or judged.message}")
+        return Readiness(
+            RolloutState.FAILED, f"Degraded: {status.get('message') or judged.message}"
+        )

@@ -16,7 +16,7 @@ import pytest
 from container_update import PlanError, UpdateFailedError
 from container_update.package.tools import samples
 from container_update.workloads import registry
-from container_update.workloads.readiness import Baseline, State
+from container_update.workloads.readiness import Baseline, RolloutState
 from tests import packages, plugins
 from tests.functional import role
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
@@ -184,10 +184,10 @@ def test_without_the_plugin_a_rollout_is_reported_and_left_alone(
 
 @pytest.mark.usefixtures("plugin")
 @pytest.mark.parametrize(
-    ("observed", "state"), [("2", State.FAILED), ("1", State.PROGRESSING)]
+    ("observed", "state"), [("2", RolloutState.FAILED), ("1", RolloutState.PROGRESSING)]
 )  # fmt: skip
 def test_the_controllers_status_is_final_once_it_observed_the_change(
-    observed: str, state: State
+    observed: str, state: RolloutState
 ) -> None:
     body = {
         "apiVersion": "argoproj.io/v1alpha1",
@@ -200,4 +200,4 @@ def test_the_controllers_status_is_final_once_it_observed_the_change(
     assert kind is not None
     judged = kind.readiness(body, [], Baseline())
     assert judged.state is state
-    assert (judged.message == "Degraded: too slow") is (state is State.FAILED)
+    assert (judged.message == "Degraded: too slow") is (state is RolloutState.FAILED)

@@ -9,7 +9,7 @@ from typing import Any
 from container_update import CancelToken, ChangeRequest, Options, ScriptStep
 from container_update.engine.goals import upgrade_types
 from container_update.openstack.plan import Coordinator
-from container_update.openstack.planner import Packages
+from container_update.openstack.planner import StackPackages
 from container_update.openstack.vnfcs import VnfcServer
 from container_update.package import csar
 from tests.internals.core import Changed, ChangeJob, OpenStackTarget, change_package, coordination
@@ -47,7 +47,7 @@ def plan_change(request: StackRequest, service: Heat) -> StackPlan:
     return plan
 
 
-def read(request: StackRequest) -> Packages:
+def read(request: StackRequest) -> StackPackages:
     """Read the packages of a request."""
     with csar.open_package(request.old) as old, csar.open_package(request.new) as new:
         return read_packages(request, old, new)

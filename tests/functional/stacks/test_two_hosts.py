@@ -27,9 +27,9 @@ from container_update import (
 )
 from container_update.emulator.heat import CloudFaults
 from container_update.model.operation import begun
-from container_update.openstack.hold import Holder, is_free, tags_of
-from container_update.openstack.journal import Journal, _Found
-from container_update.openstack.record import Record
+from container_update.openstack.hold import StackHolder, is_free, tags_of
+from container_update.openstack.journal import StackJournal, _Found
+from container_update.openstack.record import StackRecord
 from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import World, in_an_hour
 from tests.functional.stacks.vnf import Vnf, until
@@ -46,10 +46,10 @@ INSTANCE = str(uuid.uuid4())
 # --- the hold -----------------------------------------------------------------------------------
 
 
-def record_of(journal: Journal) -> Record:
+def record_of(journal: StackJournal) -> StackRecord:
     values = begun(journal.clock.now(), "goal", INSTANCE)
     plan = StackPlan("", INSTANCE, (), kind=ROLLING, stack="vnf/1")
-    return Record(**{**values, "operation": journal.operation}, plan=plan)
+    return StackRecord(**{**values, "operation": journal.operation}, plan=plan)
 
 
 @dataclass
@@ -59,11 +59,11 @@ class Hosts:
     heat: Heat
     world: World = field(default_factory=World)
 
-    def journal(self, operation: str, skew: timedelta = timedelta()) -> Journal:
+    def journal(self, operation: str, skew: timedelta = timedelta()) -> StackJournal:
         clock = self.world.clock(skew)
-        return Journal(self.heat, INSTANCE, operation, OPTIONS.lease_seconds, clock)
+        return StackJournal(self.heat, INSTANCE, operation, OPTIONS.lease_seconds, clock)
 
-    def begun(self, skew: timedelta = timedelta()) -> Journal:
+    def begun(self, skew: timedelta = timedelta()) -> StackJournal:
         journal = self.journal("first", skew)
         journal.begin(record_of(journal))
         return journal
@@ -138,7 +138,7 @@ def test_the_name_of_a_journal_that_was_just_deleted_is_waited_for(hosts: Hosts)
     assert hosts.stacks() == refused
 
 
-def taken_over(hosts: Hosts) -> tuple[Journal, Journal]:
+def taken_over(hosts: Hosts) -> tuple[StackJournal, StackJournal]:
     """Return the journal as the host sees it that lost it, and as the one that has it."""
     first, second = hosts.begun(), hosts.journal("second")
     hosts.world.wait(OPTIONS.lease_seconds)
@@ -146,7 +146,7 @@ def taken_over(hosts: Hosts) -> tuple[Journal, Journal]:
     return first, second
 
 
-def begun_to_take_over(hosts: Hosts) -> tuple[Journal, Journal]:
+def begun_to_take_over(hosts: Hosts) -> tuple[StackJournal, StackJournal]:
     """Return the same where the other host is killed after its first write."""
 
     def dies(*_: object, **__: object) -> None:
@@ -160,23 +160,23 @@ def begun_to_take_over(hosts: Hosts) -> tuple[Journal, Journal]:
     return first, second
 
 
-def taken_over_and_ended(hosts: Hosts) -> tuple[Journal, Journal]:
+def taken_over_and_ended(hosts: Hosts) -> tuple[StackJournal, StackJournal]:
     """Return the same where the other host has ended the change."""
     first, second = taken_over(hosts)
     second.remove()
     return first, second
 
 
-def looks(journal: Journal) -> None:
+def looks(journal: StackJournal) -> None:
     """Confirm the hold while no heartbeat is due."""
     journal.lease_seconds *= 1000
     journal.confirm()
 
 
-LOSER: dict[str, Callable[[Journal], object]] = {
-    "removes": Journal.remove,
+LOSER: dict[str, Callable[[StackJournal], object]] = {
+    "removes": StackJournal.remove,
     "writes": lambda journal: journal.write(record_of(journal)),
-    "confirms": Journal.confirm,
+    "confirms": StackJournal.confirm,
     "looks": looks,
 }
 
@@ -184,7 +184,7 @@ LOSER: dict[str, Callable[[Journal], object]] = {
 @pytest.mark.parametrize("what", LOSER)
 @pytest.mark.parametrize("lose", [begun_to_take_over, taken_over, taken_over_and_ended])
 def test_a_host_that_lost_the_journal_says_so_and_takes_nothing_from_the_other(
-    hosts: Hosts, what: str, lose: Callable[[Hosts], tuple[Journal, Journal]]
+    hosts: Hosts, what: str, lose: Callable[[Hosts], tuple[StackJournal, StackJournal]]
 ) -> None:
     first, second = lose(hosts)
     before = second.read()
@@ -322,7 +322,7 @@ def test_the_holder_is_read_from_tags_that_heat_accepts() -> None:
         patch.setattr(ProcessIdentity, "current", lambda: longest)
         tags = tags_of("0" * 36, now, 60.0).split(",")
     assert max(map(len, tags)) <= 80
-    assert Holder.of({"tags": tags}) == Holder("0" * 36, now, 60.0, longest)
+    assert StackHolder.of({"tags": tags}) == StackHolder("0" * 36, now, 60.0, longest)
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ from container_update.model.outcome import Outcome
 from container_update.openstack.change import OpenStackTarget
 from container_update.openstack.client import Heat
 from container_update.openstack.instantiate import Instantiate, Terminate, described_by
-from container_update.openstack.operation import Goal, StackInstance
+from container_update.openstack.operation import StackGoal, StackInstance
 from container_update.openstack.plan import BLUE_GREEN, ROLLING
-from container_update.openstack.upkeep import Heal, Scale
+from container_update.openstack.upkeep import StackHeal, StackScale
 from tests.functional.stacks.change import NEW_VNFD
 from tests.functional.stacks.vnf import OLD_VNFD, Vnf
 
@@ -67,14 +67,14 @@ def _change(upgrade_type: str, vnf: Vnf, _: set[str], heat: Heat, **how: Any) ->
     return run_change(job, OpenStackTarget(heat, vnf.stack), **how).outcome
 
 
-def _goal(goal: Callable[[Vnf, set[str]], Goal]) -> Act:
+def _goal(goal: Callable[[Vnf, set[str]], StackGoal]) -> Act:
     def act(vnf: Vnf, before: set[str], heat: Heat, **how: Any) -> Outcome:
         return StackInstance(heat, vnf.instance_id, vnf.options, **how).run(goal(vnf, before))
 
     return act
 
 
-def _instantiate(vnf: Vnf, _: set[str]) -> Goal:
+def _instantiate(vnf: Vnf, _: set[str]) -> StackGoal:
     old = vnf.package("group", vnf.site.images[0], vnfd_id=OLD_VNFD)
     given = {"network": vnf.site.network, "size": SIZE}
     body = described_by(old, "simple", given, vnf.options)
@@ -141,13 +141,13 @@ VERBS = (
     ),
     StackVerb(
         "Heat: heal",
-        _goal(lambda vnf, before: Heal(vnf.stack, VDUS, vnf.options, "1", before, False)),
+        _goal(lambda vnf, before: StackHeal(vnf.stack, VDUS, vnf.options, "1", before, False)),
         new=replace(OLD, are_other_servers=True),
         reasons={**_SERVICE, "undo": _NO_WAY_BACK},
     ),
     StackVerb(
         "Heat: scale",
-        _goal(lambda vnf, _: Scale(vnf.stack, VDUS, vnf.options, "1", {"VDU1": SIZE + 1})),
+        _goal(lambda vnf, _: StackScale(vnf.stack, VDUS, vnf.options, "1", {"VDU1": SIZE + 1})),
         new=State(SIZE + 1),
         reasons=_SERVICE,
     ),

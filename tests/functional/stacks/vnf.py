@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from container_update import Options
-from container_update.package.hot import Body
+from container_update.package.hot import StackBody
 from tests import packages
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import NEW_VNFD, change
@@ -102,7 +102,7 @@ class Vnf:
         assert stack is not None
         return stack
 
-    def body(self) -> Body:
+    def body(self) -> StackBody:
         """Return the stack's templates, parameters and files."""
         return live.body_of(self.heat, reference(self.live_stack()))
 

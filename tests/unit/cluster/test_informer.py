@@ -17,7 +17,7 @@ from container_update.model.cluster import WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.planning.comparison.renames import NAME_ANNOTATION
-from container_update.workloads.readiness import Readiness, State
+from container_update.workloads.readiness import Readiness, RolloutState
 from tests.unit.fakes import FakeCluster, config_map, pod
 
 PODS = Collection("", "Pod", "ns")
@@ -248,7 +248,7 @@ def test_who_waits_for_a_workload_is_woken_by_it_and_its_pods_alone() -> None:
             looks.append(1)
             live = informer.get(own)
             is_done = bool(live and "seen" in live["metadata"])
-            return Readiness(State.DONE if is_done else State.PROGRESSING)
+            return Readiness(RolloutState.DONE if is_done else RolloutState.PROGRESSING)
 
         waiter = Waiter(informer, grace_period=600.0)
         waiting = threading.Thread(

@@ -10,7 +10,7 @@ from container_update.cluster.refusals import RefusedPods
 from container_update.cluster.waiting import NotReadyError, Waiter
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
-from container_update.workloads.readiness import Readiness, State
+from container_update.workloads.readiness import Readiness, RolloutState
 from container_update.workloads.registry import known_kind
 from tests.unit.fakes import FakeCluster
 
@@ -21,7 +21,7 @@ SET: Json = {
     "spec": {"replicas": 1},
     "status": {"observedGeneration": 1},
 }
-PROGRESSING = Readiness(State.PROGRESSING, "0 of 1 pods are ready")
+PROGRESSING = Readiness(RolloutState.PROGRESSING, "0 of 1 pods are ready")
 GRACE = 10.0
 
 
@@ -92,9 +92,9 @@ def test_a_lack_that_begins_anew_is_looked_at_anew() -> None:
     for live in (SET, there, SET):
         refused.judge(live, PROGRESSING)
         informer.now += GRACE
-    assert refused.judge(SET, PROGRESSING).state is State.PROGRESSING
+    assert refused.judge(SET, PROGRESSING).state is RolloutState.PROGRESSING
     informer.now += GRACE
-    assert refused.judge(SET, PROGRESSING).state is State.FAILED
+    assert refused.judge(SET, PROGRESSING).state is RolloutState.FAILED
 
 
 def test_without_the_right_to_read_events_there_are_none() -> None:

@@ -10,12 +10,12 @@ import pytest
 
 from container_update.cluster.informer import Informer
 from container_update.cluster.waiting import AbortedError, NotReadyError, Waiter
-from container_update.workloads.readiness import DONE, Readiness, State
+from container_update.workloads.readiness import DONE, Readiness, RolloutState
 from tests.unit.fakes import FakeCluster
 
-PROGRESSING = Readiness(State.PROGRESSING, "1 of 2 pods are ready")
-FAILING = Readiness(State.FAILING, "container a: ImagePullBackOff")
-FAILED = Readiness(State.FAILED, "ProgressDeadlineExceeded")
+PROGRESSING = Readiness(RolloutState.PROGRESSING, "1 of 2 pods are ready")
+FAILING = Readiness(RolloutState.FAILING, "container a: ImagePullBackOff")
+FAILED = Readiness(RolloutState.FAILED, "ProgressDeadlineExceeded")
 
 
 class ScriptedInformer(Informer):

@@ -10,7 +10,7 @@ import pytest
 
 from container_update.model.errors import PlanError
 from container_update.openstack.client import reference
-from container_update.openstack.journal import Journal
+from container_update.openstack.journal import StackJournal
 
 
 @dataclass
@@ -39,10 +39,10 @@ def stack(name: str, id_: str, *tags: str) -> dict[str, Any]:
     return {"stack_name": f"container-update-1{name}", "id": id_, "tags": list(tags), **status}
 
 
-def journal(*stacks: dict[str, Any], **content: str) -> Journal:
+def journal(*stacks: dict[str, Any], **content: str) -> StackJournal:
     """Return the journal of the instance 1 in a project with these stacks."""
     service: Any = Cloud(list(stacks), content)
-    return Journal(service, "1", "", 10)
+    return StackJournal(service, "1", "", 10)
 
 
 @pytest.mark.parametrize(

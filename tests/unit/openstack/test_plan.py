@@ -11,11 +11,11 @@ from container_update.model.plan import Action
 from container_update.openstack.plan import Live, StackStep, rolling
 from container_update.openstack.vnfcs import VnfcServer
 from container_update.package import hot
-from container_update.package.hot import Body, Place
+from container_update.package.hot import Place, StackBody
 
 
 def test_a_step_shows_no_parameter_of_its_stack() -> None:
-    secret = Body({}, {"password": "pl4nted-v4lue"})
+    secret = StackBody({}, {"password": "pl4nted-v4lue"})
     step = StackStep.of(Action.UPDATE, "vnf/1", secret, secret)
     assert "vnf" in repr(step)
     assert "pl4nted-v4lue" not in f"{step!r} {step}"
@@ -30,7 +30,7 @@ def template(resources: object, **parameters: object) -> dict[str, object]:
     return {"heat_template_version": "2015-04-30", "parameters": parameters, "resources": resources}
 
 
-def whole(images: tuple[str, str]) -> Body:
+def whole(images: tuple[str, str]) -> StackBody:
     """Return a stack that passes two images on to the file of both servers."""
     names = ("image1", "image2")
     servers = {
@@ -39,12 +39,12 @@ def whole(images: tuple[str, str]) -> Body:
     }
     file = template(servers, **{name: {"type": "string"} for name in names})
     outer = {"type": "both.yaml", "properties": dict(zip(names, images, strict=True))}
-    return Body(template({"both": outer}), files={"both.yaml": yaml.safe_dump(file)})
+    return StackBody(template({"both": outer}), files={"both.yaml": yaml.safe_dump(file)})
 
 
 def planned(targets: list[str], new_images: tuple[str, str]) -> list[str]:
     old, new = whole(("old", "old")), whole(new_images)
-    inner = Body(old.file("both.yaml"), {"image1": "old", "image2": "old"}, old.files)
+    inner = StackBody(old.file("both.yaml"), {"image1": "old", "image2": "old"}, old.files)
     members = tuple(VnfcServer(vdu_id, "both/2", vdu_id, "id", vdu_id) for vdu_id in targets)
     live = Live("vnf/1", old, members, {"both": "2"}, {"both/2": inner}, {})
     plan = rolling(live, new, {vdu_id: PLACES[vdu_id] for vdu_id in targets}, "package")

@@ -12,9 +12,9 @@ from container_update.openstack.execution.software import Servers
 from container_update.openstack.execution.writer import StepError, Writer
 from container_update.openstack.servers import Software, as_it_is, defined, deviation
 from container_update.openstack.vnfcs import VnfcServer
-from container_update.package.hot import Body
+from container_update.package.hot import StackBody
 
-BODY = Body(
+BODY = StackBody(
     {
         "parameters": {"image": {"type": "string"}, "flavor": {"type": "string", "default": "s"}},
         "resources": {
@@ -88,7 +88,7 @@ def test_a_server_deviates_from_its_stack_by_image_or_flavour(name: str) -> None
 
 
 def test_a_name_that_cannot_be_looked_up_is_not_judged() -> None:
-    body = Body(BODY.template, {"image": "private"})
+    body = StackBody(BODY.template, {"image": "private"})
     live = server("id-noble", original_name="s")
     assert deviation(cast(Heat, Names()), live, body, "VDU1") == ""
 
@@ -111,13 +111,13 @@ class Stacks:
     """Records the updates that are sent to one server's stack."""
 
     def __init__(self, live: dict[str, Any]) -> None:
-        self.live, self.sent = live, list[Body]()
+        self.live, self.sent = live, list[StackBody]()
 
     def active(self, _: VnfcServer, part: float = 1.0) -> dict[str, Any]:
         assert part
         return self.live
 
-    def update(self, _: str, body: Body) -> None:
+    def update(self, _: str, body: StackBody) -> None:
         self.sent.append(body)
 
 

@@ -16,7 +16,7 @@ from container_update.model.errors import PackageError
 from container_update.model.options import Options
 from container_update.model.requests import UpdateRequest
 from container_update.package import csar, manifests, yaml11
-from container_update.package.manifests import Known, is_whole
+from container_update.package.manifests import ReadDocuments, is_whole
 from container_update.package.tools.lint.subject import Subject
 from container_update.package.values.parts import parts
 from container_update.planning.comparison import diff
@@ -42,7 +42,7 @@ WRONG = [
 MARKERS = ["---\n", "--- # a comment\n", "---\r\n", "--- \n"]
 
 
-def outcome(text: bytes, known: Known | None = None):
+def outcome(text: bytes, known: ReadDocuments | None = None):
     try:
         found = manifests.read(io.BytesIO(text), "f.yaml", "ns", known=known)
         return [
@@ -82,7 +82,7 @@ def test_a_file_in_parts_is_what_it_is_as_a_whole(loader, monkeypatch):
     monkeypatch.setattr(yaml11, "LOADER", getattr(yaml, loader))
     texts = files() if loader == "CSafeLoader" else files()[::7]
     assert len(texts) > 200
-    known = Known()
+    known = ReadDocuments()
     for text in texts:
         expected = undivided(text, monkeypatch)
         assert outcome(text) == expected, text
@@ -115,7 +115,7 @@ def file_of(names: range, changed: int = -1) -> bytes:
 
 
 def test_only_what_changed_is_parsed_of_the_second_package(monkeypatch):
-    known = Known()
+    known = ReadDocuments()
     old = outcome(file_of(range(100)), known)
     parsed = counted(monkeypatch)
     new = outcome(b"---\n" + file_of(range(100), changed=50), known)
@@ -135,7 +135,7 @@ def test_a_file_is_read_no_further_than_to_the_end_of_the_document(monkeypatch):
 
 
 def test_what_is_known_counts_against_the_limits_at_the_same_place():
-    text, known = file_of(range(3)), Known()
+    text, known = file_of(range(3)), ReadDocuments()
     outcome(text, known)
     limits = Options(yaml_values=20)
     messages = set()

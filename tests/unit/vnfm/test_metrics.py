@@ -16,7 +16,7 @@ from container_update.vnfm import metrics
 from container_update.vnfm.http import error_responses
 from container_update.vnfm.metrics import Gauges, Metrics
 from container_update.vnfm.store.database import Database, now
-from container_update.vnfm.store.rows import Notification, Operation, Package, Subscription
+from container_update.vnfm.store.rows import Notification, OperationRow, Package, Subscription
 
 ID = "00000000-0000-4000-8000-00000000000{}"
 
@@ -56,9 +56,9 @@ def monitored(tmp_path: Path) -> Iterator[MonitoredService]:
     service.database.close()
 
 
-def operation(number: int, state: str) -> Operation:
+def operation(number: int, state: str) -> OperationRow:
     moment = now()
-    return Operation(
+    return OperationRow(
         id=ID.format(number),
         api="v2",
         instance_id=ID.format(number),

@@ -9,7 +9,7 @@ import pytest
 
 from container_update.model.plan import Action
 from container_update.workloads.kind import WorkloadKind
-from container_update.workloads.readiness import Baseline, State
+from container_update.workloads.readiness import Baseline, RolloutState
 
 
 class CloneSet(WorkloadKind):
@@ -42,6 +42,6 @@ def test_it_is_done_when_all_of_its_pods_are_new_and_ready() -> None:
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
     old = {"metadata": {"uid": "old"}, "status": ready}
     baseline = Baseline.of([old])
-    assert CloneSet().readiness(live, [old], baseline).state is State.PROGRESSING
+    assert CloneSet().readiness(live, [old], baseline).state is RolloutState.PROGRESSING
     new = {"metadata": {"uid": "new"}, "status": ready}
-    assert CloneSet().readiness(live, [new], baseline).state is State.DONE
+    assert CloneSet().readiness(live, [new], baseline).state is RolloutState.DONE

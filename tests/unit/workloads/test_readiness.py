@@ -17,13 +17,13 @@ from container_update.workloads.kind import WorkloadKind
 from container_update.workloads.kinds import pod as pod_kind
 from container_update.workloads.kinds.statefulset import left_by_partition
 from container_update.workloads.pod_status import is_finished, is_hopeless, is_ready, problem
-from container_update.workloads.readiness import Baseline, Counts, State
+from container_update.workloads.readiness import Baseline, Counts, RolloutState
 from tests.unit.build import container, pod
 
-DONE, PROGRESSING = State.DONE, State.PROGRESSING
-FAILING, FAILED = State.FAILING, State.FAILED
+DONE, PROGRESSING = RolloutState.DONE, RolloutState.PROGRESSING
+FAILING, FAILED = RolloutState.FAILING, RolloutState.FAILED
 
-Verdict = tuple[State, str]
+Verdict = tuple[RolloutState, str]
 PULL = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "bad:missing"'}
 
 
@@ -87,7 +87,7 @@ REFUSED = {
 }  # fmt: skip
 UNREADY = {"type": "Ready", "status": "False", "message": "containers with unready status: [a]"}
 
-DEPLOYMENT: dict[str, tuple[Json, list[Json], State, str]] = {
+DEPLOYMENT: dict[str, tuple[Json, list[Json], RolloutState, str]] = {
     "the controller has not looked yet": (
         {"observedGeneration": 1, **replicas(3, 3, 3)}, [O1, O2, O3],
         PROGRESSING, "its controller has not seen the change yet",
@@ -199,7 +199,7 @@ DEPLOYMENT: dict[str, tuple[Json, list[Json], State, str]] = {
     ("status", "pods", "state", "message"), DEPLOYMENT.values(), ids=DEPLOYMENT.keys()
 )
 def test_a_deployment_is_judged_when(
-    status: Json, pods: list[Json], state: State, message: str
+    status: Json, pods: list[Json], state: RolloutState, message: str
 ) -> None:
     live = workload("Deployment", status)
     assert judge(live, pods, baseline("o1", "o2", "o3")) == (state, message)
@@ -342,7 +342,7 @@ def nodes(wanted: int, updated: int, ready: int, available: int | None = None) -
     ],
 )  # fmt: skip
 def test_a_daemonset_is_judged_by_its_nodes(
-    status: Json, pods: list[Json], state: State, message: str
+    status: Json, pods: list[Json], state: RolloutState, message: str
 ) -> None:
     assert judge(workload("DaemonSet", status), pods, baseline("o1", "o2")) == (state, message)
 

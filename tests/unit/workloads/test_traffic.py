@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from container_update.workloads.readiness import State
+from container_update.workloads.readiness import RolloutState
 from container_update.workloads.traffic import service_readiness
 
 
@@ -46,9 +46,9 @@ def test_a_service_is_done_when_its_endpoints_are_the_ready_pods_it_selects(
     live = {"metadata": {"name": "s"}, "spec": {"selector": {"app": "w"}}}
     readiness = service_readiness(live, slices, pods, frozenset(old))
     assert readiness.message.startswith(says)
-    assert (readiness.state is State.DONE) is not bool(says)
+    assert (readiness.state is RolloutState.DONE) is not bool(says)
 
 
 def test_a_service_without_a_selector_is_not_waited_for() -> None:
     live = {"metadata": {"name": "s"}, "spec": {}}
-    assert service_readiness(live, [_served("x")], [], frozenset({"x"})).state is State.DONE
+    assert service_readiness(live, [_served("x")], [], frozenset({"x"})).state is RolloutState.DONE

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import insert
 
 from container_update import Options
-from tests.internals.service import Instance, Operation, Package, Service, Settings, State
+from tests.internals.service import Instance, OperationRow, Package, Service, Settings, State
 from tests.vnfm.client import Client
 
 LIST = "/vnflcm/v2/vnf_lcm_op_occs"
@@ -53,7 +53,7 @@ def store_operations(service: Service, count: int, **values: Any) -> None:
         for number in range(count)
     ]  # fmt: skip
     with service.context.database.writing() as session:
-        session.execute(insert(Operation), rows)
+        session.execute(insert(OperationRow), rows)
 
 
 ENDED = (State.COMPLETED.value, State.FAILED.value, State.ROLLED_BACK.value)

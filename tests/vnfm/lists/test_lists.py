@@ -14,9 +14,17 @@ from sqlalchemy import select
 
 from container_update.vnfm.api.queries import query_filters
 from container_update.vnfm.store.retention import forget_operations
-from container_update.vnfm.store.rows import Batch, Step
+from container_update.vnfm.store.rows import Batch, StepRow
 from container_update.vnfm.workers import Workers
-from tests.internals.service import Instance, Operation, Package, Service, Steps, Subscription, now
+from tests.internals.service import (
+    Instance,
+    OperationRow,
+    Package,
+    Service,
+    Steps,
+    Subscription,
+    now,
+)
 from tests.vnfm.client import Client
 from tests.vnfm.lists.stored import (
     BEGIN,
@@ -96,7 +104,7 @@ def test_a_page_stays_where_it_is_when_entries_before_it_go(
     first = next(following)
     with service.context.database.writing() as session:
         for gone in first:
-            session.delete(session.get_one(Operation, gone))
+            session.delete(session.get_one(OperationRow, gone))
     rest = list(itertools.chain(*following))
     assert len(rest) == 15
     assert not set(first) & set(rest)
@@ -187,9 +195,9 @@ def test_an_operation_is_kept_as_long_as_it_may_be_needed(case: str, service: Se
     forget_operations(service.context.database, service.context.settings.operation_seconds)
 
     with service.context.database.reading() as session:
-        ids = set(session.scalars(select(Operation.id)))
+        ids = set(session.scalars(select(OperationRow.id)))
         assert ids == {*([identity(7)] if is_kept else []), *([identity(8)] if is_followed else [])}
-        assert len(session.scalars(select(Step)).all()) == is_kept
+        assert len(session.scalars(select(StepRow)).all()) == is_kept
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,11 @@ from tests.internals.service import (
     Base,
     Database,
     Instance,
-    Listing,
-    Operation,
+    OperationRow,
     Package,
     State,
     Subscription,
+    TableQuery,
 )
 from tests.vnfm.lists.stored import BEGIN, identity
 
@@ -95,13 +95,13 @@ def rows() -> Iterator[tuple[type[Base], dict[str, Any]]]:
                 values[name] = document(text, number)
             elif number % (place + 4):
                 values[name] = None
-        yield Operation, values
+        yield OperationRow, values
 
 
-LISTS: dict[str, tuple[type[Base], Listing, tuple[str, ...], tuple[str, ...]]] = {
+LISTS: dict[str, tuple[type[Base], TableQuery, tuple[str, ...], tuple[str, ...]]] = {
     "operations": (
-        Operation,
-        Listing(representations.operation("http://vnfm"), Operation.started, Operation.id),
+        OperationRow,
+        TableQuery(representations.operation("http://vnfm"), OperationRow.started, OperationRow.id),
         ("operationParams", "resourceChanges", "changedInfo", "error",
          "modificationsTriggeredByVnfPkgChange"),
         ("id", "operationState", "operation", "vnfInstanceId", "startTime", "isCancelPending",
@@ -109,7 +109,7 @@ LISTS: dict[str, tuple[type[Base], Listing, tuple[str, ...], tuple[str, ...]]] =
     ),
     "instances": (
         Instance,
-        Listing(
+        TableQuery(
             representations.instance("http://vnfm", lambda _: None), Instance.created, Instance.id
         ),
         ("",),
@@ -117,13 +117,13 @@ LISTS: dict[str, tuple[type[Base], Listing, tuple[str, ...], tuple[str, ...]]] =
     ),
     "packages": (
         Package,
-        Listing(representations.PACKAGE, Package.created, Package.id),
+        TableQuery(representations.PACKAGE, Package.created, Package.id),
         ("userDefinedData", ""),
         ("id", "vnfdId", "onboardingState", "usageState", "product", "@key", "error"),
     ),
     "subscriptions": (
         Subscription,
-        Listing(
+        TableQuery(
             representations.subscription("http://vnfm"), Subscription.created, Subscription.id
         ),
         ("filter",),

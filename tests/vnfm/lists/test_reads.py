@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Select, delete, event, func, select, update
 from sqlalchemy.orm import Session
 
-from tests.internals.service import Instance, Listing, Operation, Service
+from tests.internals.service import Instance, OperationRow, Service, TableQuery
 from tests.vnfm.client import Client
 from tests.vnfm.lists.conftest import Filled
 from tests.vnfm.lists.stored import (
@@ -60,7 +60,7 @@ def test_a_filter_reads_what_it_has_to_judge_and_then_what_it_finds(
 ) -> None:
     judged, columns, found = READS[text]
     with filled.service.context.database.reading() as session:
-        last = session.scalar(select(func.max(Operation.started)))
+        last = session.scalar(select(func.max(OperationRow.started)))
     assert last
     text = text.format(last=f"{last.isoformat(timespec='milliseconds')}Z")
     listed = ask(filled.client, f"{LIST}?filter={text}").json()
@@ -162,17 +162,19 @@ def test_a_row_that_changes_before_it_is_shown_is_judged_once_more(
     client: Client, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store_operations(service, 9)
-    load = Listing.load
+    load = TableQuery.load
 
-    def changed(listing: Listing, session: Session, ids: Any, names: Any) -> Any:
+    def changed(listing: TableQuery, session: Session, ids: Any, names: Any) -> Any:
         if service.context.database.is_sqlite:
             session.rollback()  # or it would see its snapshot
         with service.context.database.writing() as other:
-            other.execute(update(Operation).where(Operation.id == ids[0]).values(state=ENDED[1]))
-            other.execute(delete(Operation).where(Operation.id == ids[1]))
+            other.execute(
+                update(OperationRow).where(OperationRow.id == ids[0]).values(state=ENDED[1])
+            )
+            other.execute(delete(OperationRow).where(OperationRow.id == ids[1]))
         return load(listing, session, ids, names)
 
-    monkeypatch.setattr(Listing, "load", changed)
+    monkeypatch.setattr(TableQuery, "load", changed)
     listed = ask(client, f"{LIST}?filter=(eq,operationState,COMPLETED)").json()
     assert [each["operationState"] for each in listed] == ["COMPLETED"]
 

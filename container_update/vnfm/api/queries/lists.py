@@ -52,7 +52,7 @@ class _Parsed:
 
 
 @dataclass(frozen=True)
-class Listing:
+class TableQuery:
     """How the resources of a table are listed, the oldest first."""
 
     resource: Resource
@@ -138,7 +138,7 @@ class PageRequest:
         self._parameters = dict(request.query_params)
         self._headers = response.headers
 
-    def read(self, service: ServiceContext, query: Select[Any], listing: Listing) -> list[Json]:
+    def read(self, service: ServiceContext, query: Select[Any], listing: TableQuery) -> list[Json]:
         """Return one page of what the parameters select; ``Link`` leads to the next one.
 
         :param query: all rows, without an order.

@@ -92,7 +92,7 @@ class _Column:
 
 
 @dataclass(frozen=True)
-class Text(_Column):
+class TextColumn(_Column):
     """A column with any text, absent if it is NULL.
 
     Values that are times are compared as such, and not by a database; nor are those with characters

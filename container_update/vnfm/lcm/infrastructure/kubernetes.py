@@ -23,7 +23,7 @@ from container_update.model.requests import DEF_FILES
 from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.uninstall import Included
 from container_update.vnfm.lcm import levels, records
-from container_update.vnfm.lcm.operation_context import OperationContext, Record
+from container_update.vnfm.lcm.operation_context import OperationContext, VnfRecord
 
 
 @contextmanager
@@ -47,7 +47,7 @@ class KubernetesVim:
 
     # --- making and deleting --------------------------------------------------------------------
 
-    def instantiate(self) -> Record:
+    def instantiate(self) -> VnfRecord:
         """Create every object of the def-files and wait until the workloads are Ready."""
         context = self.context
         outcome = install(
@@ -150,7 +150,7 @@ class KubernetesVim:
             vim_type=str(context.connection.get("vimType")),
         )
 
-    def changed(self, record: Record, changed: Changed) -> Record:
+    def changed(self, record: VnfRecord, changed: Changed) -> VnfRecord:
         """Return the record as the strategy left it."""
         return replace(record, touched=changed.records.restarted)
 
@@ -159,6 +159,6 @@ class KubernetesVim:
         journalled = self.context.journalled(self.cluster)
         return journalled.recover(back=True, cancel=self.context.cancel)
 
-    def as_it_is(self, record: Record) -> Record:
+    def as_it_is(self, record: VnfRecord) -> VnfRecord:
         """Return the record with the pods that run now."""
         return records.with_live_pods(self.context, record, self.cluster)

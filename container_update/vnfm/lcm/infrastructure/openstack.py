@@ -24,11 +24,11 @@ from container_update.openstack.client import Heat, reference
 from container_update.openstack.instantiate import Instantiate, Terminate, described_by
 from container_update.openstack.operation import StackInstance
 from container_update.openstack.templates import links
-from container_update.openstack.upkeep import Heal, Renew, Scale
+from container_update.openstack.upkeep import Renew, StackHeal, StackScale
 from container_update.openstack.vnfcs import VnfcServer
 from container_update.vnfm import vim_clients
 from container_update.vnfm.lcm import levels, records
-from container_update.vnfm.lcm.operation_context import OperationContext, Record
+from container_update.vnfm.lcm.operation_context import OperationContext, VnfRecord
 from container_update.vnfm.states import NO_ROLLBACK
 
 
@@ -71,7 +71,7 @@ class OpenStackVim:
 
     # --- making and deleting --------------------------------------------------------------------
 
-    def instantiate(self) -> Record:
+    def instantiate(self) -> VnfRecord:
         """Create the stack that the package describes and wait until it is complete."""
         context = self.context
         body = described_by(
@@ -79,7 +79,7 @@ class OpenStackVim:
             str(context.request.get("flavourId")),
             context.params,
             context.service.options,
-            links=links.Links.of(context.request),
+            links=links.StackLinks.of(context.request),
             sizes=levels.numbers(context),
         )
         self._instance.run(
@@ -112,7 +112,7 @@ class OpenStackVim:
             return
         entries = vnfcs or context.record.info.get("vnfcResourceInfo") or ()
         ids = [str(entry["computeResource"]["resourceId"]) for entry in entries]
-        self._instance.run(Heal(*running, context.operation_id, ids, with_storage))
+        self._instance.run(StackHeal(*running, context.operation_id, ids, with_storage))
 
     def undo_heal(self) -> None:
         """Undo a heal by its journal.
@@ -123,12 +123,12 @@ class OpenStackVim:
 
     def scale(self, numbers: Mapping[str, int]) -> None:
         """Give the scaling groups of VDUs these numbers of servers."""
-        self._instance.run(Scale(*self._running, self.context.operation_id, numbers))
+        self._instance.run(StackScale(*self._running, self.context.operation_id, numbers))
 
     def undo_scale(self, numbers: Mapping[str, int]) -> None:
         """Undo a scaling by its journal, or by another one where it has come to its end."""
         back = f"{self.context.operation_id} back"
-        self._instance.run(Scale(*self._running, back, numbers))
+        self._instance.run(StackScale(*self._running, back, numbers))
 
     @property
     def _running(self) -> tuple[str, Mapping[str, str], Options]:
@@ -162,7 +162,7 @@ class OpenStackVim:
             vim_type=str(context.connection.get("vimType")),
         )
 
-    def changed(self, record: Record, changed: Changed) -> Record:
+    def changed(self, record: VnfRecord, changed: Changed) -> VnfRecord:
         """Return the record with the live resources, also of a change by an earlier try, whose ids
         were not recorded."""
         names = {result.step.key.name for result in changed.outcome.results}
@@ -179,20 +179,20 @@ class OpenStackVim:
         scripts = coordination_of(job, target, self.context.cancel)
         return stack_change.roll_back(job, target, scripts, steps)
 
-    def as_it_is(self, record: Record) -> Record:
+    def as_it_is(self, record: VnfRecord) -> VnfRecord:
         """Return the record with the live servers, ports and volumes."""
         return self._described(record, self._members(record))
 
-    def _described(self, record: Record, members: Sequence[VnfcServer]) -> Record:
+    def _described(self, record: VnfRecord, members: Sequence[VnfcServer]) -> VnfRecord:
         stack_id = self._stack().rpartition("/")[2]
         info = stack_records.described(record.info, members, stack_id)
         return replace(record, body={**record.body, "instantiatedVnfInfo": info})
 
-    def _members(self, record: Record) -> Sequence[VnfcServer]:
+    def _members(self, record: VnfRecord) -> Sequence[VnfcServer]:
         stack = live.find(self.heat, self._stack())
         return live.members_of(self.heat, stack, self._vdus(record))
 
-    def _vdus(self, record: Record) -> Mapping[str, str]:
+    def _vdus(self, record: VnfRecord) -> Mapping[str, str]:
         """Return the VDUs of the record's package and of the old and new package of a change: a
         rolling update may leave VDUs of either."""
         context, vdus = self.context, dict[str, str]()

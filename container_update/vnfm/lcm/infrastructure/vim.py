@@ -16,16 +16,16 @@ from container_update.model.objects import Json
 from container_update.model.outcome import Outcome
 from container_update.vnfm import vims
 from container_update.vnfm.lcm.infrastructure import kubernetes
-from container_update.vnfm.lcm.operation_context import OperationContext, Record
+from container_update.vnfm.lcm.operation_context import OperationContext, VnfRecord
 
 
-class Vim(Protocol):
+class ConnectedVim(Protocol):
     """The VNF in its VIM, for one operation; every method may raise ContainerUpdateError."""
 
     def held_by(self) -> str | None:
         """Return who holds the VNF's lease, as a sentence; None if nobody does or it expired."""
 
-    def instantiate(self) -> Record:
+    def instantiate(self) -> VnfRecord:
         """Create the VNF as the request says, whatever an earlier try left; return its record."""
 
     def undo_instantiate(self) -> None:
@@ -59,17 +59,17 @@ class Vim(Protocol):
     def target(self) -> Target:
         """Return where the VNF runs, for a change of its package."""
 
-    def changed(self, record: Record, changed: Changed) -> Record:
+    def changed(self, record: VnfRecord, changed: Changed) -> VnfRecord:
         """Return the record after a change, with the resources that exist now."""
 
     def undo_change(self, job: ChangeJob) -> Outcome | None:
         """Undo by the journal what a change left; return None if it left nothing."""
 
-    def as_it_is(self, record: Record) -> Record:
+    def as_it_is(self, record: VnfRecord) -> VnfRecord:
         """Return the record with the live VNFCs: an undo may have created new ones."""
 
 
-def connected(context: OperationContext) -> AbstractContextManager[Vim]:
+def connected(context: OperationContext) -> AbstractContextManager[ConnectedVim]:
     """Connect to the VIM that the operation's instance runs in, for a ``with`` block.
 
     :raises PackageError: there is none, or what it needs is not installed.

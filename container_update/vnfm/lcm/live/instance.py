@@ -17,11 +17,11 @@ from container_update.model.options import Options
 from container_update.package import csar
 from container_update.planning.comparison.package_pair import Placing
 from container_update.vnfm import instances, packages, vims
-from container_update.vnfm.lcm.operation_context import Record, known_flavour
+from container_update.vnfm.lcm.operation_context import VnfRecord, known_flavour
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import UNSETTLED
-from container_update.vnfm.store.rows import Instance, Operation, Package
+from container_update.vnfm.store.rows import Instance, OperationRow, Package
 from container_update.workloads.registry import is_workload
 
 _PACKAGES_KEPT = 256
@@ -35,7 +35,7 @@ class LiveInstance:
     """An instance, for one look at it."""
 
     id: str
-    record: Record = field(repr=False)
+    record: VnfRecord = field(repr=False)
     connection: Json = field(repr=False)
     """Its VIM, with credentials."""
     folders: Mapping[str, Path]
@@ -73,11 +73,11 @@ def read(service: ServiceContext, wanted: Instance | str) -> LiveInstance:
                 404, f"VNF instance {instance_id[:64]!r}: there is none with this id"
             )
         recorded = instances.vims_of(service, row)
-        record = Record(row.vnfd_id, row.instantiated, row.body, recorded)
+        record = VnfRecord(row.vnfd_id, row.instantiated, row.body, recorded)
         if not row.instantiated:
             return LiveInstance(row.id, record, {}, {})
-        unsettled = (Operation.instance_id == row.id, Operation.state.in_(UNSETTLED))
-        target = session.scalar(select(Operation.vnfd_id).where(*unsettled))
+        unsettled = (OperationRow.instance_id == row.id, OperationRow.state.in_(UNSETTLED))
+        target = session.scalar(select(OperationRow.vnfd_id).where(*unsettled))
         folders = {
             vnfd_id: packages.unpacked(service, package_id)
             for vnfd_id in dict.fromkeys(filter(None, (target, row.vnfd_id)))

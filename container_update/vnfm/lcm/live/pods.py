@@ -15,7 +15,7 @@ from container_update.vnfm.lcm.live.instance import Kinds, LiveInstance
 from container_update.workloads import ownership, pod_status, pod_template
 from container_update.workloads.kind import REPLICA_SET, pods_in
 from container_update.workloads.pod_state import Tone, state_of
-from container_update.workloads.readiness import Baseline, State
+from container_update.workloads.readiness import Baseline, RolloutState
 from container_update.workloads.registry import known_kind
 
 OK, CHANGING, BAD = "ok", "changing", "bad"
@@ -84,9 +84,9 @@ def _state(body: Json, pods: Sequence[Json]) -> str:
     verdict = known_kind(ObjectKey.of(body)).readiness(body, pods, Baseline()).state
     active = [pod for pod in pods if pod_status.is_active(pod)]
     is_bad = any(state_of(pod).tone is Tone.BAD for pod in active)
-    if is_bad or verdict in (State.FAILING, State.FAILED):
+    if is_bad or verdict in (RolloutState.FAILING, RolloutState.FAILED):
         return BAD
-    return OK if verdict is State.DONE else CHANGING
+    return OK if verdict is RolloutState.DONE else CHANGING
 
 
 def _serves(pod: Json) -> bool:

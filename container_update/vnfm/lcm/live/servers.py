@@ -13,7 +13,7 @@ from container_update.openstack import vnfm_records as stack_records
 from container_update.openstack.client import Heat, reference
 from container_update.openstack.vnfcs import VnfcServer
 from container_update.package import hot
-from container_update.package.hot import Body, Place
+from container_update.package.hot import Place, StackBody
 from container_update.vnfm.lcm.infrastructure.openstack import stack_name
 from container_update.vnfm.lcm.live.instance import LiveInstance
 from container_update.workloads.pod_state import Tone
@@ -43,7 +43,7 @@ def vdus_of(live: LiveInstance, heat: Heat, options: Options) -> tuple[str, list
     found: dict[str, list[Json]] = {vdu_id: [] for vdu_id in vdus}
     for stack in stacks:
         top = reference(stack)
-        body = Body(heat.template(top), files=heat.files(top))
+        body = StackBody(heat.template(top), files=heat.files(top))
         places = hot.places_in(body, vdus)
         resources = heat.resources(top, live_stacks.DEPTH)
         servers = vnfcs.members(resources, top, places)

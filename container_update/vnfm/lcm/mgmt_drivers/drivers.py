@@ -11,7 +11,7 @@ from pathlib import Path
 from container_update.drivers.change_by_modify import Work
 from container_update.model.errors import PackageError
 from container_update.package.vnfd import InterfaceScript
-from container_update.vnfm.lcm.operation_context import OperationContext, Record
+from container_update.vnfm.lcm.operation_context import OperationContext, VnfRecord
 
 MODIFIED = "modify_information_end"
 """The event at which our own drivers move a VNF to another package."""
@@ -34,7 +34,7 @@ class Drivers(ABC):
         content, whatever it is called."""
 
     @abstractmethod
-    def work(self, record: Record) -> Work | None:
+    def work(self, record: VnfRecord) -> Work | None:
         """Return what our own driver would do at the end of a modification; None: nothing.
 
         :param record: as the request modifies it.
@@ -42,7 +42,7 @@ class Drivers(ABC):
         """
 
     @abstractmethod
-    def call(self, event: str, record: Record, new: Path | None = None) -> Record:
+    def call(self, event: str, record: VnfRecord, new: Path | None = None) -> VnfRecord:
         """Run the driver of an event, for example ``modify_information_start``, if there is one.
 
         :param new: the folder of the package that a modification leads to.

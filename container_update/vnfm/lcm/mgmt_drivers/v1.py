@@ -26,7 +26,7 @@ from container_update.package.tools.build import driver_file
 from container_update.package.vnfd import InterfaceScript
 from container_update.vnfm.lcm.mgmt_drivers import v1_objects
 from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Drivers, file_of
-from container_update.vnfm.lcm.operation_context import Record
+from container_update.vnfm.lcm.operation_context import VnfRecord
 
 NAMESPACE = "tacker.tacker.mgmt.drivers"
 NOOP = "vnflcm_noop"
@@ -55,7 +55,7 @@ class V1Drivers(Drivers):
             return False
         return installed.read_bytes() == driver_file("v1").read_bytes()
 
-    def work(self, record: Record) -> Work | None:
+    def work(self, record: VnfRecord) -> Work | None:
         """See Drivers."""
         context, script = self.context, self.scripts[MODIFIED]
         self._refuse_other_file(MODIFIED, script, load(script.implementation), record.vnfd_id)
@@ -64,7 +64,7 @@ class V1Drivers(Drivers):
         v1_records.check(instance, paths, str(self.folder))
         return v1_records.work_of(instance, str(self.folder), str(new), paths)
 
-    def call(self, event: str, record: Record, new: Path | None = None) -> Record:  # noqa: ARG002
+    def call(self, event: str, record: VnfRecord, new: Path | None = None) -> VnfRecord:  # noqa: ARG002
         """See Drivers."""
         script = self.scripts.get(event)
         if script is None or script.implementation == NOOP or event.endswith(_ROLLBACK):

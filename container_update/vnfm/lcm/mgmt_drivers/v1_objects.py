@@ -16,10 +16,10 @@ from container_update.drivers.v1_host import vnfc_entry
 from container_update.model.objects import Json
 from container_update.model.outcome import Vnfc
 from container_update.records.vnf_records import Records
-from container_update.vnfm.lcm.operation_context import Record
+from container_update.vnfm.lcm.operation_context import VnfRecord
 
 
-def instance(instance_id: str, record: Record, connection: Json) -> SimpleNamespace:
+def instance(instance_id: str, record: VnfRecord, connection: Json) -> SimpleNamespace:
     """Return the VnfInstance of a record.
 
     :param connection: its VIM, with credentials.

@@ -30,7 +30,7 @@ from container_update.model.objects import Json
 from container_update.package.tools.build import driver_file
 from container_update.vnfm.lcm.mgmt_drivers.answers import ANSWER_BYTES, ScriptError, plain_answer
 from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Drivers, file_of
-from container_update.vnfm.lcm.operation_context import OperationContext, Record
+from container_update.vnfm.lcm.operation_context import OperationContext, VnfRecord
 
 _BESIDE = "Definitions"
 """The folder of the package that paths in the VNFD are relative to."""
@@ -57,7 +57,7 @@ class V2Scripts(Drivers):
         copy = file_of(MODIFIED, script, self.folder, _BESIDE)
         return copy.read_bytes() == driver_file("v2").read_bytes()
 
-    def work(self, record: Record) -> Work | None:
+    def work(self, record: VnfRecord) -> Work | None:
         """See Drivers."""
         request, old = self.context.request, self.folder
         new = self.context.package(record.vnfd_id) if request.get("vnfdId") else old
@@ -66,7 +66,7 @@ class V2Scripts(Drivers):
             return None
         return work_of(script["vnf_instance"], request, str(old), str(new))
 
-    def call(self, event: str, record: Record, new: Path | None = None) -> Record:
+    def call(self, event: str, record: VnfRecord, new: Path | None = None) -> VnfRecord:
         """See Drivers; our own script does nothing here that this service does not do itself."""
         named, modified = self.scripts.get(event), self.scripts.get(MODIFIED)
         if named is None or (modified and named.file == modified.file and self.is_ours):
@@ -84,7 +84,7 @@ class V2Scripts(Drivers):
         ids = map(str, restarted) if isinstance(restarted, (list, tuple)) else ()
         return replace(record, body=body, touched=frozenset(ids))
 
-    def _input(self, event: str, record: Record, old: Path, new: Path | None) -> Json:
+    def _input(self, event: str, record: VnfRecord, old: Path, new: Path | None) -> Json:
         """Return what a script gets: the VnfInstance has the VIM with its credentials."""
         instance = record.vnf_instance(self.context.instance_id)
         instance["vimConnectionInfo"] = {"vim": self.context.connection}

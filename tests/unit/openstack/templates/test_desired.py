@@ -14,14 +14,14 @@ from container_update.model.errors import PackageError
 from container_update.model.options import Options
 from container_update.openstack.templates.desired import (
     Replacement,
-    Software,
+    VnfdSoftware,
     desired_stack,
     nested,
     overlay,
     server_changes,
 )
 from container_update.package import hot, hot_files
-from container_update.package.hot import Body, Place
+from container_update.package.hot import Place, StackBody
 from container_update.package.values.reading import Reading
 from tests.functional.stacks import templates
 
@@ -51,7 +51,7 @@ class Files:
         return self.files[path].encode()
 
 
-def body(shape: str) -> Body:
+def body(shape: str) -> StackBody:
     return hot_files.base_hot(Files(templates.hot(shape)), "simple")
 
 
@@ -70,7 +70,7 @@ def test_image_and_flavour_go_to_the_parameters_that_the_server_or_its_volume_us
 ) -> None:
     package, live = body(shape), replace(body(shape), parameters=LIVE)
     places = {"VDU1": hot.place_of(package, "VDU1", "VDU1", "package")}
-    software = Software({"VDU1": "new", "Disk1": "new"}, {"VDU1": "large"})
+    software = VnfdSoftware({"VDU1": "new", "Disk1": "new"}, {"VDU1": "large"})
     made = desired_stack(package, live, places, software, {})
     assert made.parameters == {"image": "new", "flavor": "large", "network": "net0"}
 
@@ -86,9 +86,9 @@ def test_a_path_within_a_json_parameter_is_followed_and_the_rest_of_it_kept() ->
         "resources": {"VDU1": server},
     }
     given = {"nfv": '{"VDU": {"VDU1": {"vcImageId": "old"}, "VDU2": {"vcImageId": "old"}}}'}
-    live = Body(template, given)
+    live = StackBody(template, given)
     made = desired_stack(
-        Body(template), live, {"VDU1": PLACES["server"]}, Software({"VDU1": "new"}), {}
+        StackBody(template), live, {"VDU1": PLACES["server"]}, VnfdSoftware({"VDU1": "new"}), {}
     )
     assert made.parameters == {
         "nfv": {"VDU": {"VDU1": {"vcImageId": "new"}, "VDU2": {"vcImageId": "old"}}}
@@ -105,7 +105,7 @@ def test_a_group_keeps_the_size_that_it_was_scaled_to(
     package = body("group")
     package.template["resources"]["VDU1_group"]["properties"]["desired_capacity"] = said
     live = replace(package, parameters=LIVE)
-    made = desired_stack(package, live, {}, Software(), {"VDU1_group": 3})
+    made = desired_stack(package, live, {}, VnfdSoftware(), {"VDU1_group": 3})
     assert made.parameters == {**LIVE, **parameters}
     group = made.template["resources"]["VDU1_group"]
     assert group["properties"]["desired_capacity"] == becomes
@@ -113,13 +113,13 @@ def test_a_group_keeps_the_size_that_it_was_scaled_to(
 
 def test_parameters_that_the_new_template_does_not_have_are_left_out() -> None:
     live = replace(body("server"), parameters={**LIVE, "gone": "x"})
-    assert desired_stack(body("server"), live, {}, Software(), {}).parameters == LIVE
+    assert desired_stack(body("server"), live, {}, VnfdSoftware(), {}).parameters == LIVE
 
 
 # --- parts ----------------------------------------------------------------------------------------
 
 
-def two_servers(image: str) -> Body:
+def two_servers(image: str) -> StackBody:
     resources = {
         name: {"type": hot.SERVER, "properties": {"image": {"get_param": "image"}}}
         for name in ("VDU1", "VDU2")
@@ -129,7 +129,7 @@ def two_servers(image: str) -> Body:
         "parameters": {"image": {"type": "string"}},
         "resources": resources,
     }
-    return Body(template, {"image": image})
+    return StackBody(template, {"image": image})
 
 
 def test_a_shared_parameter_changes_for_the_taken_resource_alone() -> None:
@@ -150,18 +150,18 @@ def test_what_a_taken_resource_needs_comes_with_it() -> None:
 
 
 def test_a_nested_file_that_others_use_too_is_not_changed_under_their_feet() -> None:
-    def shared(size: int) -> Body:
+    def shared(size: int) -> StackBody:
         definition = {"type": "n.yaml", "properties": {}}
         resources = {"VDU1": definition, "VDU2": definition}
         inner = templates.template({"x": {"type": hot.SERVER, "properties": {"size": size}}})
         top = {"heat_template_version": "2015-04-30", "resources": resources}
-        return Body(top, files={"n.yaml": yaml.safe_dump(inner)})
+        return StackBody(top, files={"n.yaml": yaml.safe_dump(inner)})
 
     with pytest.raises(PackageError, match=r"n.yaml of package .* \(VDU2\)"):
         overlay(shared(1), shared(2), {"VDU1"}, "package")
 
 
-def with_property(value: Any) -> Body:
+def with_property(value: Any) -> StackBody:
     made = replace(body("nested"), parameters={**LIVE, "image": "new"})
     made.template["resources"]["VDU1"]["properties"]["network"] = value
     return made
@@ -180,7 +180,7 @@ ABOVE = [
 def test_a_nested_stacks_parameters_are_told_before_the_whole_stack_is_updated(
     said: Any, said_before: Any, value: str
 ) -> None:
-    live = Body({}, {"network": "as it is"})
+    live = StackBody({}, {"network": "as it is"})
     old = with_property(said_before or "other")
     made = nested(PLACES["nested"], with_property(said), old, live, {"net": "id-of-net"})
     assert made.parameters == {"image": "new", "flavor": "small", "network": value}
@@ -188,7 +188,7 @@ def test_a_nested_stacks_parameters_are_told_before_the_whole_stack_is_updated(
 
 def test_an_attribute_that_is_new_cannot_be_told() -> None:
     with pytest.raises(PackageError, match="its property network comes from"):
-        nested(PLACES["nested"], with_property(ATTRIBUTE), with_property("x"), Body({}), {})
+        nested(PLACES["nested"], with_property(ATTRIBUTE), with_property("x"), StackBody({}), {})
 
 
 FATES = [
@@ -241,9 +241,9 @@ CHANGES: list[tuple[dict[str, Any], dict[str, Any], Replacement]] = [
 def test_heats_resource_type_reference_says_what_becomes_of_a_server(
     old: dict[str, Any], new: dict[str, Any], expected: Replacement
 ) -> None:
-    def having(properties: dict[str, Any]) -> Body:
+    def having(properties: dict[str, Any]) -> StackBody:
         resources = {"VDU1": {"type": hot.SERVER, "properties": properties}}
-        return Body({"heat_template_version": "2015-04-30", "resources": resources})
+        return StackBody({"heat_template_version": "2015-04-30", "resources": resources})
 
     assert server_changes(having(old), having(new), "VDU1")[1] is expected
     by_type = resource_types.is_replaced(resource_types.SERVER, old, new)

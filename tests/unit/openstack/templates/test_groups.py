@@ -10,19 +10,19 @@ import pytest
 from container_update.model.errors import PlanError
 from container_update.openstack.templates import groups
 from container_update.openstack.templates.groups import resized
-from container_update.package.hot import GROUP, SERVER, Body, Place
+from container_update.package.hot import GROUP, SERVER, Place, StackBody
 
 PLACES = {"VDU1": Place("group", grouped=True), "VDU2": Place("server", server="server")}
 
 
-def body(capacity: Any, **parameters: Any) -> Body:
+def body(capacity: Any, **parameters: Any) -> StackBody:
     properties = {"resource": {"type": SERVER}}
     properties |= {} if capacity is None else {"desired_capacity": capacity}
     resources = {
         "group": {"type": GROUP, "properties": properties},
         "server": {"type": SERVER},
     }
-    return Body({"resources": resources}, parameters)
+    return StackBody({"resources": resources}, parameters)
 
 
 TACKERS = {"get_param": ["nfv", "VDU", "VDU1", "desired_capacity"]}
@@ -77,11 +77,11 @@ resources:
 }
 
 
-def own_stack(*names: str, image: str = "one", password: str = "open-sesame") -> Body:
+def own_stack(*names: str, image: str = "one", password: str = "open-sesame") -> StackBody:
     """Return a group's own stack as Heat has it: hidden values are not masked."""
     properties = {"image": image, "password": password}
     members = {name: {"type": "new.yaml", "properties": properties} for name in names}
-    return Body({"heat_template_version": "2015-04-30", "resources": members}, files=FILES)
+    return StackBody({"heat_template_version": "2015-04-30", "resources": members}, files=FILES)
 
 
 def test_the_hidden_values_in_a_groups_own_stack_are_masked_and_come_back() -> None:
@@ -107,7 +107,7 @@ def test_a_settled_group_says_of_the_given_members_what_they_are_now() -> None:
 
 def test_a_number_in_a_groups_stack_is_the_same_as_its_text() -> None:
     number, text = (
-        Body({"resources": {"a": {"type": "new.yaml", "properties": {"size": size}}}})
+        StackBody({"resources": {"a": {"type": "new.yaml", "properties": {"size": size}}}})
         for size in (1, "1")
     )
     assert groups.is_settled(number, text)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from container_update.model.errors import PackageError
-from container_update.openstack.templates.desired import Software, desired_stack
-from container_update.openstack.templates.links import Links, recorded
-from container_update.package.hot import Body
+from container_update.openstack.templates.desired import VnfdSoftware, desired_stack
+from container_update.openstack.templates.links import StackLinks, recorded
+from container_update.package.hot import StackBody
 
 RESOURCES: dict[str, Any] = {
     "VDU1": {
@@ -41,8 +41,8 @@ def managed(name: str, network: str) -> dict[str, str]:
 
 
 def test_a_managed_link_takes_the_place_of_its_network_and_subnets() -> None:
-    links = Links(managed=[managed("internalVL1", "the-network")])
-    resources = links.applied(Body(TEMPLATE)).template["resources"]
+    links = StackLinks(managed=[managed("internalVL1", "the-network")])
+    resources = links.applied(StackBody(TEMPLATE)).template["resources"]
     assert sorted(resources) == ["VDU1", "internalVL2", "internalVL2_subnet"]
     assert resources["VDU1"]["properties"]["net2"] == "the-network"
     assert resources["VDU1"]["properties"]["nets"] == RESOURCES["VDU1"]["properties"]["nets"]
@@ -53,7 +53,7 @@ def test_links_of_earlier_requests_stay_and_a_new_one_replaces_its_own() -> None
     first = {"extManagedVirtualLinks": [managed("internalVL1", "a"), managed("internalVL2", "b")]}
     info = recorded({}, first)
     second = {"extManagedVirtualLinks": [managed("internalVL2", "c")]}
-    vdu = Links.of(second, info).applied(Body(TEMPLATE)).template["resources"]["VDU1"]
+    vdu = StackLinks.of(second, info).applied(StackBody(TEMPLATE)).template["resources"]["VDU1"]
     assert vdu["properties"]["net2"] == "a"
     assert vdu["properties"]["nets"] == [{"network": "c"}]
     after = recorded(info, second)["extManagedVirtualLinkInfo"]
@@ -62,7 +62,7 @@ def test_links_of_earlier_requests_stay_and_a_new_one_replaces_its_own() -> None
 
 def test_a_recorded_link_that_the_new_template_does_not_have_is_left_alone() -> None:
     info = recorded({}, {"extManagedVirtualLinks": [managed("gone", "a")]})
-    assert Links.of({}, info).applied(Body(TEMPLATE)) == Body(TEMPLATE)
+    assert StackLinks.of({}, info).applied(StackBody(TEMPLATE)) == StackBody(TEMPLATE)
 
 
 @pytest.mark.parametrize(
@@ -80,14 +80,14 @@ def test_a_link_that_says_too_little_or_fits_nothing_is_named(
     request_: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(PackageError, match=message):
-        Links.of(request_).applied(Body(TEMPLATE))
+        StackLinks.of(request_).applied(StackBody(TEMPLATE))
 
 
 def test_what_uses_a_subnet_that_is_not_made_is_named() -> None:
     port = {"type": "P", "properties": {"subnet": {"get_resource": "internalVL1_subnet"}}}
     template = {**TEMPLATE, "resources": {**RESOURCES, "port": port}}
     with pytest.raises(PackageError, match=r"resource port .* uses internalVL1_subnet"):
-        Links(managed=[managed("internalVL1", "n")]).applied(Body(template))
+        StackLinks(managed=[managed("internalVL1", "n")]).applied(StackBody(template))
 
 
 def test_a_port_of_the_request_is_the_connection_points() -> None:
@@ -97,14 +97,14 @@ def test_a_port_of_the_request_is_the_connection_points() -> None:
         "extCps": [{"cpdId": "VDU2_CP1", "cpConfig": config}],
         "extLinkPorts": [{"id": "lp", "resourceHandle": {"resourceId": "the-port"}}],
     }
-    assert Links(external=[link]).points()["VDU2_CP1"]["port"] == "the-port"
+    assert StackLinks(external=[link]).points()["VDU2_CP1"]["port"] == "the-port"
 
 
 def test_in_a_change_the_requests_connection_points_count_and_the_others_stay() -> None:
     cps = {"VDU1_CP1": {"network": "old"}, "VDU2_CP1": {"network": "stays"}}
-    live = Body(TEMPLATE, {"nfv": {"CP": cps, "VDU": {"VDU1": {"name": "n"}}}})
-    links = Links(external=[{"resourceId": "new", "extCps": [{"cpdId": "VDU1_CP1"}]}])
-    after = desired_stack(Body(TEMPLATE), live, {}, Software(), {}, points=links.points())
+    live = StackBody(TEMPLATE, {"nfv": {"CP": cps, "VDU": {"VDU1": {"name": "n"}}}})
+    links = StackLinks(external=[{"resourceId": "new", "extCps": [{"cpdId": "VDU1_CP1"}]}])
+    after = desired_stack(StackBody(TEMPLATE), live, {}, VnfdSoftware(), {}, points=links.points())
     assert after.parameters["nfv"] == {
         "CP": {"VDU1_CP1": {"network": "new"}, "VDU2_CP1": {"network": "stays"}},
         "VDU": {"VDU1": {"name": "n"}},

@@ -12,9 +12,9 @@ import pytest
 
 from container_update.model.errors import PackageError
 from container_update.openstack.templates import nfv_parameter
-from container_update.openstack.templates.desired import Software, initial_stack
-from container_update.openstack.templates.links import Links
-from container_update.package.hot import Body
+from container_update.openstack.templates.desired import VnfdSoftware, initial_stack
+from container_update.openstack.templates.links import StackLinks
+from container_update.package.hot import StackBody
 
 TEMPLATE = {
     "heat_template_version": "2013-05-23",
@@ -42,7 +42,7 @@ TEMPLATE = {
         "internalVL1": {"type": "OS::Neutron::Net"},
     },
 }
-SOFTWARE = Software(
+SOFTWARE = VnfdSoftware(
     {"VDU1": "cirros-0.5.2-x86_64-disk", "VDU2-VirtualStorage": "VDU2-VirtualStorage-image"},
     {"VDU1": "m1.tiny", "VDU2": "m1.tiny"},
 )
@@ -72,8 +72,8 @@ LINKS = [
 
 def nfv(given: dict[str, Any], links: Any = LINKS) -> Any:
     """The value that the stack is created with."""
-    points = Links(external=links).points()
-    return initial_stack(Body(TEMPLATE), given, {}, SOFTWARE, points=points).parameters["nfv"]
+    points = StackLinks(external=links).points()
+    return initial_stack(StackBody(TEMPLATE), given, {}, SOFTWARE, points=points).parameters["nfv"]
 
 
 def test_the_vnfd_and_the_request_give_what_the_template_asks_for() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest
-from container_update.model.plan import Change, ConfigChange, ImageChange
+from container_update.model.plan import ConfigChange, ConfigDifference, ImageChange
 from container_update.package import manifests
 from container_update.planning.comparison import coverage, diff
 from container_update.planning.steps.config import laid_over
@@ -21,7 +21,9 @@ CREATE, REPLACE, RECREATE = ConfigChange.CREATE, ConfigChange.REPLACE, ConfigCha
 # --- configuration ------------------------------------------------------------------------------
 
 
-def change_of(new: Manifest, found: Json | None, old: Json | None = None) -> Change | None:
+def change_of(
+    new: Manifest, found: Json | None, old: Json | None = None
+) -> ConfigDifference | None:
     """What becomes of a live object that was made from *old*, or else is as it was made."""
     before = None if found is None else manifest(found if old is None else old, "old.yaml", 5)
     now = None if found is None else live(found)

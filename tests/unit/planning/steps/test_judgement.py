@@ -12,7 +12,7 @@ from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import Action
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep, RestartStep
 from container_update.planning.steps.judgement import applied, restored
-from container_update.workloads.readiness import State
+from container_update.workloads.readiness import RolloutState
 from tests.unit.fakes import config_map, pod
 
 MAP = ObjectKey("", "ConfigMap", "ns", "cm")
@@ -108,7 +108,7 @@ BACKWARDS: list[tuple[ObjectStep, Json | None, list[Json], str]] = [
 def word(readiness: Any) -> str:
     if readiness is None:
         return NOT_BEGUN
-    return DONE if readiness.state is State.DONE else WAITS
+    return DONE if readiness.state is RolloutState.DONE else WAITS
 
 
 @pytest.mark.parametrize(("step", "live", "pods", "expected"), FORWARDS)
