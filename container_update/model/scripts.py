@@ -53,7 +53,7 @@ class ScriptStep(Step):
     def of(cls, role: str, path: str, vdu: VduChange) -> ScriptStep:
         """Return the step that runs a script of the request, which has that path."""
         key = ObjectKey("", "Script", "", f"{path} ({role} VNF, {vdu.vdu_id})")
-        return cls(key, Action.RUN, role, vdu, reasons=(Reason(f"coordinates the {role} VNF"),))
+        return cls(key, Action.RUN, role, vdu, reasons=(Reason(f"it coordinates the {role} VNF"),))
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,9 @@ class BlueGreenPlanner(Planner):
 
     def _hand_over(self, key: ObjectKey, pair: Pair) -> ManifestStep:
         green, body = self.green_body(pair), self._new_body(pair)
-        why = Reason(f"takes over the pods of {green['metadata']['name']}, none of which restarts")
+        why = Reason(
+            f"it takes over the pods of {green['metadata']['name']}, none of which restarts"
+        )
         giver = new_object(green, key.namespace, {})
         return ManifestStep(key, Action.HAND_OVER, giver, body, reasons=(why,))
 
