@@ -148,7 +148,10 @@ class BlueGreenPlanner(Planner):
 
     def names(self) -> dict[str, str]:
         """See Planner: those of the manifests, as what is handed over has them."""
-        return {pair.blue.name: key.name for key, pair in self.pairs.items()}
+        return {
+            pair.blue.name: (key if self._rival(key) is None else self.beside[key]).name
+            for key, pair in self.pairs.items()
+        }
 
     def connection_points(self) -> dict[str, str]:
         """Return old to new name of a Service that another one has replaced."""
@@ -177,8 +180,29 @@ class BlueGreenPlanner(Planner):
         yield [
             self._hand_over(key, pair)
             for key, pair in self.pairs.items()
-            if self.beside[key] != key
+            if self.beside[key] != key and self._rival(key) is None
         ]
+
+    def _rival(self, key: ObjectKey) -> ObjectKey | None:
+        """Return another Deployment that would adopt the new ReplicaSet while nobody owns it.
+
+        Its controller would scale it down: the pods would not stay.
+        """
+        pods = self._new_body(self.pairs[key])["spec"]["template"]
+        there = {live: body for live, body in self.live.items() if live.kind == "Deployment"}
+        gone = {pair.blue for pair in self.pairs.values()}
+        to_come = {
+            new: self._new_body(self.pairs[new]) if new in self.pairs else manifest.body
+            for new, manifest in self.packages.new.items()
+            if new.kind == "Deployment" and self.packages.concerns(new)
+        }
+        for other, body in {**there, **to_come}.items():
+            selector = labels.match_labels(body)
+            is_new = other in to_come
+            is_meant = other == key if is_new else other in gone
+            if not is_meant and (not selector or selects(selector, pods)):
+                return other
+        return None
 
     def _hand_over(self, key: ObjectKey, pair: Pair) -> ManifestStep:
         green, body = self.green_body(pair), self._new_body(pair)
@@ -196,9 +220,11 @@ class BlueGreenPlanner(Planner):
         }
 
     def workload_steps(self) -> Iterator[Step]:
-        """Yield the steps of the workloads; those that change have their own names in the end."""
+        """Yield the steps of the workloads; an autoscaler refers to their names in the end."""
         for key in self.pairs:
             self.renamed.pop(key.name, None)
+            if self._rival(key) is not None:
+                self.renamed[key.name] = self.beside[key].name
         yield from super().workload_steps()
 
     def workload_step(self, key: ObjectKey) -> Iterator[Step]:
@@ -222,10 +248,11 @@ class BlueGreenPlanner(Planner):
             return key.name
         room = _NAME_LENGTH - _RELEASE_LENGTH - 1
         name = f"{key.name[:room]}-{self.release}"
-        self.note(
-            pair.blue,
-            f"the new Deployment bears the same name: while both are there it is called {name}",
-        )
+        rival = self._rival(key)
+        until = "while both are there" if rival is None else (
+            f"from then on too, since {rival} selects its pods and would take its ReplicaSet,"
+        )  # fmt: skip
+        self.note(pair.blue, f"the new Deployment bears the same name: {until} it is called {name}")
         return name
 
     def green_body(self, pair: Pair) -> Json:

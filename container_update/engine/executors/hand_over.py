@@ -70,6 +70,7 @@ class HandOverExecutor(StepExecutor[ManifestStep]):
         self.informer.observe(taker)
         if giver is not None:
             self._refuse_other_template(giver, taker)
+            self._refuse_rivals(giver, taker)
             self.writer.delete(giver, deadline, orphans=True)
         self._until_adopted(taker, deadline)
         self.informer.observe(self.writer.edit(ObjectKey.of(taker), taker, _resumed))
@@ -84,6 +85,20 @@ class HandOverExecutor(StepExecutor[ManifestStep]):
                 "webhook of the API server, or somebody else, has changed it, and the pods would "
                 "restart; use a rolling update, or give the new Deployment a name of its own"
             )
+
+    def _refuse_rivals(self, giver: Json, taker: Json) -> None:
+        """Raise NotReadyError where another Deployment would adopt the ReplicaSet, and scale it
+        down: the plan knows those of the VNF alone."""
+        both = {body["metadata"]["uid"] for body in (giver, taker)}
+        key, pods = ObjectKey.of(taker), giver["spec"]["template"]
+        for body in self.cluster.list(Collection.of(key)).items:
+            if body["metadata"]["uid"] not in both and selects(match_labels(body), pods):
+                self.writer.delete(taker)
+                raise NotReadyError(
+                    f"{key}: expected no other Deployment that selects its pods, found "
+                    f"{ObjectKey.of(body)}, which would take its ReplicaSet: give the pods of one "
+                    "of them another label"
+                )
 
     def _until_adopted(self, taker: Json, deadline: float) -> None:
         """Wait until all ReplicaSets with the labels of the pods have this owner."""

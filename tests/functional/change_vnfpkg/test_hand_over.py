@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from container_update.engine.goals.update import update
 from container_update.model.cancellation import CancelToken
@@ -233,3 +234,51 @@ def test_names_of_their_own_need_no_hand_over(site: Site) -> None:
     site.runs_from(V2)
     plan = site.plan(replace(V3))
     assert not [step for step in plan.steps if step.action is Action.HAND_OVER]
+
+
+RIVAL = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: rival}
+spec:
+  selector: {matchLabels: {vnf: sample}}
+  template:
+    metadata: {labels: {vnf: sample}}
+    spec: {containers: [{name: main, image: nginx}]}
+"""
+"""Selects the pods of all others, as one in the sample of the v2 guide does: Kubernetes lets it."""
+
+
+@pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, CANARY])
+def test_pods_that_another_deployment_would_take_stay_under_the_passing_name(
+    upgrade_type: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with kubernetes_site(upgrade_type, request, tmp_path) as site:
+        site.shape = Shape(more={"rival.yaml": RIVAL})
+        site.instantiate(V1)
+        plan = site.plan(V2)
+        assert not [step for step in plan.steps if step.action is Action.HAND_OVER]
+        assert any("rival selects its pods" in note.text for note in plan.notes)
+        site.change(V2)
+        web, worker = (name for name in names(site) if name != "rival")
+        assert web.startswith("web-")
+        assert worker.startswith("worker-")
+        ready = {each["metadata"]["name"]: each for each in site.objects("apps", "Deployment")}
+        assert ready[web]["status"]["readyReplicas"] == 2
+        site.change(V3)
+        assert names(site) == ["rival", "web", "worker"], "the names are free again"
+
+
+@pytest.mark.parametrize("site", [BLUE_GREEN], indirect=True)
+def test_pods_that_a_foreign_deployment_would_take_are_not_given_away(site: Site) -> None:
+    (web,) = site.deployments("VDU1")
+    rival = yaml.safe_load(RIVAL)
+    rival["metadata"]["namespace"] = site.namespace
+    site.admin.create(rival)
+    with pytest.raises(UpdateFailedError, match="which would take its ReplicaSet"):
+        site.change(V2)
+    assert names(site) == ["rival", "web", "worker"]
+    assert {pod["metadata"]["name"].split("-")[0] for pod in site.objects("", "Pod")} == {
+        *("rival", "web", "worker")
+    }
+    assert web["spec"]["template"] == site.deployments("VDU1")[0]["spec"]["template"]
