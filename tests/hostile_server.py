@@ -39,6 +39,8 @@ def _stream(chunks: Chunks, headers: Mapping[str, str] | None = None) -> Effect:
                 if transport is None or transport.is_closing():
                     break
                 await answer.write(chunk)
+                # a write to a connection that is lost returns at once: let the loop hear of that
+                await asyncio.sleep(0)
         except ConnectionError:
             return answer
         return answer
