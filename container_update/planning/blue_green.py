@@ -149,7 +149,7 @@ class BlueGreenPlanner(Planner):
     def names(self) -> dict[str, str]:
         """See Planner: those of the manifests, as what is handed over has them."""
         return {
-            pair.blue.name: (key if self._rival(key) is None else self.beside[key]).name
+            pair.blue.name: (self.beside[key] if key in self.rivals else key).name
             for key, pair in self.pairs.items()
         }
 
@@ -180,29 +180,32 @@ class BlueGreenPlanner(Planner):
         yield [
             self._hand_over(key, pair)
             for key, pair in self.pairs.items()
-            if self.beside[key] != key and self._rival(key) is None
+            if self.beside[key] != key and key not in self.rivals
         ]
 
-    def _rival(self, key: ObjectKey) -> ObjectKey | None:
-        """Return another Deployment that would adopt the new ReplicaSet while nobody owns it.
-
-        Its controller would scale it down: the pods would not stay.
-        """
-        pods = self._new_body(self.pairs[key])["spec"]["template"]
-        there = {live: body for live, body in self.live.items() if live.kind == "Deployment"}
+    @cached_property
+    def rivals(self) -> dict[ObjectKey, ObjectKey]:
+        """The new manifest's identity to another Deployment that would adopt its ReplicaSet while
+        nobody owns it: its controller would scale it down, and the pods would not stay."""
+        bodies = {key: self._new_body(pair) for key, pair in self.pairs.items()}
         gone = {pair.blue for pair in self.pairs.values()}
-        to_come = {
-            new: self._new_body(self.pairs[new]) if new in self.pairs else manifest.body
-            for new, manifest in self.packages.new.items()
-            if new.kind == "Deployment" and self.packages.concerns(new)
+        others = {
+            key: body
+            for key, body in self.live.items()
+            if key.kind == "Deployment" and key not in gone
+        } | {
+            key: bodies.get(key, manifest.body)
+            for key, manifest in self.packages.new.items()
+            if key.kind == "Deployment" and self.packages.concerns(key)
         }
-        for other, body in {**there, **to_come}.items():
-            selector = labels.match_labels(body)
-            is_new = other in to_come
-            is_meant = other == key if is_new else other in gone
-            if not is_meant and (not selector or selects(selector, pods)):
-                return other
-        return None
+        selectors = {key: labels.match_labels(body) for key, body in others.items()}
+        found: dict[ObjectKey, ObjectKey] = {}
+        for key, body in bodies.items():
+            pods = body["spec"]["template"]
+            for other, selector in selectors.items():
+                if other != key and (not selector or selects(selector, pods)):
+                    found.setdefault(key, other)
+        return found
 
     def _hand_over(self, key: ObjectKey, pair: Pair) -> ManifestStep:
         green, body = self.green_body(pair), self._new_body(pair)
@@ -223,7 +226,7 @@ class BlueGreenPlanner(Planner):
         """Yield the steps of the workloads; an autoscaler refers to their names in the end."""
         for key in self.pairs:
             self.renamed.pop(key.name, None)
-            if self._rival(key) is not None:
+            if key in self.rivals:
                 self.renamed[key.name] = self.beside[key].name
         yield from super().workload_steps()
 
@@ -248,7 +251,7 @@ class BlueGreenPlanner(Planner):
             return key.name
         room = _NAME_LENGTH - _RELEASE_LENGTH - 1
         name = f"{key.name[:room]}-{self.release}"
-        rival = self._rival(key)
+        rival = self.rivals.get(key)
         until = "while both are there" if rival is None else (
             f"from then on too, since {rival} selects its pods and would take its ReplicaSet,"
         )  # fmt: skip
