@@ -14,6 +14,7 @@ from tests.vnfm import site
 from tests.vnfm.browser import WIDE, chromium, window
 from tests.vnfm.consumer import Consumer
 from tests.vnfm.site import Site
+from tests.vnfm.waiting import until
 
 ONLY_BINARY = {"PUT /vnfpkgm/v1/vnf_packages/{package_id}/package_content"}
 """Requests whose body is a zip."""
@@ -141,6 +142,7 @@ def lifecycle_works(examples: Examples, root: str, change: str) -> None:
     examples.completed(change.format(path), instance_id=created)
     if change.startswith("POST"):
         examples.completed(f"PATCH {path}", instance_id=created)
+    batches_work(examples, f"{root}/batches", created)
     healed = examples.completed(f"POST {path}/heal", instance_id=created)
     refused = examples.send(f"POST {path}/scale", 422, instance_id=created)
     assert "aspectId" in refused.json()["detail"], "no package of the demo has an aspect"
@@ -149,6 +151,19 @@ def lifecycle_works(examples: Examples, root: str, change: str) -> None:
     assert "COMPLETED" in refused.json()["detail"], "only what has not ended can be cancelled"
     examples.completed(f"POST {path}/terminate", instance_id=created)
     examples.vnfm.call("DELETE", path.format(instance_id=created))
+
+
+def batches_work(examples: Examples, path: str, instance: str) -> None:
+    """The demo has no instance of the id that the example names."""
+    vnfm, request = examples.vnfm, f"POST {path}"
+    assert "vnfInstanceIds" in examples.send(request, 422).json()["detail"]
+    body = {**document.EXAMPLES[request], "vnfInstanceIds": [instance]}
+    batch = vnfm.call("POST", path, body).headers["Location"]
+
+    def completed() -> bool:
+        return bool(vnfm.call("GET", batch).json()["state"] == "COMPLETED")
+
+    until(completed, "the batch to complete", 60)
 
 
 def subscriptions_work(examples: Examples) -> None:

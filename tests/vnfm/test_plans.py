@@ -138,7 +138,7 @@ def test_a_change_of_the_package_has_its_plan(
     request = {"vnfdId": new, "additionalParams": {"upgrade_type": "Blue-Green"}}
     shown = plan(client, path, "CHANGE_VNFPKG", request)
     fronts = [step for step in shown["steps"] if step["object"].startswith("Deployment")]
-    assert [step["action"] for step in fronts] == ["create", "delete"]
+    assert [step["action"] for step in fronts] == ["create", "delete", "hand over the pods"]
     assert OLD not in str(shown)
     assert NEW not in str(shown)
     assert set(kubectl.pods()) == pods

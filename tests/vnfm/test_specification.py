@@ -106,9 +106,8 @@ def test_the_sample_request_changes_a_cnf_as_the_specification_says(
     ids = [set(resources(info).values()) for info in (before, after)]
     assert (ids[0] == ids[1]) is (upgrade_type == BLUE_GREEN)
     assert sorted(after["metadata"]["lcm-kubernetes-def-files"]) == sorted(files)
-    (name,) = kubectl.names("Deployment", "apps")
-    assert after["metadata"]["vdu_reses"]["VDU1"]["metadata"]["name"] == name
-    assert (name == specification.NAME) is (upgrade_type != BLUE_GREEN)
+    assert kubectl.names("Deployment", "apps") == {specification.NAME}
+    assert after["metadata"]["vdu_reses"]["VDU1"]["metadata"]["name"] == specification.NAME
     selector = kubectl.get("Service", specification.SERVICE)["spec"]["selector"]
     assert selector["version"] == "new-version"
 

@@ -91,14 +91,18 @@ class HandOverExecutor(StepExecutor[ManifestStep]):
         down: the plan knows those of the VNF alone."""
         both = {body["metadata"]["uid"] for body in (giver, taker)}
         key, pods = ObjectKey.of(taker), giver["spec"]["template"]
-        for body in self.cluster.list(Collection.of(key)).items:
-            if body["metadata"]["uid"] not in both and selects(match_labels(body), pods):
-                self.writer.delete(taker)
-                raise NotReadyError(
-                    f"{key}: expected no other Deployment that selects its pods, found "
-                    f"{ObjectKey.of(body)}, which would take its ReplicaSet: give the pods of one "
-                    "of them another label"
-                )
+
+        def rival(body: Json) -> Json | None:
+            other = body["metadata"]["uid"] not in both and selects(match_labels(body), pods)
+            return body if other else None
+
+        for body in self.cluster.list(Collection.of(key), rival).items:
+            self.writer.delete(taker)
+            raise NotReadyError(
+                f"{key}: expected no other Deployment that selects its pods, found "
+                f"{ObjectKey.of(body)}, which would take its ReplicaSet: give the pods of one "
+                "of them another label"
+            )
 
     def _until_adopted(self, taker: Json, deadline: float) -> None:
         """Wait until all ReplicaSets with the labels of the pods have this owner."""

@@ -65,7 +65,7 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
     def revert(self, step: ScaleStep, deadline: float) -> Reverted:
         """Write the number of pods that there were before."""
         live = self.cluster.get(step.key)
-        if live is None or is_deleting(live):
+        if live is None or is_deleting(live) or step.is_of_others(live):
             return Reverted.OF_OTHERS
         if step.is_of_new_object:
             step = replace(step, before={**live, "spec": step.old["spec"]})

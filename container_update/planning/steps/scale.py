@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from container_update.model.objects import Json
+from container_update.model.objects import Json, instance_of
+from container_update.planning.release_labels import match_labels
 from container_update.planning.steps.base import ObjectStep
 from container_update.workloads.readiness import replicas, with_replicas
 
@@ -23,6 +24,12 @@ class ScaleStep(ObjectStep):
     def restored(self, live: Json) -> Json:
         """Return the live workload with the number of pods that it had."""
         return with_replicas(live, replicas(self.old))
+
+    def is_of_others(self, live: Json) -> bool:
+        """Tell whether somebody else's workload has the name: no selector ever changes."""
+        return (instance_of(live), match_labels(live)) != (
+            instance_of(self.old), match_labels(self.old)
+        )  # fmt: skip
 
     def is_same(self, one: Json, other: Json) -> bool:
         """Tell whether two states of the workload ask for the same number of pods."""
