@@ -34,24 +34,12 @@ CLUSTER_SCOPED = frozenset(
 """Built-in kinds that live in no namespace (Kubernetes API reference)."""
 
 
-_MOVED = {
-    ("extensions", "DaemonSet"): "apps",
-    ("extensions", "Deployment"): "apps",
-    ("extensions", "Ingress"): "networking.k8s.io",
-    ("extensions", "NetworkPolicy"): "networking.k8s.io",
-    ("extensions", "ReplicaSet"): "apps",
-}
-"""(group, kind) to the group where a kind is since Kubernetes 1.16 or 1.22, as the same object
-(Kubernetes documentation, "Deprecated API Migration Guide")."""
-
-
 @dataclass(frozen=True, order=True)
 class ObjectKey:
     """What makes two manifests the same object: ConfigMap x and Secret x are two objects."""
 
     group: str
-    """The API group, '' for the core group; without the version: apps/v1 and apps/v1beta1 agree. Of
-    a kind that has moved to another group it is that one."""
+    """The API group, '' for the core group; without the version: apps/v1 and apps/v1beta1 agree."""
     kind: str
     namespace: str
     """'' for an object that lives in no namespace."""
@@ -68,7 +56,6 @@ class ObjectKey:
         """
         version, kind = str(body.get("apiVersion", "")), str(body["kind"])
         group, _, _ = version.rpartition("/")
-        group = _MOVED.get((group, kind), group)
         metadata = body["metadata"]
         namespace = metadata.get("namespace") or default_namespace
         if kind in CLUSTER_SCOPED:

@@ -204,6 +204,15 @@ _AS_INTENDED = "nothing, if that is intended"
 HOOK = "helm.sh/hook"
 _IS_HOOK = "is a hook of a Helm chart, and is treated as any other object"
 _NO_HOOKS = "leave it out, if it is not meant to stay: helm template --no-hooks"
+_MOVED = {
+    "DaemonSet": "apps/v1",
+    "Deployment": "apps/v1",
+    "Ingress": "networking.k8s.io/v1",
+    "NetworkPolicy": "networking.k8s.io/v1",
+    "ReplicaSet": "apps/v1",
+}
+"""Where a kind of the group ``extensions`` is since Kubernetes 1.16 or 1.22 (Kubernetes
+documentation, "Deprecated API Migration Guide"). No server tells that both are the same object."""
 _ANSWERED_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
 """Of reviews, most of which have no name."""
 
@@ -283,6 +292,9 @@ def _identity(item: _Item, default_namespace: str) -> ObjectKey:
     version = body.get("apiVersion")
     if (wrong := schema.API_VERSION.first_violation(version)) is not None:
         raise item.error(f'an "apiVersion" in the {kind}', wrong.found, "apiVersion")
+    if str(version).startswith("extensions/") and kind in _MOVED:
+        expected = f"{_MOVED[kind]}, where the {kind} is since Kubernetes 1.22 at the latest"
+        raise item.error(expected, f"{version}: write the manifest for it", "apiVersion")
     if not isinstance(metadata, dict):
         raise item.error(f'"metadata" with a name in the {kind}', describe(metadata), "metadata")
     name = metadata.get("name")
