@@ -198,8 +198,8 @@ def check_packages(request: ChangeRequest, new: csar.Csar, old: csar.Csar | None
             f"{request.vnfd_id}: this is not the package that the request asks for"
         )
     packages = {NEW: new, OLD: old} if old else {NEW: new}
-    for which in (OLD, NEW):
-        package_with_script(request, which, packages)
+    for which, script in request.scripts:
+        package_with_script(script, which, packages)
 
 
 DEF_FILES_PARAMETER = f"additionalParams.{DEF_FILES}"

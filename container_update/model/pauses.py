@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan waits for beside its objects: a person, a time, a metric. Pure."""
+"""What a plan waits for beside its objects: a person, a time, a metric, a script. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from container_update.model.objects import ObjectKey
 from container_update.model.plan import Action, Step
+from container_update.model.scripts import ScriptStep
 
 
 @dataclass(frozen=True)
@@ -41,36 +42,41 @@ class HoldStep(Step):
 
 @dataclass(frozen=True)
 class GateStep(Step):
-    """Ask Prometheus a query every few seconds, for a time; fail where a value is out of bounds.
+    """Ask Prometheus a query, or run a script, every few seconds for a time; fail where a value is
+    out of bounds, or the script fails.
 
     >>> GateStep.of("canary of 10 %", "error_ratio", at_most=0.01).is_within(0.02)
     False
     """
 
     query: str
-    """In PromQL; its value is a scalar, or a vector of which every sample has to be in bounds."""
+    """In PromQL; its value is a scalar, or a vector of which every sample has to be in bounds. It
+    is empty where a script is run."""
     at_least: float | None
     at_most: float | None
     every: float
     """Seconds from one question to the next."""
     seconds: float
     """For how long the values have to be within the bounds."""
+    script: ScriptStep | None = None
+    """What is run instead of a query; its exit status 0 is good."""
     can_be_repeated = False
 
     @classmethod
     def of(  # noqa: PLR0913
         cls,
         what: str,
-        query: str,
+        query: str = "",
         *,
         at_least: float | None = None,
         at_most: float | None = None,
         every: float = 10.0,
         seconds: float = 60.0,
+        script: ScriptStep | None = None,
     ) -> GateStep:
         """Return the step; *what* is there by then, in words."""
-        key = ObjectKey("", "Gate", "", what)
-        return cls(key, Action.CHECK, query, at_least, at_most, every, seconds)
+        key = ObjectKey("", "Gate", "", f"{what}, {script.key.name}" if script else what)
+        return cls(key, Action.CHECK, query, at_least, at_most, every, seconds, script)
 
     def is_within(self, value: float) -> bool:
         """Tell whether a value is within the bounds; NaN is not."""

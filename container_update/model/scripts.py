@@ -47,6 +47,8 @@ class ScriptStep(Step):
     role: str
     """'new' or 'old': the VNF that is coordinated."""
     vdu: VduChange
+    path: str = ""
+    """In its package; empty: the one that the request names for that VNF."""
     can_be_repeated = False
 
     @classmethod

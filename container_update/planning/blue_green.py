@@ -138,9 +138,10 @@ class BlueGreenPlanner(Planner):
         """Return with how many pods the new Deployment is created."""
         return replicas(pair.live)
 
-    def waits(self) -> Iterator[Iterable[Step]]:
+    def waits(self, steps: Sequence[Step]) -> Iterator[Iterable[Step]]:
         """Yield what the request wants to wait for: the new pods are Ready, the old ones serve."""
-        return pauses(self.params, "before the switch") if self.pairs else iter(())
+        if self.pairs:
+            yield from pauses(self.params, "before the switch", self.changes(steps))
 
     def successors(self) -> dict[str, str]:
         """See Planner."""

@@ -73,7 +73,7 @@ class CanaryPlanner(BlueGreenPlanner):
             yield list(self._fewer(before, percent))
             if not before:
                 yield from self.script_phases(NEW, steps)
-            yield from pauses(entry, f"canary of {percent} %")
+            yield from pauses(entry, f"canary of {percent} %", self.changes(steps))
             before = percent
         yield [step for step in steps if step.is_switch]
         yield [step for step in steps if step.is_removal]

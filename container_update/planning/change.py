@@ -128,14 +128,15 @@ class Planner:
         """
         yield [step for step in steps if not (step.is_switch or step.is_removal)]
         yield from self.script_phases(NEW, steps)
-        yield from self.waits()
+        yield from self.waits(steps)
         yield [step for step in steps if step.is_switch]
         yield from self.script_phases(OLD, steps)
         yield [step for step in steps if step.is_removal]
 
-    def waits(self) -> Iterator[Iterable[Step]]:
+    def waits(self, steps: Sequence[Step]) -> Iterator[Iterable[Step]]:  # noqa: ARG002
         """Yield the phases that wait before the traffic is switched.
 
+        :param steps: as for :meth:`phases`.
         :raises PlanError: the request wants to, and this strategy has no such place.
         """
         if wanted := {HOLD, GATE}.intersection(self.params):
@@ -151,10 +152,10 @@ class Planner:
         """Yield a phase for each VDU that changes, with its script; none where there is none."""
         path = self.scripts.get(role)
         if path and role in self.script_roles:
-            for vdu in self._changes(steps):
+            for vdu in self.changes(steps):
                 yield [ScriptStep.of(role, path, vdu)]
 
-    def _changes(self, steps: Sequence[Step]) -> Iterator[VduChange]:
+    def changes(self, steps: Sequence[Step]) -> Iterator[VduChange]:
         """Yield the VDUs whose workloads change."""
         old_names = {new: old for old, new in self.successors().items()}
         services = [

@@ -28,6 +28,7 @@ from container_update.model.schema import (
     Row,
     Schema,
     complete,
+    or_null,
 )
 from container_update.model.scripts import NEW, OLD
 from container_update.package.schema import first_violation
@@ -61,9 +62,10 @@ _MORE: Mapping[str, Schema] = {
 }
 
 
-def _step(**needed: Schema) -> Fields:
+def _step(optional: Mapping[str, Schema] | None = None, /, **needed: Schema) -> Fields:
+    more = {**_MORE, **(optional or {})}
     return complete(
-        {name: each for name, each in _MORE.items() if name not in needed},
+        {name: each for name, each in more.items() if name not in needed},
         key=_KEY,
         action=OneOf(Action.__members__),
         reasons=ListOf(PLAIN),
@@ -77,13 +79,21 @@ _VDU = complete(
     details=complete(kind=FILLED, namespace=LINE, services=ListOf(MAPPING)),
     ssh_ips=MapOf(LINE, LINE),
 )
+_SCRIPT = _step({"path": LINE}, role=OneOf((NEW, OLD)), vdu=_VDU)
 _STEPS: Mapping[str, Fields] = {
     **dict.fromkeys(("manifest", "pods", "restart"), _step()),
     "config": _step(content=_OBJECT),
     "scale": _step(replicas=WHOLE),
-    "script": _step(role=OneOf((NEW, OLD)), vdu=_VDU),
+    "script": _SCRIPT,
     "hold": _step(seconds=PLAIN),
-    "gate": _step(query=TEXT, at_least=PLAIN, at_most=PLAIN, every=Number(), seconds=Number()),
+    "gate": _step(
+        {"script": or_null(_SCRIPT)},
+        query=TEXT,
+        at_least=PLAIN,
+        at_most=PLAIN,
+        every=Number(),
+        seconds=Number(),
+    ),
 }
 _TYPE = complete(type=OneOf(_STEPS))
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carries out the steps that wait for a time, or ask a metric."""
+"""Carries out the steps that wait for a time, ask a metric, or a script."""
 
 from __future__ import annotations
 
 from container_update.cluster.prometheus import MetricError, measured
 from container_update.cluster.waiting import NotReadyError
 from container_update.engine.context import ExecutionContext
+from container_update.engine.executors.script import ScriptExecutor
 from container_update.model.pauses import GateStep, HoldStep
 
 _PATIENCE = 3
@@ -24,21 +25,26 @@ class HoldExecutor:
 
 
 class GateExecutor:
-    """Asks Prometheus until the time of the gate is over."""
+    """Asks Prometheus, or a script, until the time of the gate is over."""
 
     def __init__(self, context: ExecutionContext) -> None:
         self._waiter, self._server = context.rollout.waiter, context.prometheus
+        self._scripts = ScriptExecutor(context)
 
     def apply(self, step: GateStep, deadline: float) -> None:  # noqa: ARG002
         """Ask every few seconds whether the values are within the bounds.
 
         :raises NotReadyError: one is not, or the server does not answer.
+        :raises CoordinationError: the script fails.
         :raises AbortedError: the run is cancelled.
         """
         until, failures = self._waiter.clock() + step.seconds, 0
         while True:
             try:
-                self._ask(step)
+                if step.script is None:
+                    self._ask(step)
+                else:
+                    self._scripts.apply(step.script, until)
                 failures = 0
             except MetricError as error:
                 failures += 1

@@ -36,12 +36,14 @@ LINKS = ("extVirtualLinks", "extManagedVirtualLinks")
 
 @dataclass(frozen=True)
 class ScriptName:
-    """A coordination script as the request names it."""
+    """A script as the request names it: for coordination, or a gate."""
 
     path: str
     """In the package of its VNF, else in the other one."""
     class_name: str | None = None
     """The class in it to be used; None: the script runs as it is."""
+    attribute: str = field(default="", compare=False)
+    """Of the request, for messages."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ class ChangeRequest:
     """As its strategy's entry point has it."""
     coordinate_old: ScriptName | None = None
     coordinate_new: ScriptName | None = None
+    gate_scripts: tuple[ScriptName, ...] = ()
+    """What its gates run, in the package of the new VNF."""
     vdu_params: tuple[VduParams, ...] = ()
     """The VDUs to change; empty: all of them."""
     def_files: tuple[str, ...] = ()
@@ -104,6 +108,7 @@ class ChangeRequest:
             upgrade_type=upgrade_types.resolve(params["upgrade_type"], vim_type),
             coordinate_old=_script(params, COORDINATE_OLD),
             coordinate_new=_script(params, COORDINATE_NEW),
+            gate_scripts=tuple(_gate_scripts(params)),
             vdu_params=_vdu_params(params.get("vdu_params") or ()),
             def_files=tuple(_paths(params.get(DEF_FILES) or ())),
             external_lb=external_lb,
@@ -130,6 +135,13 @@ class ChangeRequest:
     def has_scripts(self) -> bool:
         """Whether it names a coordination script."""
         return (self.coordinate_new or self.coordinate_old) is not None
+
+    @property
+    def scripts(self) -> Iterator[tuple[str, ScriptName]]:
+        """'new' or 'old' with each script that is run for that VNF."""
+        named = [(OLD, self.coordinate_old), (NEW, self.coordinate_new)]
+        yield from ((which, script) for which, script in named if script)
+        yield from ((NEW, script) for script in self.gate_scripts)
 
     @property
     def script_paths(self) -> Mapping[str, str]:
@@ -280,7 +292,19 @@ def _script(params: Values, name: str) -> ScriptName | None:
         )
     if class_name is not None and not class_name.isidentifier():
         raise PackageError(f'{attribute}-class: expected the name of a class, found "{class_name}"')
-    return ScriptName(_inside(path, attribute), class_name)
+    return ScriptName(_inside(path, attribute), class_name, attribute)
+
+
+def _gate_scripts(params: Values) -> Iterator[ScriptName]:
+    steps = enumerate(params.get("canary_steps") or ())
+    entries = {"": params, **{f"canary_steps[{n}].": s for n, s in steps if isinstance(s, Mapping)}}
+    for where, entry in entries.items():
+        gate, attribute = entry.get("gate"), f"additionalParams.{where}gate"
+        if gate and ("query" in gate) == ("script" in gate):
+            found = "both" if "query" in gate else "neither"
+            raise PackageError(f"{attribute}: expected a query or a script, found {found}")
+        if gate and "script" in gate:
+            yield ScriptName(_inside(gate["script"], attribute), None, attribute)
 
 
 def _paths(paths: Sequence[str]) -> Iterator[str]:

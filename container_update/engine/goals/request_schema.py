@@ -144,6 +144,7 @@ _GATE = or_null(
     _record(
         {
             "query": _text("text: a query in PromQL", longest=2048),
+            "script": _text("text: the path of a script in the new package, else in the old one"),
             "at_least": or_null(Number(description="a number: the least value that is good")),
             "at_most": or_null(Number(description="a number: the greatest value that is good")),
             "every": Number(
@@ -159,9 +160,8 @@ _GATE = or_null(
                 "without it",
             ),
         },
-        {"query"},
-        description="a JSON object with a query to the operator's Prometheus server, and its "
-        "bounds",
+        description="a JSON object with a query to the operator's Prometheus server and its "
+        "bounds, or with a script",
         whole="Gate",
     )
 )

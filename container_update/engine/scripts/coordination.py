@@ -64,14 +64,16 @@ class Coordination:
         :returns: what it reported; None where the request has no script for that VNF.
         :raises CoordinationError: it failed, or ran for too long.
         """
-        script = self.job.request.script(step.role)
+        of_gate = ScriptName(step.path) if step.path else None
+        script = of_gate or self.job.request.script(step.role)
         if script is None:
             return None
         try:
             report = self._run_in_copy(script, step.role, step.vdu)
         except OSError as error:
             raise CoordinationError(f"it cannot be run: {error}") from error
-        self.reports.append(report)
+        if not of_gate:
+            self.reports.append(report)
         if report.status == 0 or self.cancel:
             return report
         limit = self.job.options.coordination_seconds
@@ -89,7 +91,7 @@ class Coordination:
         """
         with tempfile.TemporaryDirectory(prefix="container-update-script-") as name:
             copy = Path(name) / "package"
-            _copy_package(self._package_of(which), copy, self.job.options)
+            _copy_package(self._package_of(script, which), copy, self.job.options)
             started = time.monotonic()
             values = script_input(self.job, which, vdu, copy, self.access, self.operation)
             with Script(script, copy, values) as process:
@@ -103,7 +105,7 @@ class Coordination:
                 output=self._without_secrets(process.output()),
             )
 
-    def _package_of(self, which: str) -> str:
+    def _package_of(self, script: ScriptName, which: str) -> str:
         """Return the package that has a script, whose hash is right."""
         job = self.job
         sources = {NEW: job.new, **({OLD: job.old} if job.old else {})}
@@ -112,9 +114,7 @@ class Coordination:
                 name: stack.enter_context(csar.open_package(source, options=job.options))
                 for name, source in sources.items()
             }
-            package = package_with_script(job.request, which, opened)
-            assert package is not None, "it is asked for where the request has a script"
-            return package.source
+            return package_with_script(script, which, opened).source
 
     def _wait(self, process: Script, deadline: float) -> int | None:
         while time.monotonic() < deadline and not self.cancel:

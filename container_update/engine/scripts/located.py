@@ -6,35 +6,28 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from container_update.engine.goals.change_request import ChangeRequest, ScriptName
-from container_update.engine.goals.request_schema import COORDINATE_NEW, COORDINATE_OLD
+from container_update.engine.goals.change_request import ScriptName
 from container_update.model.errors import PackageError
-from container_update.model.scripts import NEW, OLD
 from container_update.package import csar
-
-ATTRIBUTES: Mapping[str, str] = {NEW: COORDINATE_NEW, OLD: COORDINATE_OLD}
 
 
 def package_with_script(
-    request: ChangeRequest, which: str, packages: Mapping[str, csar.Csar]
-) -> csar.Csar | None:
-    """Return the package that has the script of the 'new' or 'old' VNF; None: it has no script.
+    script: ScriptName, which: str, packages: Mapping[str, csar.Csar]
+) -> csar.Csar:
+    """Return the package that has a script of the 'new' or 'old' VNF.
 
     :param packages: 'new' and 'old' to the opened package; the old one may be missing.
     :raises PackageError: no package has it, it is not the one that the package lists, or it lacks
         its class.
     """
-    script = request.script(which)
-    if script is None:
-        return None
     for package in sorted(packages.values(), key=lambda each: each is not packages.get(which)):
         if package.has(script.path):
             _check_class(script, package)
             return package
     sources = " or in ".join(package.source for package in packages.values())
     raise PackageError(
-        f"{ATTRIBUTES[which]}: expected {script.path} in {sources}, found no such file: put the "
-        f"script into the package of the {which} VNF, or correct the request"
+        f"{script.attribute or 'additionalParams'}: expected {script.path} in {sources}, found no "
+        f"such file: put the script into the package of the {which} VNF, or correct the request"
     )
 
 

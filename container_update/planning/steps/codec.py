@@ -43,6 +43,8 @@ def step_to_dict(step: Step) -> Json:
         values["before"] = {**step.before, "metadata": metadata}
     if isinstance(step, ScriptStep):
         values["vdu"] = asdict(step.vdu)
+    if isinstance(step, GateStep) and step.script:
+        values["script"] = step_to_dict(step.script)
     return {
         **values,
         "type": _NAMES[type(step)],
@@ -66,6 +68,8 @@ def step_from_dict(values: Mapping[str, Any]) -> Step:
     step_type = _TYPES[attributes.pop("type")]
     if step_type is ScriptStep:
         attributes["vdu"] = VduChange(**values["vdu"])
+    if step_type is GateStep and values.get("script"):
+        attributes["script"] = step_from_dict(values["script"])
     if step_type is ConfigStep:
         attributes["removed"] = tuple(values.get("removed", _removed_earlier(values)))
         attributes.pop("with_metadata", None)  # of an earlier version

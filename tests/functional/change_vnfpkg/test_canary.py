@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Canary, hold and gate: new pods take over in steps, and a person or a metric lets them."""
+"""Canary, hold and gate: new pods take over in steps; a person, metric or script lets them."""
 
 from __future__ import annotations
 
@@ -146,6 +146,8 @@ WRONG = {
     "unknown": {"canary_steps": [{"percent": 10, "pause": 3}]},
     "a text as hold": {"hold": "yes"},
     "a gate without a query": {"gate": {"at_most": 1}},
+    "a gate of two kinds": {"gate": {"query": "up", "script": "Scripts/gate.py"}},
+    "a script elsewhere": {"gate": {"script": "../gate.py"}},
 }
 
 
@@ -368,6 +370,48 @@ def test_a_gate_bears_an_answer_that_is_missing_once(make: Any, prometheus: Prom
     site, prometheus.answers = make(Shape(replicas=2)), [500, [], [0.0]]
     site.change(V2, gated(prometheus))
     assert site.is_at("v2")
+
+
+SCRIPT = """\
+import pathlib, pickle, sys
+said = pathlib.Path({log!r})
+values = pickle.load(sys.stdin.buffer)["coordination"]
+with said.open("a") as file:
+    file.write(values["new_resource"][:4] + str(len(values["new_pods"])) + "\\n")
+if {bad} and said.read_text().count("\\n") > 2:
+    sys.exit("too many calls are lost")
+"""
+
+
+def asked_by_script(log: Path, *, bad: bool, seconds: float = 1.0) -> tuple[Any, Arguments]:
+    """The new version with a script of a gate, and the request that names it."""
+    release = replace(V2, scripts={"Scripts/gate.py": SCRIPT.format(log=str(log), bad=bad)})
+    gate = {"script": "Scripts/gate.py", "every": 1, "seconds": seconds}
+    return release, Arguments({"canary_steps": [{"percent": 50, "gate": gate, "hold": True}, 100]})
+
+
+def test_a_gates_script_is_run_again_and_again_for_each_vdu(make: Any, tmp_path: Path) -> None:
+    site, log = make(Shape(replicas=2)), tmp_path / "said"
+    site.change(*asked_by_script(log, bad=False))
+    asked = log.read_text().split()
+    assert (asked.count("web-1"), asked.count("work1")) == (2, 2), "at once, and after a second"
+    assert list(shares(site).values()) == [1, 1], "the hold comes after the gate"
+    let_go_on(site)
+    assert site.is_at("v2")
+    assert log.read_text().split() == asked, "it has passed"
+
+
+def test_a_gates_script_that_fails_takes_the_canary_back(make: Any, tmp_path: Path) -> None:
+    site = make(Shape(replicas=2))
+    with pytest.raises(UpdateFailedError, match="too many calls are lost"):
+        site.change(*asked_by_script(tmp_path / "said", bad=True))
+    assert site.is_at("v1")
+
+
+def test_a_gates_script_that_no_package_has_is_named_before_anything_is_done(make: Any) -> None:
+    gate = {"script": "Scripts/none.py"}
+    with pytest.raises(PackageError, match=r"gate: expected Scripts/none.py in .* no such file"):
+        make(Shape()).change(V2, Arguments({"gate": gate}))
 
 
 def test_without_a_server_a_gate_never_passes(make: Any) -> None:
