@@ -70,7 +70,8 @@ class Execution:
     :param leave_failed: keep what a failure leaves for a rollback or a resume, do not undo it.
     :param owner: the ownerReference that new objects of the plan's namespace get.
     :param events: records an Event about each workload whose change is undone; None: it does not.
-    :param ended: so many groups of the plan were ended by a run before this one.
+    :param resumed: a run before this one was interrupted.
+    :param ended: so many groups of the plan were ended by that one.
     :param note: writes down how many groups have ended, where not all of them can be repeated.
     :param run_script: runs the script of a step.
     """
@@ -87,29 +88,27 @@ class Execution:
     leave_failed: bool = False
     owner: Json | None = None
     events: EventRecorder | None = None
+    resumed: bool = False
     ended: int = 0
     note: Callable[[int, Sequence[StepResult]], object] = lambda *_: None
     run_script: RunScript = lambda _: None
 
     def __post_init__(self) -> None:
         self.progress = reporter(self.progress)
-        self._resumed = False
         self._results: dict[Place, StepResult] = {}
         self._steps = object_steps(self.plan)
         self._waiter = Waiter(self.informer, self.options.grace_period, self.clock)
 
-    def run(self, *, resumed: bool = False) -> tuple[StepResult, ...]:
+    def run(self) -> tuple[StepResult, ...]:
         """Carry out every step of the plan, or none.
 
-        :param resumed: a run before this one was interrupted.
         :returns: what became of each step, in the order of the plan.
         :raises UpdateFailedError: a step failed and all was put back; with the outcome.
         :raises UndoIncompleteError: a step failed and something could not be put back.
         :raises UpdateInterruptedError: cancelled, and undone or left as asked.
         :raises LeaseLostError: another run may have taken over.
         """
-        self._resumed = resumed
-        self._context = self._context_of(self._waiter, resumed=resumed)
+        self._context = self._context_of(self._waiter, resumed=self.resumed)
         self.informer.watch(followed_by(self._steps))
         self.cancel.on_request(self._waiter.abort)
         unrepeatable, noted = self.plan.unrepeatable, self.ended
@@ -316,7 +315,7 @@ class Execution:
         return [
             step
             for step in self.plan.steps
-            if self._resumed or (step.is_switch and has_run) or step.place in self._results
+            if self.resumed or (step.is_switch and has_run) or step.place in self._results
         ]
 
     def _fail(self, cause: StepResult | None = None) -> NoReturn:

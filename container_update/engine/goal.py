@@ -143,12 +143,9 @@ class Goal(ABC):
         """Return what the instance runs from once the plan is carried out; empty: not known."""
         return InstanceRecord.of(plan, self.vdus()).encode(self.namespace)
 
-    def carry_out(self, run: JournalledRun, *, resumed: bool = False) -> tuple[StepResult, ...]:
-        """Carry out the plan of a run.
-
-        :param resumed: by an earlier run in part.
-        """
-        return run.execution.run(resumed=resumed)
+    def carry_out(self, run: JournalledRun) -> tuple[StepResult, ...]:
+        """Carry out the plan of a run."""
+        return run.execution.run()
 
 
 def existing(cluster: Cluster, key: ObjectKey, otherwise: Json | None) -> Json | None:

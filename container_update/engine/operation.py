@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from container_update.cluster.history.revision import Origin
 from container_update.cluster.history.store import Kept
@@ -42,13 +42,8 @@ LOG = logging.getLogger(__name__)
 
 
 Described = Callable[[], "Iterable[ObjectKey] | None"]
-
-
-class GoOn(Protocol):
-    """Finishes an interrupted run; returns what became of each step."""
-
-    def __call__(self, run: JournalledRun, *, resumed: bool) -> tuple[StepResult, ...]:
-        """See the class."""
+GoOn = Callable[[JournalledRun], tuple[StepResult, ...]]
+"""Finishes an interrupted run; returns what became of each step."""
 
 
 @dataclass
@@ -140,7 +135,7 @@ class Operation:
             journal = self._journal_of(lock)
             is_first = journal.first_since(self._read_at)
             journal.write(record, lock, lambda: self._refuse_stale(is_first, plan, informer))
-            run = self._run_of(lock, journal, record, plan, informer, owns=owns)
+            run = self._run_of(lock, journal, record, plan, informer, owns=owns, resumed=False)
             run.marked = _created(steps) if owns else ()
             with run.until_ended():
                 yield run
@@ -186,6 +181,7 @@ class Operation:
         informer: Informer,
         *,
         owns: bool,
+        resumed: bool,
     ) -> JournalledRun:
         execution = Execution(
             plan,
@@ -202,7 +198,7 @@ class Operation:
         keys = tuple(step.key for step in record.object_steps)
         run = JournalledRun(lock, journal, record, execution, keys)
         execution.before_undo, execution.note = run.turn_back, run.note
-        execution.ended = record.ended
+        execution.resumed, execution.ended = resumed, record.ended
         return run
 
     def status(self) -> operation.Status:
@@ -304,7 +300,7 @@ class Operation:
             scope.include(record.objects)
             self.informer = informer = Informer(self.cluster, scope, watch_seconds=seconds)
             stack.enter_context(informer).list(collections(keys) | traffic(keys))
-            return self._run_of(lock, journal, record, plan, informer, owns=owns)
+            return self._run_of(lock, journal, record, plan, informer, owns=owns, resumed=True)
 
         found: Record | None = None
 
@@ -413,19 +409,20 @@ class Operation:
 
     def _finish(self, run: JournalledRun, go_on: GoOn | None, promote: str) -> Outcome:
         record = run.record
-        if not record.context:
-            go_on = _by_its_steps
-        if go_on is None:
+        if record.context and go_on is None:
             raise errors.ContainerUpdateError(
                 f"operation {record.operation}, a change of the VNF package, has not ended",
                 next_step=errors.NextStep.RESUME_OR_ROLLBACK,
             )
         why = f"was promoted after {promote}" if promote else "was interrupted"
         self.progress(ResumeStarted(f"operation {record.operation} {why}", record.steps))
-        if run.is_over:
-            go_on = _all_done
         with run.until_ended():
-            outcome = Outcome(run.execution.plan, go_on(run, resumed=True))
+            if run.is_over:
+                run.execution.skip(record.steps)
+                results = run.execution.results
+            else:
+                results = go_on(run) if go_on and record.context else run.execution.run()
+            outcome = Outcome(run.execution.plan, results)
         self.kept = run.kept
         return replace(outcome, **self.in_history)
 
@@ -441,15 +438,6 @@ class Operation:
         operation.refuse_incomplete(record, outcome)
         run.end(outcome, cause)
         return outcome
-
-
-def _by_its_steps(run: JournalledRun, *, resumed: bool) -> tuple[StepResult, ...]:
-    return run.execution.run(resumed=resumed)
-
-
-def _all_done(run: JournalledRun, *, resumed: bool) -> tuple[StepResult, ...]:  # noqa: ARG001
-    run.execution.skip(run.execution.plan.steps)
-    return run.execution.results
 
 
 def _created(steps: Sequence[ObjectStep]) -> tuple[ObjectKey, ...]:

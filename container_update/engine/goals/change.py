@@ -233,14 +233,14 @@ class PackageChange(Goal):
         """Have this token stop its scripts."""
         self._scripts.cancel = cancel
 
-    def carry_out(self, run: JournalledRun, *, resumed: bool = False) -> tuple[StepResult, ...]:
+    def carry_out(self, run: JournalledRun) -> tuple[StepResult, ...]:
         """See Goal."""
-        if resumed:
+        if run.execution.resumed:
             self._facts = _Facts(**run.record.context["facts"])
             self._scripts.reports.extend(run.record.scripts)
         self._scripts.operation = run.record.operation
         run.execution.run_script = self._scripts.run
-        return super().carry_out(run, resumed=resumed)
+        return super().carry_out(run)
 
     # --- afterwards -----------------------------------------------------------------------------
 

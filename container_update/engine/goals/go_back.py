@@ -279,15 +279,15 @@ class GoBack(Goal):
         """See Goal: what the scripts need."""
         return self._change.context(plan) if self._change and self.scripts else {}
 
-    def carry_out(self, run: JournalledRun, *, resumed: bool = False) -> tuple[StepResult, ...]:
+    def carry_out(self, run: JournalledRun) -> tuple[StepResult, ...]:
         """See Goal."""
         record, change = run.record, self._change
         if record.context:
             noted = record.origin.packages if record.origin else ()
             change = change or self._change_of(record.context["request"], noted)
             change.stopped_by(run.execution.cancel)
-            return change.carry_out(run, resumed=resumed)
-        return super().carry_out(run, resumed=resumed)
+            return change.carry_out(run)
+        return super().carry_out(run)
 
 
 # --- which are undone ---------------------------------------------------------------------------

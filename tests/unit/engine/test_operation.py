@@ -319,8 +319,8 @@ def test_a_change_of_the_package_is_finished_only_by_who_knows_how() -> None:
     assert raised.value.next_step is NextStep.RESUME_OR_ROLLBACK
     assert phase(cluster) is Phase.UPDATE
 
-    def half_way(run: JournalledRun, *, resumed: bool) -> tuple[StepResult, ...]:
-        run.execution.run(resumed=True)
+    def half_way(run: JournalledRun) -> tuple[StepResult, ...]:
+        run.execution.run()
         run.note(1, [])
         refuse()
         raise AssertionError
@@ -329,9 +329,9 @@ def test_a_change_of_the_package_is_finished_only_by_who_knows_how() -> None:
         operation(cluster).recover(go_on=half_way)
     passed = []
 
-    def go_on(run: JournalledRun, *, resumed: bool) -> tuple[StepResult, ...]:
+    def go_on(run: JournalledRun) -> tuple[StepResult, ...]:
         passed.append(run.execution.ended)
-        return run.execution.run(resumed=True)[:1]
+        return run.execution.run()[:1]
 
     outcome = operation(cluster).recover(go_on=go_on)
     assert outcome is not None
