@@ -148,6 +148,30 @@ class Goal(ABC):
         return run.execution.run()
 
 
+class PackageGoal(Goal):
+    """A goal that packages describe, which are read when they are first needed."""
+
+    @property
+    @abstractmethod
+    def packages(self) -> Packages:
+        """What they say; of a goal with one package it is the old one and the new one.
+
+        :raises PackageError: one is wrong.
+        """
+
+    def check(self) -> None:
+        """See Goal."""
+        assert self.packages, "they are read"
+
+    def described(self) -> Iterable[ObjectKey]:
+        """See Goal."""
+        return self.packages.keys
+
+    def vdus(self) -> Mapping[str, str]:
+        """See Goal."""
+        return self.packages.vdus
+
+
 def existing(cluster: Cluster, key: ObjectKey, otherwise: Json | None) -> Json | None:
     """Return an object; *otherwise* where the account may not read its kind."""
     try:

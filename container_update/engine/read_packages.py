@@ -81,17 +81,11 @@ def _paired(
     )
 
 
-def read_package(package: str, placing: Placing, options: Options) -> Packages:
-    """Read the package that a VNF keeps: it is the old one and the new one.
+def packages_of(package: csar.Csar, placing: Placing) -> Packages:
+    """Return what an opened package has that a VNF keeps: it is the old one and the new one.
 
     :raises PackageError: it is wrong.
     """
-    with csar.open_package(package, options=options) as opened:
-        return packages_of(opened, placing)
-
-
-def packages_of(package: csar.Csar, placing: Placing) -> Packages:
-    """Return what an opened package has, as :func:`read_package` does."""
     by_path = described_in(package, placing)
     objects, vdus = match.index(by_path), dict(package.vdus())
     return Packages(objects, objects, vdus, vdus, package.vnfd_id, tuple(by_path))
@@ -217,18 +211,14 @@ def check_listed(attribute: str, paths: Iterable[str], package: csar.Csar) -> No
 
 def _refuse_unknown_vdus(request: ChangeRequest, packages: Packages) -> None:
     workloads = {key.name for key in (*packages.new, *packages.kept) if is_workload(key)}
+    request.check_vdus(packages.new_vdus, "kubernetes")
     for number, vdu in enumerate(request.vdu_params):
-        path = f"additionalParams.vdu_params[{number}].vdu_id"
-        name = packages.new_vdus.get(vdu.vdu_id)
-        if name is None:
-            known = ", ".join(packages.new_vdus) or "none"
-            raise PackageError(
-                f"{path}: expected a VDU of the new package (it has {known}), found {vdu.vdu_id}"
-            )
+        name = packages.new_vdus[vdu.vdu_id]
         if name not in workloads:
             raise PackageError(
-                f"{path}: {vdu.vdu_id} is run by {name}, which no def-file of the new package "
-                "describes: correct the VDU's properties.name or the def-files"
+                f"additionalParams.vdu_params[{number}].vdu_id: {vdu.vdu_id} is run by {name}, "
+                "which no def-file of the new package describes: correct the VDU's "
+                "properties.name or the def-files"
             )
 
 

@@ -16,7 +16,7 @@ from container_update.cluster.history.instance_record import InstanceRecord
 from container_update.cluster.record import digest_of
 from container_update.cluster.retry import RetryingCluster
 from container_update.engine.checks.namespaces import refuse_missing_namespaces
-from container_update.engine.goal import Goal, Observed
+from container_update.engine.goal import Observed, PackageGoal
 from container_update.engine.goals.job import ChangeJob
 from container_update.engine.instances import record_of
 from container_update.engine.journalled_run import JournalledRun
@@ -74,7 +74,7 @@ class _Facts:
     """Each VNFC's pod to its incarnation before the change."""
 
 
-class PackageChange(Goal):
+class PackageChange(PackageGoal):
     """All of a new package.
 
     :param packages: both, where somebody has them already; None: those that the job names.
@@ -138,7 +138,7 @@ class PackageChange(Goal):
     # --- the plan -------------------------------------------------------------------------------
 
     @cached_property
-    def _packages(self) -> Packages:
+    def packages(self) -> Packages:
         """Both packages, read when they are first needed."""
         if self._given is not None:
             return self._given
@@ -158,15 +158,11 @@ class PackageChange(Goal):
 
     def digest(self) -> str:
         """See Goal; never the same as an update's."""
-        return f"{self.kind} {digest_of(self._packages.new.values())}"
-
-    def check(self) -> None:
-        """See Goal."""
-        assert self._packages, "they are read"
+        return f"{self.kind} {digest_of(self.packages.new.values())}"
 
     def described(self) -> Iterable[ObjectKey]:
         """See Goal."""
-        packages = self._packages
+        packages = self.packages
         return packages.keys if self._job.old else [*packages.new, *packages.kept]
 
     @property
@@ -177,7 +173,7 @@ class PackageChange(Goal):
 
     def plan(self, observed: Observed) -> Plan:
         """Compare both packages with what is live."""
-        self._observed, packages, request = observed, self._packages, self._job.request
+        self._observed, packages, request = observed, self.packages, self._job.request
         live = observed.read_packages(packages, self.namespace)
         refuse_missing_namespaces(
             packages.new, live, observed.informer.namespaces, observed.cluster
@@ -244,13 +240,9 @@ class PackageChange(Goal):
 
     # --- afterwards -----------------------------------------------------------------------------
 
-    def vdus(self) -> Mapping[str, str]:
-        """See Goal."""
-        return self._packages.vdus
-
     def _vnfcs(self, plan: Plan) -> tuple[Vnfc, ...]:
         assert self._observed is not None, "a plan is made of what is live"
-        return ownership.vnfcs(self._packages.vdus, plan.manifests, self._observed.live)
+        return ownership.vnfcs(self.vdus(), plan.manifests, self._observed.live)
 
     def records(self) -> Records:
         """Return the attributes that the specification lists for this way of changing."""
@@ -258,7 +250,7 @@ class PackageChange(Goal):
         names_files = self._job.request.def_files or self._target.def_files
         before, vnfcs = self._facts.pods, self._vnfcs(self._plan)
         return Records(
-            vnfd_id=self._packages.vnfd_id,
+            vnfd_id=self.packages.vnfd_id,
             vnfcs=vnfcs,
             restarted=frozenset(
                 vnfc.pod_name
@@ -266,8 +258,8 @@ class PackageChange(Goal):
                 if before.get(vnfc.pod_name, vnfc.incarnation) != vnfc.incarnation
             ),
             new_vnfc_ids=self._planner.new_vnfc_ids,
-            def_files=self._packages.def_files if names_files else None,
-            workloads=workloads_of(self._packages.vdus, self._plan.manifests),
+            def_files=self.packages.def_files if names_files else None,
+            workloads=workloads_of(self.vdus(), self._plan.manifests),
             resource_names=self._facts.names,
             network_resources=self._facts.network,
             storage_resources=self._facts.storage,

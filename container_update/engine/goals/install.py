@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from container_update.cluster.history.store import History
@@ -16,21 +16,21 @@ from container_update.engine.checks.namespaces import (
     refuse_missing,
     refuse_missing_namespaces,
 )
-from container_update.engine.goal import Goal, Observed
-from container_update.engine.read_packages import described_in
+from container_update.engine.goal import Observed, PackageGoal
+from container_update.engine.read_packages import packages_of
 from container_update.engine.run import run
 from container_update.model import context_threads
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PlanError
-from container_update.model.objects import Manifest, ObjectKey
+from container_update.model.objects import Manifest
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import INSTALL, Plan
 from container_update.model.requests import PackageIdentity
 from container_update.package import csar
 from container_update.package.identity import identity_of
-from container_update.planning.comparison.package_pair import Placing
+from container_update.planning.comparison.package_pair import Packages, Placing
 from container_update.planning.install import install_plan
 from container_update.workloads.readiness import with_replicas
 from container_update.workloads.registry import kind_of
@@ -78,17 +78,7 @@ def install(  # noqa: PLR0913
     return run(goal, cluster, options, cancel, progress, leave_failed=leave_failed)
 
 
-@dataclass(frozen=True)
-class _Package:
-    """What an installation needs of its package."""
-
-    manifests: tuple[Manifest, ...]
-    def_files: tuple[str, ...]
-    vdus: Mapping[str, str]
-    identity: PackageIdentity
-
-
-class Install(Goal):
+class Install(PackageGoal):
     """Everything that a package describes."""
 
     kind = INSTALL
@@ -105,20 +95,20 @@ class Install(Goal):
         self.namespace = placing.namespace
         self._source, self._placing, self._options = package, placing, options
         self._replicas = replicas
-        self._package = context_threads.in_background(self._read)
-        self.instance_id: str = instance_id or name_of(self._package().identity)
+        self._read = context_threads.in_background(self._read_package)
+        self.instance_id: str = instance_id or name_of(self.packages.identities[0])
 
-    def _read(self) -> _Package:
+    def _read_package(self) -> Packages:
         with csar.open_package(self._source, options=self._options) as opened:
-            by_path = described_in(opened, self._placing)
-            vdus, identity = dict(opened.vdus()), identity_of(opened)
-        manifests = (manifest for file in by_path.values() for manifest in file)
-        return _Package(
-            tuple(_with_replicas(manifest, self._replicas) for manifest in manifests),
-            tuple(by_path),
-            vdus,
-            identity,
-        )
+            packages = packages_of(opened, self._placing)
+            identity = identity_of(opened)
+        new = {key: _with_replicas(each, self._replicas) for key, each in packages.new.items()}
+        return replace(packages, old=new, new=new, identities=(identity,))
+
+    @property
+    def packages(self) -> Packages:
+        """See PackageGoal."""
+        return self._read()
 
     def refuse_taken(self, cluster: Cluster) -> None:
         """Raise PlanError where the name of the product is another instance's."""
@@ -133,37 +123,24 @@ class Install(Goal):
 
     def digest(self) -> str:
         """See Goal: a digest of the manifests."""
-        return f"{INSTALL} {digest_of(self._package().manifests)}"
-
-    def check(self) -> None:
-        """See Goal."""
-        self._package()
-
-    def described(self) -> Iterable[ObjectKey]:
-        """See Goal."""
-        return [manifest.key for manifest in self._package().manifests]
+        return f"{INSTALL} {digest_of(self.packages.new.values())}"
 
     def scope(self) -> Scope:
         """See Goal."""
-        return Scope(manifest.key for manifest in self._package().manifests)
+        return Scope(self.packages.keys)
 
     def plan(self, observed: Observed) -> Plan:
         """See Goal."""
-        package, cluster = self._package(), observed.cluster
-        keys = [manifest.key for manifest in package.manifests]
+        packages, cluster = self.packages, observed.cluster
+        keys = packages.keys
         refuse_missing(self.namespace, cluster)
         live = observed.read(keys)
         refuse_missing_namespaces(
             keys, live, {self.namespace, *observed.informer.namespaces}, cluster
         )
-        plan = install_plan(
-            package.manifests, live, self.namespace, self.instance_id, package.def_files
-        )
-        return replace(plan, packages=(package.identity,))
-
-    def vdus(self) -> Mapping[str, str]:
-        """See Goal."""
-        return self._package().vdus
+        manifests, def_files = tuple(packages.new.values()), packages.def_files
+        plan = install_plan(manifests, live, self.namespace, self.instance_id, def_files)
+        return replace(plan, packages=packages.identities)
 
 
 def _with_replicas(manifest: Manifest, replicas: Mapping[str, int]) -> Manifest:

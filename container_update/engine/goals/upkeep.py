@@ -4,20 +4,20 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from container_update.engine.goal import Goal, Observed
-from container_update.engine.read_packages import read_package
+from container_update.engine.goal import Observed, PackageGoal
+from container_update.engine.read_packages import packages_of
 from container_update.engine.run import run
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
-from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
+from container_update.package import csar
 from container_update.planning.comparison.package_pair import Packages, Placing
 from container_update.planning.heal import HealPlanner
 from container_update.planning.scale import scale_plan
@@ -80,7 +80,7 @@ def scale(  # noqa: PLR0913, PLR0917
 
 
 @dataclass(eq=False)
-class _Upkeep(Goal):
+class _Upkeep(PackageGoal):
     """A goal of a VNF that runs: its package is the old one and the new one."""
 
     package: str
@@ -99,24 +99,13 @@ class _Upkeep(Goal):
     @cached_property
     def packages(self) -> Packages:
         """The package, read when it is first needed."""
-        return read_package(self.package, self.placing, self.options)
-
-    def check(self) -> None:
-        """See Goal."""
-        assert self.packages, "it is read"
+        with csar.open_package(self.package, options=self.options) as opened:
+            return packages_of(opened, self.placing)
 
     def digest(self) -> str:
         """See Goal."""
         self.check()
         return f"{self.verb} {self.request_id}"
-
-    def described(self) -> Iterable[ObjectKey]:
-        """See Goal."""
-        return self.packages.keys
-
-    def vdus(self) -> Mapping[str, str]:
-        """See Goal."""
-        return self.packages.vdus
 
 
 @dataclass(eq=False)
