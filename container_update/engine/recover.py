@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 
 from container_update.cluster.history.schemas import CONTEXT
 from container_update.cluster.history.store import History
-from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingCluster
-from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_if_known_missing
-from container_update.engine.goals.change import KubernetesTarget
-from container_update.engine.goals.change_package import coordination_of, resume_change
+from container_update.engine.goals import upgrade_types
+from container_update.engine.goals.change import KubernetesTarget, PackageChange
+from container_update.engine.goals.change_package import coordination_of
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.job import ChangeJob
 from container_update.engine.operation import Operation
@@ -34,7 +33,6 @@ from container_update.model.scripts import NEW, OLD
 from container_update.package import csar
 from container_update.planning.comparison import renames
 from container_update.planning.comparison.package_pair import Placing
-from container_update.planning.update import collections
 from container_update.workloads import ownership
 
 
@@ -159,11 +157,8 @@ def _with_pods(instance: Operation, outcome: Outcome) -> Outcome:
     """Return the outcome with the pods of what the instance runs from now."""
     record = History(instance.cluster, instance.namespace, instance.instance_id).instance()
     manifests = record.manifests if record else ()
-    keys = {manifest.key for manifest in manifests}.union(r.step.key for r in outcome.results)
     informer = instance.informer
-    if informer is None:  # a change of the package was resumed, which has one of its own
-        informer = Informer(instance.cluster, Scope(keys))
-        informer.list(collections(keys))
+    assert informer is not None, "an operation was recovered"
     there = renames.live_names(informer.live)
     named = tuple(renames.with_live_name(manifest, there) for manifest in manifests)
     return replace(
@@ -209,17 +204,12 @@ def _go_on(left: _Left, *, promote: str = "") -> Outcome | None:
         packages = (context["old"], context["new"])
     named = Named.read(packages, instance)
     old, new = of_operation(named, record.origin.packages if record.origin else (), request)
-    job = ChangeJob(
-        request,
-        old,
-        new,
-        record.instance_id,
-        options,
-        promote=promote,
-        instance=context["instance"],
+    job = ChangeJob(request, old, new, record.instance_id, options, instance=context["instance"])
+    planner = upgrade_types.find(target.vim_type, request.upgrade_type)
+    change = PackageChange(job, target, planner, coordination_of(job, target, cancel))
+    return instance.recover(
+        cancel=cancel, go_on=change.carry_out, described=named.described, promote=promote
     )
-    scripts = coordination_of(job, target, cancel)
-    return resume_change(job, target, cancel, instance.progress, scripts, named.described)
 
 
 def status(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -32,7 +32,7 @@ from container_update.model.errors import (
     CoordinationError,
     UpdateFailedError,
 )
-from container_update.model.objects import Json, ObjectKey
+from container_update.model.objects import Json
 from container_update.model.outcome import Event, Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Place, Plan, Step
 from container_update.model.reporter import reporter
@@ -138,27 +138,18 @@ class StackChange(StackGoal):
         with self._with_outcome():
             return self._outcome(self._instance(cancel, progress).run(self))
 
-    def resume(
-        self,
-        cancel: CancelToken,
-        progress: Progress,
-        described: Callable[[], Iterable[ObjectKey] | None],  # noqa: ARG002
-    ) -> Outcome | None:
-        """Finish what an earlier run left, whatever its goal; None where there was nothing."""
-        self.digest()  # a missing package is noticed first
-        return self._recover(cancel, progress, back=False)
+    def recover(self, progress: Progress, *, back: bool) -> Outcome | None:
+        """Finish what an earlier run left, whatever its goal, or undo it; None where there was
+        nothing.
 
-    def roll_back(self, progress: Progress) -> Outcome | None:
-        """Undo what an earlier run left; None where there was nothing.
-
+        :raises UpdateFailedError: it could not be finished and was undone.
         :raises UndoIncompleteError: it could not be undone.
         :raises NoWayBackError: the old stack is being deleted: the change can only be finished.
         """
-        return self._recover(self._scripts.cancel, progress, back=True)
-
-    def _recover(self, cancel: CancelToken, progress: Progress, *, back: bool) -> Outcome | None:
+        if not back:
+            self.digest()  # a missing package is noticed first
         with self._with_outcome():
-            outcome = self._instance(cancel, progress).recover(
+            outcome = self._instance(self._scripts.cancel, progress).recover(
                 back=back, started=self.begun, carried_out=self.carried_out
             )
         return outcome and self._outcome(outcome)
@@ -381,17 +372,14 @@ def _without_inputs(body: Mapping[str, Any]) -> Json:
     return {"vnfdId": body["vnfdId"], "additionalParams": kept, **links}
 
 
-def roll_back(
+def recover_change(
     job: ChangeJob,
     target: OpenStackTarget,
     scripts: Coordination,
     progress: Progress = lambda _: None,
+    *,
+    back: bool,
 ) -> Outcome | None:
-    """Undo what an earlier run of a job left; None where there is nothing.
-
-    :param progress: called with the result of each step.
-    :raises UndoIncompleteError: it could not be undone.
-    :raises NoWayBackError: the old stack is being deleted: the change can only be finished.
-    """
+    """Finish or undo what an earlier run of a job left; see :meth:`StackChange.recover`."""
     planner = upgrade_types.find(target.vim_type, job.request.upgrade_type)
-    return target.change(job, planner, scripts).roll_back(progress)
+    return target.change(job, planner, scripts).recover(progress, back=back)

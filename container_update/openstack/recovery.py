@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from container_update.engine.goals.change_package import coordination_of, resume_change
+from container_update.engine.goals.change_package import coordination_of
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.job import ChangeJob
 from container_update.engine.goals.request_schema import COORDINATE_NEW, COORDINATE_OLD
@@ -15,7 +15,7 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError
 from container_update.model.outcome import Outcome
 from container_update.model.scripts import ScriptReport
-from container_update.openstack.change import OpenStackTarget, roll_back
+from container_update.openstack.change import OpenStackTarget, recover_change
 from container_update.openstack.operation import StackInstance
 from container_update.openstack.record import StackRecord
 
@@ -46,10 +46,7 @@ def recover_stack(
         return replace(instance, cancel=cancel).recover(back=back), ()
     job, target = _job(instance, record, target, request)
     scripts = coordination_of(job, target, cancel)
-    if back:
-        outcome = roll_back(job, target, scripts, instance.progress)
-    else:
-        outcome = resume_change(job, target, cancel, instance.progress, scripts)
+    outcome = recover_change(job, target, scripts, instance.progress, back=back)
     return outcome, scripts.reports
 
 

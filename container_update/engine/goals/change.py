@@ -7,20 +7,18 @@ else: lease, journal, waiting and undo are those of every operation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from container_update.cluster.history.instance_record import InstanceRecord
 from container_update.cluster.record import digest_of
-from container_update.cluster.retry import RetryingCluster
 from container_update.engine.checks.namespaces import refuse_missing_namespaces
 from container_update.engine.goal import Observed, PackageGoal
 from container_update.engine.goals.job import ChangeJob
 from container_update.engine.instances import record_of
 from container_update.engine.journalled_run import JournalledRun
-from container_update.engine.operation import Operation
 from container_update.engine.read_packages import read_packages, stored_images
 from container_update.engine.run import preview, run
 from container_update.engine.scripts import coordination
@@ -110,30 +108,6 @@ class PackageChange(PackageGoal):
     def preview(self) -> Plan:
         """Return the plan; write nothing."""
         return preview(self, self._target.cluster, self._job.options)
-
-    def resume(
-        self,
-        cancel: CancelToken,
-        progress: Progress,
-        described: Callable[[], Iterable[ObjectKey] | None],
-    ) -> Outcome | None:
-        """Finish the change that an earlier run left, whatever its goal.
-
-        :param described: returns the objects that the packages describe which somebody has named.
-        :returns: what became of it; None where there was nothing.
-        """
-        job = self._job
-        instance = Operation(
-            RetryingCluster(self._target.cluster, job.options.retry_seconds),
-            self.namespace,
-            self.instance_id,
-            job.options,
-            progress,
-            job.leave_failed,
-        )
-        return instance.recover(
-            cancel=cancel, go_on=self.carry_out, described=described, promote=self.promotes
-        )
 
     # --- the plan -------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ request, packages -> planner of the strategy -> plan -> run (or undo) -> records
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,7 +17,7 @@ from container_update.engine.goals.job import ChangeJob
 from container_update.engine.scripts.coordination import Coordination
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
-from container_update.model.objects import ObjectKey, merge_patch
+from container_update.model.objects import merge_patch
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
@@ -113,14 +113,6 @@ class AnyChange(Protocol):
         :raises PlanError: what runs is in no state to be changed this way.
         """
 
-    def resume(
-        self,
-        cancel: CancelToken,
-        progress: Progress,
-        described: Callable[[], Iterable[ObjectKey] | None],
-    ) -> Outcome | None:
-        """Finish what an earlier run left, whatever its goal; None where there was nothing."""
-
     def records(self) -> Records:
         """Return what the VNFM has to record."""
 
@@ -177,24 +169,6 @@ def run_change(
 def preview_change(job: ChangeJob, target: Target) -> Plan:
     """Return what :func:`run_change` would do; write nothing, raise the same errors."""
     return _change(job, target, coordination_of(job, target, CancelToken())).preview()
-
-
-def resume_change(  # noqa: PLR0913, PLR0917
-    job: ChangeJob,
-    target: Target,
-    cancel: CancelToken,
-    progress: Progress,
-    scripts: Coordination,
-    described: Callable[[], Iterable[ObjectKey] | None] = lambda: None,
-) -> Outcome | None:
-    """Finish the change that was interrupted.
-
-    :param job: the one that the change's journal holds.
-    :param described: returns the objects that the packages describe which somebody has named.
-    :returns: what became of it; None where there was nothing.
-    :raises UpdateFailedError: see :func:`run_change`.
-    """
-    return _change(job, target, scripts).resume(cancel, reporter(progress), described)
 
 
 def coordination_of(job: ChangeJob, target: Target, cancel: CancelToken) -> Coordination:

@@ -17,7 +17,8 @@ from typing import Any
 import yaml
 
 from container_update import CancelToken, ChangeRequest, ContainerUpdateError, Options, Outcome
-from container_update.engine.goals.change_package import coordination_of, resume_change
+from container_update.engine.goals.change_package import coordination_of
+from container_update.openstack.change import recover_change
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Arguments, ContractSite, Release
 from tests.functional.stacks import templates
@@ -123,7 +124,7 @@ class OpenStackContractSite(ContractSite):
         assert self.latest_job is not None
         target, cancel = self.site(), CancelToken()
         scripts = coordination_of(self.latest_job, target, cancel)
-        return resume_change(self.latest_job, target, cancel, lambda _: None, scripts)
+        return recover_change(self.latest_job, target, scripts, back=False)
 
     def running(self) -> dict[str, set[str]]:
         versions: dict[str, set[str]] = {}

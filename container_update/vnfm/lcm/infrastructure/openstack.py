@@ -177,7 +177,7 @@ class OpenStackVim:
         target = self.target()
         steps = self.context.steps
         scripts = coordination_of(job, target, self.context.cancel)
-        return stack_change.roll_back(job, target, scripts, steps)
+        return stack_change.recover_change(job, target, scripts, steps, back=True)
 
     def as_it_is(self, record: VnfRecord) -> VnfRecord:
         """Return the record with the live servers, ports and volumes."""
