@@ -23,12 +23,15 @@ from container_update import (
     undo,
     update,
 )
+from container_update.engine.goals.upkeep import Heal
+from container_update.engine.run import run
 from container_update.workloads.ownership import owned_pods
 from tests.internals.core import (
     Collection,
     Json,
     KubernetesCluster,
     ObjectKey,
+    Placing,
     is_deleting,
     is_finished,
 )
@@ -110,6 +113,11 @@ class Cnf:
             old=self.old, new=new, namespace=self.namespace, instance_id=INSTANCE, **more
         )
         return update(request, self.cluster, self.options)
+
+    def heal(self, package: str, cluster: KubernetesCluster | None = None) -> Outcome:
+        """Bring the whole CNF to what a package says."""
+        goal = Heal(package, Placing(namespace=self.namespace), None, self.options, "h", ())
+        return run(goal, cluster or self.cluster, self.options)
 
     # --- the live state -------------------------------------------------------------------------
 

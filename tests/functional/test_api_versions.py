@@ -12,7 +12,6 @@ import pytest
 
 from container_update.engine.goals.change_package import change_package
 from container_update.engine.goals.uninstall import terminate
-from container_update.engine.goals.upkeep import heal
 from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
@@ -20,7 +19,6 @@ from container_update.model.errors import (
     UpdateFailedError,
 )
 from container_update.model.objects import Collection, Json, ObjectKey
-from container_update.planning.comparison.package_pair import Placing
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import ENV, config_map, workload
@@ -103,7 +101,7 @@ def test_each_verb_writes_in_the_version_of_the_manifest(kind: str, group: str, 
     found = live(cnf, group, kind)
     assert found is not None
     cnf.admin.replace({**found, "spec": {**found["spec"], size: 9}})
-    heal(cnf.old, cnf.admin, (), cnf.options, placing=Placing(namespace=cnf.namespace))
+    cnf.heal(cnf.old, cnf.admin)
     assert spec() == (4 if kind == "Thing" else 9), "an operator may have changed the limits"
     terminate(cnf.old, cnf.admin, options=cnf.options, **cnf.where)
     assert spec() is None

@@ -15,7 +15,7 @@ from container_update.cluster.login.renewal import Login
 from container_update.model.objects import ObjectKey
 from tests.functional.cnf import BAD_IMAGE, Cnf
 from tests.functional.manifests import ENV, config_map, workload
-from tests.internals.core import Json, Placing, heal
+from tests.internals.core import Json
 
 TOKEN = "kubernetes.io/service-account-token"
 
@@ -79,7 +79,7 @@ def failed(cnf: Cnf) -> None:
 def healed(cnf: Cnf) -> None:
     body = cnf.get("ConfigMap", "cm")
     cnf.admin.replace({**body, "data": {**body["data"], "setting": "by hand"}})
-    heal(cnf.old, cnf.cluster, (), cnf.options, placing=Placing(namespace=cnf.namespace))
+    cnf.heal(cnf.old)
 
 
 VERBS: dict[str, tuple[Callable[[Cnf], None], str]] = {

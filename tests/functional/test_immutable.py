@@ -14,7 +14,6 @@ from container_update import PlanError, UpdateFailedError, change_package
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.upgrade_types import UPGRADE_TYPES
-from tests.internals.core import Placing, heal
 
 OLD, NEW = (config_map(immutable=True, setting=value) for value in ("old", "new"))
 KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Pod")
@@ -52,7 +51,7 @@ def changed(upgrade_type: str) -> Callable[[Cnf, dict[str, str]], None]:
 
 def healed(cnf: Cnf, files: dict[str, str]) -> None:
     package = cnf.package({f"{name}.yaml": text for name, text in files.items()})
-    heal(package, cnf.cluster, (), cnf.options, placing=Placing(namespace=cnf.namespace))
+    cnf.heal(package)
 
 
 VERBS = {"update": updated, "heal": healed, **{name: changed(name) for name in UPGRADE_TYPES}}

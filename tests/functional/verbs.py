@@ -7,6 +7,7 @@ its states to another one. ``doc/source/developers/promises.rst`` is made of the
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -33,7 +34,8 @@ from container_update import (
 )
 from container_update.emulator.kubernetes import Registry
 from container_update.emulator.kubernetes.kubelet.behaviour import Exit
-from container_update.engine.goals import upkeep
+from container_update.engine.goals.upkeep import Heal, Scale
+from container_update.engine.run import run
 from tests.functional import reference_update
 from tests.functional.change_vnfpkg.kubernetes import VDU, VNFD
 from tests.functional.cnf import IMAGES, INSTANCE
@@ -179,13 +181,15 @@ def _uninstall(site: Site, cluster: Any, **how: Any) -> Outcome:
 
 def _heal(site: Site, cluster: Any, **how: Any) -> Outcome:
     """Heal a VNF that runs from the new package, but is as the old one says."""
-    place: dict[str, Any] = {"placing": Placing(namespace=site.namespace), "instance_id": INSTANCE}
-    return upkeep.heal(site.new, cluster, (), OPTIONS, **place, **how)
+    return run(Heal(site.new, *_kept(site), ()), cluster, OPTIONS, **how)
 
 
 def _scale(site: Site, cluster: Any, **how: Any) -> Outcome:
-    place: dict[str, Any] = {"placing": Placing(namespace=site.namespace), "instance_id": INSTANCE}
-    return upkeep.scale(site.old, cluster, {"VDU1": 2}, OPTIONS, **place, **how)
+    return run(Scale(site.old, *_kept(site), {"VDU1": 2}), cluster, OPTIONS, **how)
+
+
+def _kept(site: Site) -> tuple[Any, ...]:
+    return Placing(namespace=site.namespace), INSTANCE, OPTIONS, str(uuid.uuid4())
 
 
 def _undo(site: Site, cluster: Any, **how: Any) -> Outcome | None:

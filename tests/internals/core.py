@@ -19,7 +19,6 @@ from container_update.engine.goals import change_package
 from container_update.engine.goals.change import KubernetesTarget
 from container_update.engine.goals.change_package import Changed, preview_change, run_change
 from container_update.engine.goals.job import ChangeJob
-from container_update.engine.goals.upkeep import heal
 from container_update.engine.instances import NotInstalledError
 from container_update.engine.scripts import coordination
 from container_update.engine.watch import attach

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,11 +10,7 @@ from typing import ClassVar
 
 from container_update.engine.goal import Observed, PackageGoal
 from container_update.engine.read_packages import packages_of
-from container_update.engine.run import run
-from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Cluster
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
 from container_update.package import csar
 from container_update.planning.comparison.package_pair import Packages, Placing
@@ -23,69 +18,15 @@ from container_update.planning.heal import HealPlanner
 from container_update.planning.scale import scale_plan
 
 
-def heal(  # noqa: PLR0913, PLR0917
-    package: str,
-    cluster: Cluster,
-    vnfcs: Sequence[tuple[str, str]] = (),
-    options: Options = Options(),  # noqa: B008
-    cancel: CancelToken | None = None,
-    progress: Progress = lambda _: None,
-    *,
-    placing: Placing = Placing(),  # noqa: B008
-    instance_id: str | None = None,
-    heal_id: str = "",
-    leave_failed: bool = False,
-) -> Outcome:
-    """Replace broken pods; without *vnfcs*, bring the whole VNF to what its package says.
-
-    >>> with connect() as cluster:  # doctest: +SKIP
-    ...     heal("packages/v1", cluster, [("VDU1", "web-5c-x2")], placing=Placing(namespace="cnf"))
-
-    :param package: what it runs from: a folder or a CSAR zip.
-    :param vnfcs: VDU id and pod name of each VNFC; empty: the whole VNF.
-    :param instance_id: objects that bear another instance's label are refused.
-    :param heal_id: identifies the heal, so that it can be tried again; '': a new one.
-
-    The other parameters and the errors are those of :func:`~container_update.engine.run.run`.
-    """
-    goal = Heal(package, placing, instance_id, options, heal_id or str(uuid.uuid4()), vnfcs)
-    return run(goal, cluster, options, cancel, progress, leave_failed=leave_failed)
-
-
-def scale(  # noqa: PLR0913, PLR0917
-    package: str,
-    cluster: Cluster,
-    numbers: Mapping[str, int],
-    options: Options = Options(),  # noqa: B008
-    cancel: CancelToken | None = None,
-    progress: Progress = lambda _: None,
-    *,
-    placing: Placing = Placing(),  # noqa: B008
-    instance_id: str | None = None,
-    scale_id: str = "",
-    leave_failed: bool = False,
-) -> Outcome:
-    """Give VDUs another number of pods, and wait until so many are Ready and no more are there.
-
-    >>> with connect() as cluster:  # doctest: +SKIP
-    ...     scale("packages/v1", cluster, {"VDU1": 3}, placing=Placing(namespace="cnf"))
-
-    :param numbers: VDU id to number of pods.
-    :param scale_id: identifies the request, so that it can be tried again; '': a new one.
-
-    The other parameters and the errors are those of :func:`heal`.
-    """
-    goal = Scale(package, placing, instance_id, options, scale_id or str(uuid.uuid4()), numbers)
-    return run(goal, cluster, options, cancel, progress, leave_failed=leave_failed)
-
-
 @dataclass(eq=False)
 class _Upkeep(PackageGoal):
     """A goal of a VNF that runs: its package is the old one and the new one."""
 
     package: str
+    """What it runs from: a folder or a CSAR zip."""
     placing: Placing
     instance_id: str | None
+    """Objects that bear another instance's label are refused."""
     options: Options
     request_id: str
     """Two tries of one request have the same."""
@@ -110,9 +51,10 @@ class _Upkeep(PackageGoal):
 
 @dataclass(eq=False)
 class Heal(_Upkeep):
-    """A VNF, or some of its VNFCs, as the package says."""
+    """New pods for the broken ones, or the whole VNF as its package says."""
 
     vnfcs: Sequence[tuple[str, str]]
+    """VDU id and pod name of each VNFC; empty: the whole VNF."""
     verb = "heal"
 
     def plan(self, observed: Observed) -> Plan:
@@ -125,9 +67,10 @@ class Heal(_Upkeep):
 
 @dataclass(eq=False)
 class Scale(_Upkeep):
-    """Other numbers of pods for some VDUs."""
+    """Other numbers of pods for some VDUs, so many of them Ready and no more there."""
 
     numbers: Mapping[str, int]
+    """VDU id to number of pods."""
     verb = "scale"
 
     def plan(self, observed: Observed) -> Plan:

@@ -16,8 +16,10 @@ from container_update.engine.goals.change_package import Changed
 from container_update.engine.goals.install import install
 from container_update.engine.goals.job import ChangeJob
 from container_update.engine.goals.uninstall import terminate
-from container_update.engine.goals.upkeep import heal, scale
+from container_update.engine.goals.upkeep import Heal, Scale
+from container_update.engine.run import run
 from container_update.model.objects import Json
+from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.requests import DEF_FILES
 from container_update.planning.comparison.package_pair import Placing
@@ -95,13 +97,15 @@ class KubernetesVim:
         :param with_storage: makes no difference: a pod's volumes are objects of their own.
         """
         pods = [(entry["vduId"], entry["computeResource"]["resourceId"]) for entry in vnfcs]
-        heal_id, placing = self.context.operation_id, self._placing
-        heal(*self._running, pods, **self._how, placing=placing, heal_id=heal_id)
+        self._keep(Heal(*self._kept, pods))
 
     def scale(self, numbers: Mapping[str, int]) -> None:
         """Give VDUs these numbers of pods."""
-        scale_id, placing = self.context.operation_id, self._placing
-        scale(*self._running, numbers, **self._how, placing=placing, scale_id=scale_id)
+        self._keep(Scale(*self._kept, numbers))
+
+    def _keep(self, goal: Heal | Scale) -> None:
+        context, options = self.context, self.context.service.options
+        run(goal, self.cluster, options, context.cancel, context.steps, leave_failed=True)
 
     def undo_heal(self) -> None:
         """Undo by the journal what a heal left."""
@@ -132,9 +136,12 @@ class KubernetesVim:
         }
 
     @property
-    def _placing(self) -> Placing:
-        record = self.context.record
-        return Placing(record.def_files, record.namespace, one_namespace=True)
+    def _kept(self) -> tuple[str, Placing, str, Options, str]:
+        """What every goal of a VNF that runs is made of."""
+        context, record = self.context, self.context.record
+        placing = Placing(record.def_files, record.namespace, one_namespace=True)
+        options, package = context.service.options, self._running[0]
+        return package, placing, context.instance_id, options, context.operation_id
 
     # --- changing -------------------------------------------------------------------------------
 
