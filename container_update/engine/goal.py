@@ -88,6 +88,9 @@ class Goal(ABC):
     """The first revision that it undoes; None: it goes forward."""
     scripts: Mapping[str, str] = MappingProxyType({})
     """What its request says of coordination scripts, by the names that it has there."""
+    recorded_in: Iterable[str] | None = None
+    """The namespaces in which the history has Secrets that its plan is made from; None: it is made
+    from packages alone."""
     namespace: str
     """Of the VNF: where its lease, its journal and its history are."""
     instance_id: str | None
@@ -121,7 +124,7 @@ class Goal(ABC):
         """Return the name of the workload of each VDU that is recorded afterwards, by its id."""
         return {}
 
-    def context(self, plan: Plan) -> Mapping[str, Any]:  # noqa: ARG002
+    def context(self) -> Mapping[str, Any]:
         """Return plain values that a resume needs beside the steps of the plan, which begins."""
         return {}
 
@@ -131,12 +134,6 @@ class Goal(ABC):
         Asked for only where something is done that the cluster alone says; see
         :mod:`~container_update.planning.foreign_steps`.
         """
-        return None
-
-    @property
-    def recorded_in(self) -> Iterable[str] | None:
-        """The namespaces in which the history has Secrets that its plan is made from; None: it is
-        made from packages alone."""
         return None
 
     def recorded(self, plan: Plan) -> bytes:

@@ -36,29 +36,16 @@ from container_update.planning.comparison.package_pair import Placing
 from container_update.workloads import ownership
 
 
-@dataclass(frozen=True)
-class _Left:
-    """What an operation left behind, for who ends it."""
-
-    instance: Operation
-    cancel: CancelToken
-    packages: Sequence[str]
-
-    def back(self) -> Outcome | None:
-        """Undo it."""
-        described = Named.read(self.packages, self.instance).described
-        return self.instance.recover(back=True, cancel=self.cancel, described=described)
-
-
 class Verb:
     """A way to end an operation that was interrupted, or that waits for a person.
 
-    :param end: does it; its docstring is that of the verb.
+    :param way: returns whether it goes back, and the hold that is over; its docstring is that of
+        the verb.
     """
 
-    def __init__(self, end: Callable[[_Left], Outcome | None]) -> None:
-        self._end = end
-        self.__doc__, self.__name__ = end.__doc__, end.__name__
+    def __init__(self, way: Callable[[Operation], tuple[bool, str]]) -> None:
+        self._way = way
+        self.__doc__, self.__name__ = way.__doc__, way.__name__
 
     def __call__(  # noqa: PLR0913
         self,
@@ -74,7 +61,7 @@ class Verb:
         """End it."""
         instance = _instance(cluster, options, progress, namespace, instance_id)
         cancel = CancelToken() if cancel is None else cancel
-        outcome = self._end(_Left(instance, cancel, packages))
+        outcome = _recover(instance, cancel, packages, *self._way(instance))
         if outcome is None:  # "nothing to do" only of a namespace that exists
             refuse_if_known_missing(namespace, instance.cluster)
             return None
@@ -82,7 +69,7 @@ class Verb:
 
 
 @Verb
-def resume(left: _Left) -> Outcome | None:
+def resume(_: Operation) -> tuple[bool, str]:
     """Finish the operation that was interrupted.
 
     Where journals are not signed, it is believed about the instance's own namespace and what bears
@@ -106,11 +93,11 @@ def resume(left: _Left) -> Outcome | None:
     :raises UpdateInProgressError: the operation is still running.
     :raises UpdateFailedError: it could not be finished and was undone.
     """
-    return _go_on(left)
+    return False, ""
 
 
 @Verb
-def rollback(left: _Left) -> Outcome | None:
+def rollback(_: Operation) -> tuple[bool, str]:
     """Undo the operation that was interrupted.
 
     >>> with connect() as cluster:  # doctest: +SKIP
@@ -120,11 +107,11 @@ def rollback(left: _Left) -> Outcome | None:
         other errors are those of :func:`resume`.
     :raises UndoIncompleteError: something could not be put back.
     """
-    return left.back()
+    return True, ""
 
 
 @Verb
-def promote(left: _Left) -> Outcome | None:
+def promote(instance: Operation) -> tuple[bool, str]:
     """Let the operation go on that waits for a person.
 
     >>> with connect() as cluster:  # doctest: +SKIP
@@ -135,11 +122,11 @@ def promote(left: _Left) -> Outcome | None:
     :raises PlanError: no operation waits for a person.
     :raises UpdateInProgressError: somebody else promotes or aborts it at this time.
     """
-    return _go_on(left, promote=_hold_of(left.instance))
+    return False, _hold_of(instance)
 
 
 @Verb
-def abort(left: _Left) -> Outcome | None:
+def abort(instance: Operation) -> tuple[bool, str]:
     """Undo the operation that waits for a person.
 
     >>> with connect() as cluster:  # doctest: +SKIP
@@ -149,8 +136,8 @@ def abort(left: _Left) -> Outcome | None:
     :raises PlanError: no operation waits for a person.
     :raises UndoIncompleteError: something could not be put back.
     """
-    _hold_of(left.instance)
-    return left.back()
+    _hold_of(instance)
+    return True, ""
 
 
 def _with_pods(instance: Operation, outcome: Outcome) -> Outcome:
@@ -183,13 +170,15 @@ def _hold_of(instance: Operation) -> str:
     return record.held_at.key.name
 
 
-def _go_on(left: _Left, *, promote: str = "") -> Outcome | None:
-    instance, cancel, packages = left.instance, left.cancel, left.packages
+def _recover(
+    instance: Operation, cancel: CancelToken, packages: Sequence[str], back: bool, promote: str
+) -> Outcome | None:
+    """Finish the operation, or undo it; a change of the package is finished by its request."""
     cluster, namespace, options = instance.cluster, instance.namespace, instance.options
-    record = instance.journal.read()
+    record = None if back else instance.journal.read()
     if record is None or not record.context:
         described = Named.read(packages, instance).described
-        return instance.recover(cancel=cancel, described=described, promote=promote)
+        return instance.recover(back=back, cancel=cancel, described=described, promote=promote)
     context = dict(record.context)
     if (wrong := CONTEXT.first_violation(context)) is not None:
         raise ContainerUpdateError(

@@ -101,7 +101,7 @@ def run(  # noqa: PLR0913
                 observed.informer,
                 cancel,
                 goal.digest(),
-                goal.context(plan),
+                goal.context(),
                 origin=origin,
                 instance=goal.recorded(plan) if origin and options.history else b"",
             ) as begun:

@@ -92,6 +92,8 @@ class PackageChange(PackageGoal):
         self.kind = job.request.upgrade_type
         self.namespace, self.instance_id = target.namespace, job.instance_id
         self.promotes = job.promote
+        if not job.old and target.record is None:
+            self.recorded_in = (target.namespace,)
         self._job, self._target, self._planner, self._scripts = job, target, planner, scripts
         self._given = packages
         self._observed: Observed | None = None
@@ -139,12 +141,6 @@ class PackageChange(PackageGoal):
         packages = self.packages
         return packages.keys if self._job.old else [*packages.new, *packages.kept]
 
-    @property
-    def recorded_in(self) -> Iterable[str] | None:
-        """See Goal."""
-        job, target = self._job, self._target
-        return [self.namespace] if not job.old and target.record is None else None
-
     def plan(self, observed: Observed) -> Plan:
         """Compare both packages with what is live."""
         self._observed, packages, request = observed, self.packages, self._job.request
@@ -186,7 +182,7 @@ class PackageChange(PackageGoal):
         key = ObjectKey("", "Coordination", "", "scripts")
         return replace(plan, notes=(*plan.notes, *(Note(key, text) for text in texts)))
 
-    def context(self, plan: Plan) -> Json:  # noqa: ARG002
+    def context(self) -> Json:
         """See Goal."""
         job, target = self._job, self._target
         return {

@@ -163,15 +163,12 @@ class GoBack(Goal):
         """See Goal: it names the first operation that is undone."""
         return f"{UNDO} {self._first.operation}" if self._first else UNDO
 
-    @property
-    def recorded_in(self) -> Iterable[str]:
-        """See Goal."""
-        return {self.namespace, *(name for each in self._undone for name in each.namespaces)}
-
     def scope(self) -> Scope:
         """See Goal."""
         revisions = self._read()
         self._undone = _undone(revisions, self._revision)
+        spaces = (name for each in self._undone for name in each.namespaces)
+        self.recorded_in = {self.namespace, *spaces}
         if not self._undone:
             return Scope()
         self.undoes = first = self._undone[0].number
@@ -275,9 +272,9 @@ class GoBack(Goal):
         scripts = coordination_of(job, target, CancelToken())
         return PackageChange(job, target, planner, scripts, packages)
 
-    def context(self, plan: Plan) -> Mapping[str, Any]:
+    def context(self) -> Mapping[str, Any]:
         """See Goal: what the scripts need."""
-        return self._change.context(plan) if self._change and self.scripts else {}
+        return self._change.context() if self._change and self.scripts else {}
 
     def carry_out(self, run: JournalledRun) -> tuple[StepResult, ...]:
         """See Goal."""

@@ -111,6 +111,7 @@ class Update(Goal):
         self.options = options
         self._record = record
         self.namespace, self.instance_id = request.namespace, request.instance_id
+        self.recorded_in = None if record is None else (request.namespace,)
         self._read()
 
     def _read(self) -> None:
@@ -146,11 +147,6 @@ class Update(Goal):
             return self.keys
         matched = self.matched()
         return [new.key for new in (*(new for _, new in matched.pairs), *matched.added) if new]
-
-    @property
-    def recorded_in(self) -> Iterable[str] | None:
-        """See Goal."""
-        return None if self._record is None else [self.namespace]
 
     def digest(self) -> str:
         """See Goal: a digest of the manifests in force afterwards."""
