@@ -33,7 +33,7 @@ from container_update.cluster.lease import LeaseLock
 from container_update.cluster.record import Record, decode, encode
 from container_update.cluster.signature import is_signed, signed
 from container_update.model import context_threads
-from container_update.model.cluster import Cluster, WatchEvent
+from container_update.model.cluster import Cluster, WatchEvent, if_allowed
 from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
@@ -103,11 +103,8 @@ class Journal:
 
     def _read_head(self) -> Json | None:
         """Read it as a list of one: only a list has a version where there is no journal."""
-        try:
-            listing = self.cluster.list(self._collection)
-        except ClusterError as error:
-            if error.status != 403:
-                raise
+        listing = if_allowed(lambda: self.cluster.list(self._collection), None)
+        if listing is None:
             return self.cluster.get(self.key)
         self.read_at = listing.resource_version
         return listing.items[0] if listing.items else None

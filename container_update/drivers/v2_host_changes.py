@@ -15,6 +15,7 @@ import logging
 import uuid
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from container_update.cluster.history.instance_record import InstanceRecord
 from container_update.cluster.history.store import History
@@ -27,7 +28,6 @@ from container_update.drivers.v2_records import (
     request_of,
     with_live_pods,
 )
-from container_update.engine.goal import existing
 from container_update.engine.goals.change import KubernetesTarget
 from container_update.engine.goals.change_package import preview_change
 from container_update.engine.goals.change_request import ChangeRequest
@@ -38,7 +38,7 @@ from container_update.engine.goals.upkeep import Heal
 from container_update.engine.read_packages import described_by, read_manifests
 from container_update.engine.recover import status
 from container_update.engine.run import run
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import Cluster, if_allowed
 from container_update.model.errors import (
     NextStep,
     PackageError,
@@ -268,7 +268,7 @@ def _def_files(
     described = {manifest.key for manifests in listed.values() for manifest in manifests}
     for path, manifests in others.items():
         keys = {manifest.key for manifest in manifests} - described
-        lives = (existing(cluster, key, None) for key in keys)
+        lives = (if_allowed(partial(cluster.get, key), None) for key in keys)
         if any(live and instance_of(live) == base.instance_id for live in lives):
             files.append(path)
             described |= keys

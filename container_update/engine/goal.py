@@ -18,9 +18,7 @@ from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.scope import Scope
 from container_update.engine.journalled_run import JournalledRun
-from container_update.model.cluster import Cluster
-from container_update.model.errors import ClusterError
-from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.model.objects import Collection, ObjectKey
 from container_update.model.outcome import StepResult
 from container_update.model.plan import Plan
 from container_update.planning.comparison.package_pair import Packages
@@ -167,13 +165,3 @@ class PackageGoal(Goal):
     def vdus(self) -> Mapping[str, str]:
         """See Goal."""
         return self.packages.vdus
-
-
-def existing(cluster: Cluster, key: ObjectKey, otherwise: Json | None) -> Json | None:
-    """Return an object; *otherwise* where the account may not read its kind."""
-    try:
-        return cluster.get(key)
-    except ClusterError as error:
-        if error.status not in (403, 404):
-            raise
-        return otherwise if error.status == 403 else None

@@ -3,23 +3,21 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 
 from container_update.cluster.history.instance_record import InstanceRecord
 from container_update.cluster.history.store import History
 from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.scope import Scope
-from container_update.model.cluster import Cluster
-from container_update.model.errors import ClusterError, PlanError
+from container_update.model.cluster import Cluster, if_allowed
+from container_update.model.errors import PlanError
 from container_update.model.objects import Collection, Json, ObjectKey, instance_of
 from container_update.model.options import Options
 from container_update.workloads import ownership, pod_status, pod_template, registry
 from container_update.workloads.registry import is_workload, known_kind
-
-LOG = logging.getLogger(__name__)
 
 
 def only_instance(
@@ -37,12 +35,7 @@ def only_instance(
     :raises PlanError: there are several.
     """
     history = History(RetryingCluster(cluster, options.retry_seconds), namespace, None)
-    try:
-        ids = history.instances()
-    except ClusterError as error:
-        if error.status != 403:
-            raise
-        return None
+    ids = if_allowed(history.instances, frozenset[str | None]())
     named = sorted(each for each in ids if each)
     if len(ids) > 1:
         others = " and one without an id" if None in ids else ""
@@ -167,9 +160,4 @@ def list_if_allowed(informer: Informer, collections: Iterable[Collection]) -> No
     :raises ClusterError: another reason why one cannot be read.
     """
     for collection in informer.in_order(collections):
-        try:
-            informer.list({collection})
-        except ClusterError as error:
-            if error.status not in (403, 404):
-                raise
-            LOG.debug("%s are not looked through: %s", collection, error)
+        if_allowed(partial(informer.list, {collection}), None, if_missing=True)

@@ -3,11 +3,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
+from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
+
+LOG = logging.getLogger(__name__)
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 Keep = Callable[[Json], Json | None]
 """Returns what is kept of an object while a list is read; None: nothing of it."""
@@ -62,6 +69,21 @@ class DryRun:
     """What it would store; empty where it would delete."""
     warnings: tuple[str, ...] = ()
     """For whoever sends such a write, in its own words."""
+
+
+def if_allowed(read: Callable[[], T], otherwise: U, *, if_missing: bool = False) -> T | U:
+    """Return what *read* returns; *otherwise* where the account may not read it (403).
+
+    :param if_missing: also where the API server has no such collection (404).
+    :raises ClusterError: another reason why it cannot be read.
+    """
+    try:
+        return read()
+    except ClusterError as error:
+        if error.status != 403 and not (if_missing and error.status == 404):
+            raise
+        LOG.debug("%s", error)
+        return otherwise
 
 
 @dataclass(frozen=True, order=True)

@@ -13,6 +13,7 @@ from container_update.cli.arguments import option_arguments
 from container_update.cli.commands.update import request_of
 from container_update.cli.reports import json_report
 from container_update.cli.terminal import advice, output
+from container_update.model.cluster import if_allowed
 from container_update.model.errors import ClusterError, ContainerUpdateError, with_advice
 from container_update.model.plan import Plan
 
@@ -62,75 +63,46 @@ def _advice(check: Check, parsed: argparse.Namespace) -> dict[str, str]:
 
 def _checks(parsed: argparse.Namespace) -> Iterator[Check]:
     """Yield the checks that are possible: what needs the cluster only where it can be reached."""
-    from container_update.engine.checks.preflight import Check, check, place  # noqa: PLC0415
+    from container_update.engine.checks import preflight  # noqa: PLC0415, slow to load
+    from container_update.package.tools.lint.check import check  # noqa: PLC0415, slow to load
 
-    packages = dict.fromkeys(filter(None, (parsed.old, parsed.new)))
-    for path in packages:
-        yield check("package", partial(_package, path, parsed))
+    def package(path: str) -> str:
+        return preflight.package(path, check(path, options=option_arguments.read(parsed)))
+
+    for path in dict.fromkeys(filter(None, (parsed.old, parsed.new))):
+        yield preflight.check("package", partial(package, path))
     try:
         cluster = connection.connected_cluster(parsed)
     except ContainerUpdateError as error:
-        yield Check("kubeconfig", error=error)
+        yield preflight.Check("kubeconfig", error=error)
         return
     with cluster:
-        yield Check("kubeconfig", place(cluster.context))
+        yield preflight.Check("kubeconfig", preflight.place(cluster.context))
         yield from _in_cluster(parsed, cluster)
 
 
-def _package(path: str, parsed: argparse.Namespace) -> str:
-    from container_update.engine.checks import preflight  # noqa: PLC0415
-    from container_update.package.tools.lint.check import check  # noqa: PLC0415
-
-    return preflight.package(path, check(path, options=option_arguments.read(parsed)))
-
-
 def _in_cluster(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Iterator[Check]:
-    from container_update.engine.checks.preflight import (  # noqa: PLC0415, slow to load
-        Check,
-        changes,
-        check,
-        namespace,
-        rights,
-    )
-
-    yield (server := check("server", partial(_server, cluster)))
-    if isinstance(server.error, ClusterError):
-        return
-    yield (there := check("namespace", partial(namespace, parsed.namespace, cluster)))
-    if there.error is not None:
-        return
-    plan = Plan(parsed.namespace, parsed.instance_id, ())
-    if parsed.new:
-        try:
-            plan = _plan(parsed, cluster)
-            yield Check("update", changes(plan))
-        except ContainerUpdateError as error:
-            yield Check("update", error=error)
-    yield check("rights", partial(rights, plan, cluster))
-    yield check("operation", partial(_operation, parsed, cluster))
-
-
-def _server(cluster: KubernetesCluster) -> str:
-    from container_update.engine.checks.preflight import version  # noqa: PLC0415
-
-    try:
-        return version(cluster.version())
-    except ClusterError as error:
-        if error.status != 403:
-            raise
-        return "it answers; this account may not read its version"
-
-
-def _operation(parsed: argparse.Namespace, cluster: KubernetesCluster) -> str:
-    from container_update.engine import recover as resume  # noqa: PLC0415
-    from container_update.engine.checks import preflight  # noqa: PLC0415
+    from container_update.engine.checks import preflight  # noqa: PLC0415, slow to load
+    from container_update.engine.goals.update import plan_update  # noqa: PLC0415, slow to load
+    from container_update.engine.recover import status  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
-    names = {"namespace": parsed.namespace, "instance_id": parsed.instance_id}
-    return preflight.idle(resume.status(cluster, options, **names))
-
-
-def _plan(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Plan:
-    from container_update.engine.goals.update import plan_update  # noqa: PLC0415, slow to load
-
-    return plan_update(request_of(parsed), cluster, option_arguments.read(parsed))
+    namespace, instance = parsed.namespace, parsed.instance_id
+    unknown = "it answers; this account may not read its version"
+    version = partial(if_allowed, lambda: preflight.version(cluster.version()), unknown)
+    yield (server := preflight.check("server", version))
+    if isinstance(server.error, ClusterError):
+        return
+    yield (there := preflight.check("namespace", lambda: preflight.namespace(namespace, cluster)))
+    if there.error is not None:
+        return
+    plan = Plan(namespace, instance, ())
+    if parsed.new:
+        try:
+            plan = plan_update(request_of(parsed), cluster, options)
+            yield preflight.Check("update", preflight.changes(plan))
+        except ContainerUpdateError as error:
+            yield preflight.Check("update", error=error)
+    yield preflight.check("rights", lambda: preflight.rights(plan, cluster))
+    where = {"namespace": namespace, "instance_id": instance}
+    yield preflight.check("operation", lambda: preflight.idle(status(cluster, options, **where)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from container_update.model.cluster import Cluster
-from container_update.model.errors import ClusterError, PlanError
+from container_update.model.cluster import Cluster, if_allowed
+from container_update.model.errors import PlanError
 from container_update.model.objects import ObjectKey
 
 
@@ -46,8 +46,4 @@ def refuse_missing(namespace: str, cluster: Cluster) -> None:
 
 def refuse_if_known_missing(namespace: str, cluster: Cluster) -> None:
     """Raise PlanError where the account may read namespaces, and this one does not exist."""
-    try:
-        refuse_missing(namespace, cluster)
-    except ClusterError as error:
-        if error.status != 403:
-            raise
+    if_allowed(lambda: refuse_missing(namespace, cluster), None)

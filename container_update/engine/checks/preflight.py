@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from container_update.engine.checks.namespaces import refuse_missing
-from container_update.model.cluster import Cluster, ClusterContext
+from container_update.model.cluster import Cluster, ClusterContext, if_allowed
 from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
@@ -98,13 +98,13 @@ def _dotted(number: tuple[int, int]) -> str:
 
 def namespace(name: str, cluster: Cluster) -> str:
     """Say that a namespace exists."""
-    try:
+
+    def exists() -> str:
         refuse_missing(name, cluster)
-    except ClusterError as error:
-        if error.status != 403:
-            raise
-        return f"{name}: this account may not read namespaces, so it is not known to exist"
-    return f"{name} exists"
+        return f"{name} exists"
+
+    unknown = f"{name}: this account may not read namespaces, so it is not known to exist"
+    return if_allowed(exists, unknown)
 
 
 def package(path: str, findings: Sequence[Finding]) -> str:

@@ -6,9 +6,9 @@ What a VNFM does at the end: for the service and small sites; Tacker terminates 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from container_update.cluster.history.instance_record import InstanceRecord
 from container_update.cluster.history.store import History
@@ -19,8 +19,7 @@ from container_update.engine.instances import list_if_allowed
 from container_update.engine.read_packages import described_by
 from container_update.engine.run import run
 from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Cluster
-from container_update.model.errors import ClusterError
+from container_update.model.cluster import Cluster, if_allowed
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
@@ -32,8 +31,6 @@ from container_update.planning.order import DEFINITION
 from container_update.planning.uninstall import Included, claims_of, uninstall_plan
 from container_update.planning.update import collections
 from container_update.workloads import ownership, registry
-
-LOG = logging.getLogger(__name__)
 
 _OTHERS = (("", "ConfigMap"), ("", "PersistentVolumeClaim"), ("", "Secret"), ("", "Service"))
 """(group, kind) of what belongs to workloads."""
@@ -153,14 +150,8 @@ def _claims(bodies: Iterable[Json], observed: Observed) -> Iterable[ObjectKey]:
         if not (body.get("spec") or {}).get("volumeClaimTemplates"):
             continue
         claims = Collection("", "PersistentVolumeClaim", namespace)
-        try:
-            items = observed.cluster.list(claims).items
-        except ClusterError as error:
-            if error.status != 403:
-                raise
-            LOG.info("%s", error)
-            continue
-        names = {item["metadata"]["name"] for item in items}
+        listing = if_allowed(partial(observed.cluster.list, claims), None)
+        names = {item["metadata"]["name"] for item in listing.items} if listing else set()
         for name in claims_of(body, names):
             yield ObjectKey("", "PersistentVolumeClaim", namespace, name)
 
@@ -174,15 +165,13 @@ def _goes_with(key: ObjectKey, body: Json, observed: Observed) -> str:
     if (key.group, key.kind) != DEFINITION:
         return ""
     spec = body["spec"]
-    try:
-        items = observed.cluster.list(Collection(spec["group"], spec["names"]["kind"], "")).items
-    except ClusterError as error:
-        if error.status not in (403, 404):
-            raise
-        return f"every {spec['names']['kind']} of every namespace"
-    spaces = sorted({item["metadata"].get("namespace", "") for item in items} - {""})
+    every = Collection(spec["group"], spec["names"]["kind"], "")
+    listing = if_allowed(lambda: observed.cluster.list(every), None, if_missing=True)
+    if listing is None:
+        return f"every {every.kind} of every namespace"
+    spaces = sorted({item["metadata"].get("namespace", "") for item in listing.items} - {""})
     where = f" in {', '.join(spaces)}" if spaces else ""
-    return f"every {spec['names']['kind']}: {len(items)}{where}"
+    return f"every {every.kind}: {len(listing.items)}{where}"
 
 
 def _package(record: InstanceRecord | None) -> tuple[PackageIdentity, ...]:

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from container_update.cluster.history.instance_record import InstanceRecord
 from container_update.cluster.informer import Informer
 from container_update.cluster.record import digest_of
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_missing, without_objects
-from container_update.engine.goal import Goal, Observed, existing
+from container_update.engine.goal import Goal, Observed
 from container_update.engine.instances import NotInstalledError, record_of
 from container_update.engine.read_packages import (
     described_by,
@@ -29,7 +29,7 @@ from container_update.engine.read_packages import (
 from container_update.engine.run import preview, run
 from container_update.model import context_threads
 from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import Cluster, if_allowed
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.options import Options
@@ -202,8 +202,9 @@ class Update(Goal):
         """Return the live objects of unknown kinds that may use configuration; the package's where
         the account may not read that kind."""
         described = unknown_workloads(old for old, _ in self.matched().pairs)
-        found = ((m.key, existing(observed.cluster, m.key, m.body)) for m in described)
-        return {key: body for key, body in found if body is not None}
+        read = observed.cluster.get
+        found = {m.key: if_allowed(partial(read, m.key), m.body) for m in described}
+        return {key: body for key, body in found.items() if body is not None}
 
     def vdus(self) -> Mapping[str, str]:
         """See Goal."""
