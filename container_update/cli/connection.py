@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import argparse
 import gc
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import hide
@@ -140,6 +141,16 @@ def find_instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> str
     if parsed.instance_id:
         return str(parsed.instance_id)
     return only_instance(cluster, parsed.namespace, option_arguments.read(parsed))
+
+
+@contextmanager
+def connected_instance(
+    parsed: argparse.Namespace,
+) -> Iterator[tuple[KubernetesCluster, dict[str, Any]]]:
+    """Connect to the cluster, find the instance; yield the cluster, and where the instance is."""
+    with connected_cluster(parsed) as cluster:
+        parsed.instance_id = find_instance(parsed, cluster)
+        yield cluster, {"namespace": parsed.namespace, "instance_id": parsed.instance_id}
 
 
 def kubernetes_target(parsed: argparse.Namespace, cluster: KubernetesCluster) -> KubernetesTarget:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 from container_update.cli import connection, operate, saved_plan
 from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import UsageError
-from container_update.cli.reports import json_report
 from container_update.cli.terminal import advice, output, signals
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.model.cancellation import CancelToken
@@ -23,7 +22,7 @@ from container_update.model.outcome import Progress
 from container_update.model.requests import DEF_FILES
 
 if TYPE_CHECKING:
-    from container_update.engine.goals.change_package import Changed, Target
+    from container_update.engine.goals.change_package import Target
     from container_update.engine.goals.job import ChangeJob
     from container_update.model.scripts import ScriptReport
 
@@ -147,7 +146,12 @@ def carry_out(  # noqa: PLR0913
         return DONE
     before = parsed.old or next((each.source for each in changed.outcome.plan.packages), "OLD")
     way_back = advice.change_back_command(job.request, before, parsed)
-    _show(changed, way_back, parsed, out)
+    more = {
+        "scripts": [script.as_dict() for script in changed.scripts],
+        "vnfdId": changed.records.vnfd_id,
+        "resourceNames": dict(changed.records.resource_names),
+    }
+    output.show_outcome(changed.outcome, parsed, out, way_back, changed.scripts, more)
     if parsed.records is not None:
         _write_records(parsed.records, changed.records.applied(dict(job.instance)))
     return DONE if changed.outcome.results else NOTHING_TO_DO
@@ -297,19 +301,3 @@ def _write_records(path: Path, instance: Mapping[str, Any]) -> None:
         path.write_text(json.dumps(instance, indent=2) + "\n")
     except OSError as error:
         output.complain(f"the change is done, but {path} cannot be written: {error.strerror}")
-
-
-def _show(changed: Changed, way_back: str, parsed: argparse.Namespace, out: TextIO) -> None:
-    outcome, style = changed.outcome, parsed.output
-    if output.is_stream(parsed) or style == output.JSON:
-        body = json_report.outcome_dict(outcome)
-        body["scripts"] = [script.as_dict() for script in changed.scripts]
-        body["vnfdId"] = changed.records.vnfd_id
-        body["resourceNames"] = dict(changed.records.resource_names)
-        output.write_document(body, parsed, out)
-    elif style in output.OUTCOME_PAGE:
-        scripts = [str(script) for script in changed.scripts]
-        page = output.OUTCOME_PAGE[style]
-        out.write(page(outcome, scripts=scripts, header=output.header_of(parsed)) + "\n")
-    else:
-        output.show_outcome(outcome, parsed, out, way_back)

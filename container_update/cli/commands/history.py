@@ -103,11 +103,5 @@ def _chosen(parsed: argparse.Namespace, revisions: Sequence[Revision]) -> Revisi
 def _revisions(parsed: argparse.Namespace) -> tuple[Revision, ...]:
     from container_update.engine.goals import go_back as operations  # noqa: PLC0415, slow to load
 
-    with connection.connected_cluster(parsed) as cluster:
-        parsed.instance_id = connection.find_instance(parsed, cluster)
-        return operations.history(
-            cluster,
-            option_arguments.read(parsed),
-            namespace=parsed.namespace,
-            instance_id=parsed.instance_id,
-        )
+    with connection.connected_instance(parsed) as (cluster, where):
+        return operations.history(cluster, option_arguments.read(parsed), **where)

@@ -56,13 +56,11 @@ def _current(parsed: argparse.Namespace) -> tuple[Status, Sequence[WorkloadState
     from container_update.engine import recover as recovery  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
-    with connection.connected_cluster(parsed) as cluster:
-        parsed.instance_id = connection.find_instance(parsed, cluster)
-        namespace, instance_id = parsed.namespace, parsed.instance_id
-        found = recovery.status(cluster, options, namespace=namespace, instance_id=instance_id)
+    with connection.connected_instance(parsed) as (cluster, where):
+        found = recovery.status(cluster, options, **where)
         if found.record or found.holder:
             return found, ()
-        return found, instances.workloads(cluster, namespace, instance_id, options)
+        return found, instances.workloads(cluster, **where, options=options)
 
 
 STATUS_FORMATS = (output.TEXT, output.JSON)
@@ -121,16 +119,7 @@ def _recover_cluster(
     from container_update.engine import recover as recovery  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
-    with connection.connected_cluster(parsed) as cluster:
-        parsed.instance_id = connection.find_instance(parsed, cluster)
+    with connection.connected_instance(parsed) as (cluster, where):
         operate.ask_about_others(parsed, out, cluster, parsed.instance_id)
         end: recovery.Verb = getattr(recovery, verb)
-        return end(
-            cluster,
-            options,
-            cancel,
-            progress,
-            namespace=parsed.namespace,
-            instance_id=parsed.instance_id,
-            packages=parsed.packages,
-        )
+        return end(cluster, options, cancel, progress, **where, packages=parsed.packages)

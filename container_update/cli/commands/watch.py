@@ -26,13 +26,11 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
     from container_update.engine import watch  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
-    with connection.connected_cluster(parsed) as cluster:
-        parsed.instance_id = connection.find_instance(parsed, cluster)
-        namespace, instance_id = parsed.namespace, parsed.instance_id
-        watched = watch.attach(cluster, options, namespace=namespace, instance_id=instance_id)
+    with connection.connected_instance(parsed) as (cluster, where):
+        watched = watch.attach(cluster, options, **where)
         if watched is None:
             return output.write_nothing(_NOTHING, parsed, out)
-        header = Header.of_cluster(cluster.context, namespace)
+        header = Header.of_cluster(cluster.context, parsed.namespace)
         row = ("Operation", _named(watched.record))
         header = replace(header, target=(*header.target, row))
         try:

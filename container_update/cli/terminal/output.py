@@ -10,8 +10,10 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, TextIO, cast
 
 from container_update.cli.arguments.parser import hide
@@ -34,6 +36,7 @@ from container_update.model.errors import (
 )
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
+from container_update.model.scripts import ScriptReport
 from container_update.planning.comparison.content_diff import printable_lines
 
 DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
@@ -233,20 +236,28 @@ def write_document(body: object, parsed: argparse.Namespace, out: TextIO) -> Non
     out.write((json.dumps(body) if is_stream(parsed) else as_json(body)) + "\n")
 
 
-def show_outcome(
-    outcome: Outcome, parsed: argparse.Namespace, out: TextIO, way_back: str = ""
+def show_outcome(  # noqa: PLR0913, PLR0917
+    outcome: Outcome,
+    parsed: argparse.Namespace,
+    out: TextIO,
+    way_back: str = "",
+    scripts: Sequence[ScriptReport] = (),
+    more: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Write an outcome whose steps were shown while they ran.
 
     :param way_back: the command that goes back; '': the undo of its revision, if it has one.
+    :param scripts: what coordination scripts reported, which as text was shown before.
+    :param more: what a document has besides.
 
     The time that a person took to approve of the plan does not count.
     """
     outcome = replace(outcome, seconds=max(0.0, outcome.seconds - getattr(parsed, "asked", 0.0)))
     if is_stream(parsed) or parsed.output == JSON:
-        write_document(json_report.outcome_dict(outcome), parsed, out)
+        write_document({**json_report.outcome_dict(outcome), **more}, parsed, out)
     elif parsed.output in OUTCOME_PAGE:
-        out.write(OUTCOME_PAGE[parsed.output](outcome, header=header_of(parsed)) + "\n")
+        page, texts = OUTCOME_PAGE[parsed.output], [str(script) for script in scripts]
+        out.write(page(outcome, scripts=texts, header=header_of(parsed)) + "\n")
     elif outcome.results:
         is_shown = parsed.progress_style != progress_views.NONE
         shown = [summary_line(outcome)] if is_shown else outcome_lines(outcome)
