@@ -19,7 +19,6 @@ from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
 from container_update.model.outcome import StepResult
-from container_update.model.plan import Step
 from container_update.planning.steps import ObjectStep
 
 LOG = logging.getLogger(__name__)
@@ -51,25 +50,23 @@ class EventRecorder:
 
     def was_undone(self, result: StepResult, cause: str) -> None:
         """Record that a workload was restored, or could not be, and why it had to be."""
-        what = f"{result.step.action.value}: {result.state.value}"
-        self._record(result.step, "Warning", "UpdateUndone", f"{what}: {cause}")
-
-    def _record(self, step: Step, kind: str, reason: str, message: str) -> None:
+        step, state = result.step, result.state.value
         about = step.before if isinstance(step, ObjectStep) else None
         if about is not None and "uid" in about["metadata"]:  # the change does not wait for it
-            self._sending.append(self._pool.submit(self._send, about, kind, reason, message))
+            message = f"{step.action.value}: {state}: {cause}"
+            self._sending.append(self._pool.submit(self._send, about, message))
 
-    def _send(self, about: Json, kind: str, reason: str, message: str) -> None:
+    def _send(self, about: Json, message: str) -> None:
         if self._refused:
             return
         try:
-            self.cluster.create(_event(about, kind, reason, message))
+            self.cluster.create(_event(about, message))
         except ClusterError as error:
             self._refused = True
             LOG.info("no Events are recorded: %s", error)
 
 
-def _event(about: Json, kind: str, reason: str, message: str) -> Json:
+def _event(about: Json, message: str) -> Json:
     metadata, now = about["metadata"], utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "apiVersion": "v1",
@@ -83,8 +80,8 @@ def _event(about: Json, kind: str, reason: str, message: str) -> Json:
             "kind": about["kind"],
             **{name: metadata[name] for name in ("namespace", "name", "uid")},
         },
-        "type": kind,
-        "reason": reason,
+        "type": "Warning",
+        "reason": "UpdateUndone",
         "message": message if len(message) <= _LONGEST else f"{message[: _LONGEST - 3]}...",
         "source": {"component": COMPONENT},
         "reportingComponent": COMPONENT,

@@ -59,7 +59,8 @@ class Verb:
         packages: Sequence[str] = (),
     ) -> Outcome | None:
         """End it."""
-        instance = _instance(cluster, options, progress, namespace, instance_id)
+        retrying = RetryingCluster(cluster, options.retry_seconds)
+        instance = Operation(retrying, namespace, instance_id, options, progress)
         cancel = CancelToken() if cancel is None else cancel
         outcome = _recover(instance, cancel, packages, *self._way(instance))
         if outcome is None:  # "nothing to do" only of a namespace that exists
@@ -177,7 +178,7 @@ def _recover(
     cluster, namespace, options = instance.cluster, instance.namespace, instance.options
     record = None if back else instance.journal.read()
     if record is None or not record.context:
-        described = Named.read(packages, instance).described
+        described = Named.read(packages, namespace, options).described
         return instance.recover(back=back, cancel=cancel, described=described, promote=promote)
     context = dict(record.context)
     if (wrong := CONTEXT.first_violation(context)) is not None:
@@ -191,7 +192,7 @@ def _recover(
     request = ChangeRequest.of(context["request"], target.vim_type)
     if not packages and cluster.journal_key and request.has_scripts:  # then it is signed
         packages = (context["old"], context["new"])
-    named = Named.read(packages, instance)
+    named = Named.read(packages, namespace, options)
     old, new = of_operation(named, record.origin.packages if record.origin else (), request)
     job = ChangeJob(request, old, new, record.instance_id, options, instance=context["instance"])
     planner = upgrade_types.find(target.vim_type, request.upgrade_type)
@@ -219,7 +220,8 @@ def status(
     :param instance_id: the VNF instance.
     :raises PlanError: there is no such namespace.
     """
-    instance = _instance(cluster, options, lambda _: None, namespace, instance_id)
+    retrying = RetryingCluster(cluster, options.retry_seconds)
+    instance = Operation(retrying, namespace, instance_id, options)
     found = instance.status()
     if not (found.record or found.holder or found.leftovers):
         refuse_if_known_missing(namespace, instance.cluster)
@@ -236,15 +238,17 @@ class Named:
     """What they describe, in the namespace that a manifest names and in the VNF's."""
 
     @classmethod
-    def read(cls, packages: Iterable[str], instance: Operation) -> Named:
-        """Open these packages, for an instance."""
+    def read(cls, packages: Iterable[str], here: str, options: Options) -> Named:
+        """Open these packages.
+
+        :param here: the VNF's namespace.
+        """
         paths, keys = dict[str, str](), set[ObjectKey]()
         for path in filter(None, packages):
-            with csar.open_package(path, options=instance.options) as package:
+            with csar.open_package(path, options=options) as package:
                 paths[package.sha256()] = path
-                by_path = described_in(package, Placing(namespace=instance.namespace))
+                by_path = described_in(package, Placing(namespace=here))
             found = {manifest.key for manifests in by_path.values() for manifest in manifests}
-            here = instance.namespace
             keys |= found | {replace(key, namespace=here) for key in found if key.namespace}
         return cls(paths, frozenset(keys))
 
@@ -272,14 +276,3 @@ def of_operation(
             "of one that was interrupted needs none"
         )
     return old, new
-
-
-def _instance(
-    cluster: Cluster,
-    options: Options,
-    progress: Progress,
-    namespace: str,
-    instance_id: str | None,
-) -> Operation:
-    retrying = RetryingCluster(cluster, options.retry_seconds)
-    return Operation(retrying, namespace, instance_id, options, progress)

@@ -6,8 +6,6 @@ from __future__ import annotations
 from functools import partial
 
 from container_update.engine.context import StepExecutor
-from container_update.engine.executors.hand_over import HandOverExecutor
-from container_update.engine.executors.workload import WorkloadExecutor
 from container_update.engine.writer import ChangedByAnotherError
 from container_update.model.objects import Json, instance_of
 from container_update.model.outcome import Reverted
@@ -25,27 +23,19 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
 
     def apply(self, step: ManifestStep, deadline: float) -> None:
         """Create, change or delete the object, and wait for its pods or its traffic."""
-        if step.action is Action.HAND_OVER:
-            HandOverExecutor(self.context).apply(step, deadline)
-        elif step.action is Action.DELETE:
+        if step.action is Action.DELETE:
             self._delete(step, deadline)
         elif step.action is Action.CREATE:
             self._create(step, deadline)
-        elif step.starts_pods:
-            WorkloadExecutor(self.context).apply(step, deadline)
         else:
             self._replace(step, deadline)
 
     def revert(self, step: ManifestStep, deadline: float) -> Reverted:
         """Delete what was created, create what was deleted, restore what was changed."""
-        if step.action is Action.HAND_OVER:
-            return HandOverExecutor(self.context).revert(step, deadline)
         if step.action is Action.DELETE:
             return self._create_again(step, deadline)
         if step.action is Action.CREATE:
             return self._delete_created(step, deadline)
-        if step.starts_pods:
-            return WorkloadExecutor(self.context).revert(step, deadline)
         return self._restore(step, deadline)
 
     def _create(self, step: ManifestStep, deadline: float) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 
 from container_update.engine.context import ExecutionContext
 from container_update.engine.executors.config import ConfigExecutor
+from container_update.engine.executors.hand_over import HandOverExecutor
 from container_update.engine.executors.manifest import ManifestExecutor
 from container_update.engine.executors.pauses import GateExecutor, HoldExecutor
 from container_update.engine.executors.pods import PodsExecutor, ScaleExecutor
 from container_update.engine.executors.script import ScriptExecutor
 from container_update.engine.executors.workload import WorkloadExecutor
 from container_update.model.pauses import GateStep, HoldStep
-from container_update.model.plan import Step
+from container_update.model.plan import Action, Step
 from container_update.model.scripts import ScriptStep
 from container_update.planning.steps import (
     ConfigStep,
@@ -38,4 +39,9 @@ _EXECUTORS: Mapping[type[Step], type[Any]] = {
 
 def executor_of(step: Step, context: ExecutionContext) -> Any:
     """Return what applies and reverts this kind of step."""
-    return _EXECUTORS[type(step)](context)
+    executor = _EXECUTORS[type(step)]
+    if executor is ManifestExecutor and step.action is Action.HAND_OVER:
+        executor = HandOverExecutor
+    elif executor is ManifestExecutor and step.starts_pods and step.action is not Action.CREATE:
+        executor = WorkloadExecutor  # the pods are there already
+    return executor(context)

@@ -21,7 +21,6 @@ from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.job import ChangeJob
 from container_update.engine.goals.request_schema import COORDINATE_NEW, COORDINATE_OLD
 from container_update.engine.journalled_run import JournalledRun
-from container_update.engine.operation import Operation
 from container_update.engine.read_packages import check_packages, stored_images
 from container_update.engine.recover import Named, of_operation
 from container_update.engine.run import preview, run
@@ -187,8 +186,7 @@ class GoBack(Goal):
 
     @cached_property
     def _named(self) -> Named:
-        instance = Operation(self._cluster, self.namespace, self.instance_id, self._options)
-        return Named.read(self._packages, instance)
+        return Named.read(self._packages, self.namespace, self._options)
 
     def recorded(self, plan: Plan) -> bytes:  # noqa: ARG002, it is what it was then
         """See Goal: what the instance ran from before the first update that is undone."""
