@@ -8,6 +8,7 @@ Secret, and what has changed since is found by the same rules.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import os
@@ -96,6 +97,20 @@ def absolute(package: str) -> str:
     from container_update.package.fetch import is_url  # noqa: PLC0415, slow to load
 
     return package if not package or is_url(package) else str(Path(package).absolute())
+
+
+def requested(verb: str, parsed: argparse.Namespace, **more: Any) -> dict[str, Any]:
+    """Return what the arguments of a command ask for, as values that a saved plan keeps.
+
+    :param more: what only this verb has.
+    """
+    return {
+        "verb": verb,
+        "defFiles": list(getattr(parsed, "def_file", ())),
+        "namespace": parsed.namespace,
+        "instanceId": parsed.instance_id,
+        **more,
+    }
 
 
 def update_request(request: UpdateRequest) -> dict[str, Any]:

@@ -190,16 +190,9 @@ def job_of(
 def _saved(parsed: argparse.Namespace, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a saved plan keeps of the request; the scripts are part of the new package."""
     paths = {"instance": parsed.instance, "records": parsed.records}
-    return {
-        "verb": saved_plan.CHANGE,
-        "old": parsed.old,
-        "new": parsed.new,
-        "defFiles": list(parsed.def_file),
-        "namespace": parsed.namespace,
-        "instanceId": parsed.instance_id,
-        "body": dict(body),
-        **{name: str(path.absolute()) if path else None for name, path in paths.items()},
-    }
+    absolute = {name: str(path.absolute()) if path else None for name, path in paths.items()}
+    its = {"old": parsed.old, "new": parsed.new, "body": dict(body), **absolute}
+    return saved_plan.requested(saved_plan.CHANGE, parsed, **its)
 
 
 def _refuse_secrets(body: Mapping[str, Any]) -> None:

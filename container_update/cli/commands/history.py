@@ -76,15 +76,8 @@ def undo(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _request_of(parsed: argparse.Namespace) -> dict[str, Any]:
-    """Return what the arguments ask for, as values that a saved plan keeps."""
-    return {
-        "verb": "undo",
-        "revision": parsed.revision,
-        "packages": [saved_plan.absolute(each) for each in parsed.package],
-        "defFiles": [],
-        "namespace": parsed.namespace,
-        "instanceId": parsed.instance_id,
-    }
+    packages = [saved_plan.absolute(each) for each in parsed.package]
+    return saved_plan.requested("undo", parsed, revision=parsed.revision, packages=packages)
 
 
 def _chosen(parsed: argparse.Namespace, revisions: Sequence[Revision]) -> Revision:

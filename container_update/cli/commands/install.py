@@ -7,7 +7,7 @@ import argparse
 from functools import partial
 from typing import Any, TextIO
 
-from container_update.cli import connection, operate
+from container_update.cli import connection, operate, saved_plan
 
 
 def add_install_arguments(command: argparse.ArgumentParser) -> None:
@@ -57,13 +57,8 @@ def _run(parsed: argparse.Namespace, out: TextIO, verb: str, *, finds: bool = Tr
 
 
 def _request(verb: str, parsed: argparse.Namespace) -> dict[str, Any]:
-    """Return what the arguments ask for, as values that a saved plan keeps."""
-    return {
-        "verb": verb,
-        "package": parsed.package,
-        "defFiles": list(parsed.def_file),
-        "namespace": parsed.namespace,
-        "instanceId": parsed.instance_id,
+    deleted = {
         "deleteData": getattr(parsed, "delete_data", False),
         "deleteShared": getattr(parsed, "delete_shared", False),
     }
+    return saved_plan.requested(verb, parsed, package=parsed.package, **deleted)
