@@ -49,7 +49,7 @@ def read_packages(
         packages = _paired(request, placing, before, after)
         packages = replace(packages, identities=identities_of(before, after)())
         check_packages(request, after, before if isinstance(before, csar.Csar) else None)
-        check_listed(DEF_FILES_PARAMETER, request.def_files, after)
+        check_listed(request.def_files, after)
     _refuse_unknown_vdus(request, packages)
     return packages
 
@@ -196,16 +196,13 @@ def check_packages(request: ChangeRequest, new: csar.Csar, old: csar.Csar | None
         package_with_script(script, which, packages)
 
 
-DEF_FILES_PARAMETER = f"additionalParams.{DEF_FILES}"
-
-
-def check_listed(attribute: str, paths: Iterable[str], package: csar.Csar) -> None:
-    """Raise PackageError unless a package has the files that a request lists."""
+def check_listed(paths: Iterable[str], package: csar.Csar) -> None:
+    """Raise PackageError unless a package has the def-files that a request lists."""
     for path in paths:
         if not package.has(path):
             raise PackageError(
-                f"{attribute}: {path} in {package.source}: no such file: correct the path, or add "
-                "the file to the package"
+                f"additionalParams.{DEF_FILES}: {path} in {package.source}: no such file: correct "
+                "the path, or add the file to the package"
             )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from container_update.cluster.history.schemas import CONTEXT
 from container_update.cluster.history.store import History
+from container_update.cluster.record import Record
 from container_update.cluster.retry import RetryingCluster
 from container_update.engine.checks.namespaces import refuse_if_known_missing
 from container_update.engine.goals import upgrade_types
@@ -175,11 +176,27 @@ def _recover(
     instance: Operation, cancel: CancelToken, packages: Sequence[str], back: bool, promote: str
 ) -> Outcome | None:
     """Finish the operation, or undo it; a change of the package is finished by its request."""
+    record, go_on = None if back else instance.journal.read(), None
+    if record is not None and record.context:
+        change, named = recorded_change(record, instance, packages, cancel)
+        go_on = change.carry_out
+    else:
+        named = Named.read(packages, instance.namespace, instance.options)
+    return instance.recover(
+        back=back, promote=promote, cancel=cancel, go_on=go_on, described=named.described
+    )
+
+
+def recorded_change(
+    record: Record, instance: Operation, packages: Sequence[str], cancel: CancelToken
+) -> tuple[PackageChange, Named]:
+    """Return the change of the package that a journal holds, and what its packages say.
+
+    :param packages: those that somebody has named; where there are none and the journal is signed,
+        those that it names.
+    :raises PackageError: a package is not the change's, or is missing.
+    """
     cluster, namespace, options = instance.cluster, instance.namespace, instance.options
-    record = None if back else instance.journal.read()
-    if record is None or not record.context:
-        described = Named.read(packages, namespace, options).described
-        return instance.recover(back=back, cancel=cancel, described=described, promote=promote)
     context = dict(record.context)
     if (wrong := CONTEXT.first_violation(context)) is not None:
         raise ContainerUpdateError(
@@ -196,10 +213,7 @@ def _recover(
     old, new = of_operation(named, record.origin.packages if record.origin else (), request)
     job = ChangeJob(request, old, new, record.instance_id, options, instance=context["instance"])
     planner = upgrade_types.find(target.vim_type, request.upgrade_type)
-    change = PackageChange(job, target, planner, coordination_of(job, target, cancel))
-    return instance.recover(
-        cancel=cancel, go_on=change.carry_out, described=named.described, promote=promote
-    )
+    return PackageChange(job, target, planner, coordination_of(job, target, cancel)), named
 
 
 def status(

@@ -52,10 +52,6 @@ class _Answer:
     waits_for: ObjectKey | None = None
     """What the same plan writes first: without it the server cannot tell."""
 
-    @property
-    def is_accepted(self) -> bool:
-        return self.tried is not None
-
 
 def asked(plan: Plan, cluster: RetryingCluster, options: Options) -> Plan:
     """Return a plan as the server would carry it out: without what it would store as it is, with
@@ -75,7 +71,9 @@ def asked(plan: Plan, cluster: RetryingCluster, options: Options) -> Plan:
         answers = tuple(pool.map(asking.about, steps))
     asking.raise_refusals(answers)
     plan = replace(plan, notes=(*plan.notes, *_notes(answers)))
-    plan = replace(plan, tried=sum(answer.is_accepted for answer in answers), writes=len(steps))
+    plan = replace(
+        plan, tried=sum(answer.tried is not None for answer in answers), writes=len(steps)
+    )
     stored = {
         answer.step.place: (answer.live, answer.tried.body)
         for answer in answers

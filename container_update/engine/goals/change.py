@@ -195,16 +195,12 @@ class PackageChange(PackageGoal):
             "facts": asdict(self._facts),
         }
 
-    def stopped_by(self, cancel: CancelToken) -> None:
-        """Have this token stop its scripts."""
-        self._scripts.cancel = cancel
-
     def carry_out(self, run: JournalledRun) -> tuple[StepResult, ...]:
         """See Goal."""
         if run.execution.resumed:
             self._facts = _Facts(**run.record.context["facts"])
             self._scripts.reports.extend(run.record.scripts)
-        self._scripts.operation = run.record.operation
+        self._scripts.operation, self._scripts.cancel = run.record.operation, run.execution.cancel
         run.execution.run_script = self._scripts.run
         return super().carry_out(run)
 

@@ -21,8 +21,9 @@ from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.job import ChangeJob
 from container_update.engine.goals.request_schema import COORDINATE_NEW, COORDINATE_OLD
 from container_update.engine.journalled_run import JournalledRun
+from container_update.engine.operation import Operation
 from container_update.engine.read_packages import check_packages, stored_images
-from container_update.engine.recover import Named, of_operation
+from container_update.engine.recover import Named, of_operation, recorded_change
 from container_update.engine.run import preview, run
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
@@ -228,7 +229,11 @@ class GoBack(Goal):
     # --- where a change of the package is undone ------------------------------------------------
 
     def _planned_change(self) -> PackageChange:
-        """Return the change to what the instance ran from before."""
+        """Return the change to what the instance ran from before, whose scripts are looked for in
+        the packages that somebody has named, or in those of a history that is signed.
+
+        :raises PackageError: they are not the ones of the change, or have no such script.
+        """
         packages = changing_back(self._before, self._undone, self.namespace)
         first, last = self._changes[0].origin, self._changes[-1].origin
         self.kind, self.asks_server = last.kind, True
@@ -238,25 +243,10 @@ class GoBack(Goal):
         }
         params = {"upgrade_type": last.kind, **scripts}
         body = {"vnfdId": packages.vnfd_id, "additionalParams": params}
-        self._change = self._change_of(body, packages.identities, packages)
-        self.scripts = self._change.scripts
-        return self._change
-
-    def _change_of(
-        self,
-        body: Mapping[str, Any],
-        noted: Sequence[PackageIdentity],
-        packages: Packages | None = None,
-    ) -> PackageChange:
-        """Return the change of a request, whose scripts are looked for in the packages that
-        somebody has named, or in those of a history that is signed.
-
-        :raises PackageError: they are not the ones that were noted, or have no such script.
-        """
         request = ChangeRequest.of(body)
         if not self._packages and self._cluster.journal_key and request.has_scripts:
-            self._packages = tuple(each.source for each in noted)
-        old, new = of_operation(self._named, noted, request)
+            self._packages = tuple(each.source for each in packages.identities)
+        old, new = of_operation(self._named, packages.identities, request)
         if request.has_scripts:
             with (
                 csar.open_package(old, options=self._options) as before,
@@ -267,8 +257,10 @@ class GoBack(Goal):
         job = ChangeJob(request, old, new, self.instance_id, self._options)
         target = KubernetesTarget(self._cluster, self.namespace, access=self._cluster.access)
         planner = upgrade_types.find(target.vim_type, request.upgrade_type)
-        scripts = coordination_of(job, target, CancelToken())
-        return PackageChange(job, target, planner, scripts, packages)
+        coordination = coordination_of(job, target, CancelToken())
+        self._change = PackageChange(job, target, planner, coordination, packages)
+        self.scripts = self._change.scripts
+        return self._change
 
     def context(self) -> Mapping[str, Any]:
         """See Goal: what the scripts need."""
@@ -276,13 +268,14 @@ class GoBack(Goal):
 
     def carry_out(self, run: JournalledRun) -> tuple[StepResult, ...]:
         """See Goal."""
-        record, change = run.record, self._change
-        if record.context:
-            noted = record.origin.packages if record.origin else ()
-            change = change or self._change_of(record.context["request"], noted)
-            change.stopped_by(run.execution.cancel)
-            return change.carry_out(run)
-        return super().carry_out(run)
+        if not run.record.context:
+            return super().carry_out(run)
+        if (change := self._change) is None:
+            where = (self._cluster, self.namespace, self.instance_id, self._options)
+            change, _ = recorded_change(
+                run.record, Operation(*where), self._packages, run.execution.cancel
+            )
+        return change.carry_out(run)
 
 
 # --- which are undone ---------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from sqlalchemy.orm import Session
 
 from container_update.engine.goals.change_request import LINKS, ChangeRequest
 from container_update.engine.read_packages import (
-    DEF_FILES_PARAMETER,
     check_listed,
     check_packages,
     packages_of,
@@ -56,7 +55,7 @@ def check_instantiation(
                     raise PackageError(
                         f"{name}: is for VNFs in an OpenStack only: leave it out of the request"
                     )
-            check_listed(DEF_FILES_PARAMETER, params.get(DEF_FILES) or (), package)
+            check_listed(params.get(DEF_FILES) or (), package)
             return frozenset()
         if instance.api == "v1":
             raise PackageError(
@@ -165,7 +164,7 @@ def check_change(
     with packages.opened(service, package) as new, packages.opened(service, running) as old:
         check_packages(change, new, old)
         if vims.kind_of(vim) != vims.OPENSTACK:
-            check_listed(DEF_FILES_PARAMETER, change.def_files, new)
+            check_listed(change.def_files, new)
         change.check_vdus(new.vdus(flavour_id), vim["vimType"])
 
 
