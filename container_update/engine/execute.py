@@ -7,13 +7,12 @@ On failure everything that was begun is undone, and the error says what became o
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from container_update.cluster.informer import Informer
-from container_update.cluster.waiting import AbortedError, Clock, NotReadyError, Waiter
+from container_update.cluster.waiting import AbortedError, NotReadyError, Waiter
 from container_update.engine.context import ExecutionContext
 from container_update.engine.diagnosis import Diagnostician
 from container_update.engine.events import EventRecorder
@@ -63,13 +62,13 @@ class Execution:
     """One run of one plan.
 
     :param informer: has listed the plan's collections; its watches are started here.
+    :param events: records an Event about each workload whose change is undone.
     :param pods_before: for each workload the UIDs of the pods it had before the update.
     :param cancel: cancels the run.
     :param before_undo: called once, before anything is undone.
     :param progress: called with each step when it begins and with its result when it ends.
     :param leave_failed: keep what a failure leaves for a rollback or a resume, do not undo it.
     :param owner: the ownerReference that new objects of the plan's namespace get.
-    :param events: records an Event about each workload whose change is undone; None: it does not.
     :param resumed: a run before this one was interrupted.
     :param ended: so many groups of the plan were ended by that one.
     :param note: writes down how many groups have ended, where not all of them can be repeated.
@@ -79,15 +78,14 @@ class Execution:
     plan: Plan
     cluster: Cluster
     informer: Informer
+    events: EventRecorder
     options: Options = field(default_factory=Options)
     pods_before: Mapping[ObjectKey, frozenset[str]] = field(default_factory=dict)
     cancel: CancelToken = field(default_factory=CancelToken)
     before_undo: Callable[[], object] = lambda: None
     progress: Progress = lambda _: None
-    clock: Clock = time.monotonic
     leave_failed: bool = False
     owner: Json | None = None
-    events: EventRecorder | None = None
     resumed: bool = False
     ended: int = 0
     note: Callable[[int, Sequence[StepResult]], object] = lambda *_: None
@@ -97,7 +95,7 @@ class Execution:
         self.progress = reporter(self.progress)
         self._results: dict[Place, StepResult] = {}
         self._steps = object_steps(self.plan)
-        self._waiter = Waiter(self.informer, self.options.grace_period, self.clock)
+        self._waiter = Waiter(self.informer, self.options.grace_period)
 
     def run(self) -> tuple[StepResult, ...]:
         """Carry out every step of the plan, or none.
@@ -205,13 +203,13 @@ class Execution:
         LOG.warning("undoing %d steps: %s", len(steps), cause, extra=REPORTED)
         self.before_undo()
         self.informer.watch(followed_by(steps))
-        waiter = Waiter(self.informer, max(self.options.grace_period, _UNDO_GRACE), self.clock)
+        waiter = Waiter(self.informer, max(self.options.grace_period, _UNDO_GRACE))
         self.cancel.on_request(lambda: waiter.abort() if self.cancel.lease_lost else None)
         self.progress(UndoStarted(cause, tuple(steps)))
 
         def report(result: StepResult) -> None:
             self.progress(result)
-            if self.events is not None and result.step.starts_pods:
+            if result.step.starts_pods:
                 self.events.was_undone(result, cause)
 
         undo = Undo(
@@ -221,15 +219,10 @@ class Execution:
             report,
             self._diagnosis,
         )
-        results = undo.run(steps, self.clock() + self.options.undo_timeout)
-        self.finish_events()
+        results = undo.run(steps, waiter.clock() + self.options.undo_timeout)
+        self.events.finish()
         others = (step for step in begun if not isinstance(step, ObjectStep))
         return (*results, *(StepResult(s, StepState.UNDONE, _no_way_back(s)) for s in others))
-
-    def finish_events(self) -> None:
-        """Wait until what was recorded about the workloads has arrived."""
-        if self.events is not None:
-            self.events.finish()
 
     def _run_all(self, steps: Sequence[Step]) -> None:
         with context_threads.pool(self.options.workers) as pool:
@@ -242,7 +235,7 @@ class Execution:
     def _run(self, step: Step) -> None:
         if self.cancel or self._waiter.aborted.is_set():
             return
-        began = self.clock()
+        began = self._waiter.clock()
         state, message, diagnosis, report = StepState.DONE, "", None, None
         self._results[step.place] = StepResult(step, StepState.STOPPED)
         self.progress(step)
@@ -256,7 +249,9 @@ class Execution:
             LOG.error("%s: %s failed: %s", step.key, step.action.value, error, extra=REPORTED)
             self._waiter.abort()
             diagnosis = self._diagnosis(step, error)
-        result = StepResult(step, state, message, self.clock() - began, diagnosis, script=report)
+        result = StepResult(
+            step, state, message, self._waiter.clock() - began, diagnosis, script=report
+        )
         self._results[step.place] = result
         self.progress(result)
         LOG.info("%s: %s: %s (%.1f s)", step.key, step.action.value, state.value, result.seconds)
@@ -282,16 +277,16 @@ class Execution:
         Without a readiness probe a pod is Ready before it does anything: it may have crashed while
         others were waited for.
         """
-        since = self.clock()
+        since = self._waiter.clock()
         try:
             while True:
                 for step in steps:
                     if not self._context.rollout.is_still_done(step.key):
                         self._context.rollout.wait_again(
-                            step.key, self.clock() + self.options.timeout
+                            step.key, self._waiter.clock() + self.options.timeout
                         )
-                        since = self.clock()
-                left = since + self.options.settle_seconds - self.clock()
+                        since = self._waiter.clock()
+                left = since + self.options.settle_seconds - self._waiter.clock()
                 if left <= 0:
                     return
                 self._waiter.pause(left)

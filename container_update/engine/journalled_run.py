@@ -73,7 +73,7 @@ class JournalledRun:
         stay = frozenset(self.marked)
         if undone is not None:
             stay = frozenset(undone.left_to_others)
-        self.execution.finish_events()
+        self.execution.events.finish()
         self._confirm_and_keep(undone, cause)
         for _ in range(2):
             try:

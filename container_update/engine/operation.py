@@ -187,13 +187,13 @@ class Operation:
             plan,
             self.cluster.guarded(lock.check),
             informer,
+            EventRecorder(self.cluster.unretried),
             self.options,
             record.pods_before,
             lock.cancel,
             progress=self.progress,
             leave_failed=self.leave_failed,
             owner=journal.owner if owns else None,
-            events=EventRecorder(self.cluster.unretried),
         )
         keys = tuple(step.key for step in record.object_steps)
         run = JournalledRun(lock, journal, record, execution, keys)

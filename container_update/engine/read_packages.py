@@ -67,7 +67,7 @@ def _paired(
         files = placing.def_files or tuple(before.manifest_files())
         old, old_vdus = read_manifests(before, files, placing, known), dict(before.vdus())
         refuse_none(old, before, placing.def_files)
-    new_files = request.def_files or _all_files(after, tuple(old))
+    new_files = request.def_files or (*after.manifest_files(), *filter(fetch.is_url, old))
     listed = read_manifests(after, new_files, placing, known)
     refuse_none(listed, after, request.def_files)
     return package_pair.pair(
@@ -108,11 +108,6 @@ def described_by(package: str, placing: Placing, options: Options) -> tuple[Mani
     with csar.open_package(package, options=options) as opened:
         by_path = described_in(opened, placing)
     return tuple(manifest for manifests in by_path.values() for manifest in manifests)
-
-
-def _all_files(after: csar.Csar, old_files: Sequence[str]) -> tuple[str, ...]:
-    """Return what is applied where the request lists no files: all of the new package."""
-    return (*after.manifest_files(), *filter(fetch.is_url, old_files))
 
 
 def _unlisted_files(

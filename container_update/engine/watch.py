@@ -123,19 +123,15 @@ class Watch:
         phase, self._ended = progress or (None, self._ended)
         if phase is None or (holder is not None and holder.seems_alive(utc_now())):
             return phase
-        if self.operation.status().is_held:
-            raise UpdateInterruptedError(
-                self._outcome(StepState.STOPPED),
-                f"operation {self.record.operation} waits for a person",
-                next_step=NextStep.PROMOTE_OR_ABORT,
-            )
-        raise UpdateInterruptedError(
-            self._outcome(StepState.STOPPED),
-            f"operation {self.record.operation} of {self.record.host}, "
-            f"{self.record.progress if phase is self.record.phase else 'being undone'}, was "
-            f"interrupted: its lease {'has expired' if holder else 'is gone'}",
-            next_step=NextStep.RESUME_OR_ROLLBACK,
-        )
+        why, step = "waits for a person", NextStep.PROMOTE_OR_ABORT
+        if not self.operation.status().is_held:
+            way = self.record.progress if phase is self.record.phase else "being undone"
+            lease = "has expired" if holder else "is gone"
+            why = f"of {self.record.host}, {way}, was interrupted: its lease {lease}"
+            step = NextStep.RESUME_OR_ROLLBACK
+        outcome = self._outcome(StepState.STOPPED)
+        text = f"operation {self.record.operation} {why}"
+        raise UpdateInterruptedError(outcome, text, next_step=step)
 
     def _look(self) -> None:
         """Report what has changed since the last look."""

@@ -27,7 +27,7 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Outcome, Progress, StepResult, Vnfc
-from container_update.model.plan import Note, Plan
+from container_update.model.plan import Plan
 from container_update.planning.change import Planner
 from container_update.planning.comparison import renames
 from container_update.planning.comparison.package_pair import Packages, Placing
@@ -164,7 +164,10 @@ class PackageChange(PackageGoal):
             scripts=request.script_paths,
         )
         plan = replace(planner.plan(), packages=packages.identities)
-        self._plan = plan = self._with_notes(plan, planner)
+        if not plan.is_empty:
+            unused = coordination.notes(self._job, planner.script_roles)
+            plan = replace(plan, notes=(*plan.notes, *unused))
+        self._plan = plan
         observed.informer.include(step.key for step in object_steps(plan))  # some get other names
         if not plan.is_empty:
             self._facts = _Facts(
@@ -174,13 +177,6 @@ class PackageChange(PackageGoal):
                 pods={vnfc.pod_name: vnfc.incarnation for vnfc in self._vnfcs(plan)},
             )
         return plan
-
-    def _with_notes(self, plan: Plan, planner: Planner) -> Plan:
-        if plan.is_empty:
-            return plan
-        texts = coordination.notes(self._job, planner.script_roles)
-        key = ObjectKey("", "Coordination", "", "scripts")
-        return replace(plan, notes=(*plan.notes, *(Note(key, text) for text in texts)))
 
     def context(self) -> Json:
         """See Goal."""

@@ -20,9 +20,10 @@ from container_update.engine.goals.change_package import coordination_of
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.job import ChangeJob
 from container_update.engine.goals.request_schema import COORDINATE_NEW, COORDINATE_OLD
+from container_update.engine.goals.update import planned
 from container_update.engine.journalled_run import JournalledRun
 from container_update.engine.operation import Operation
-from container_update.engine.read_packages import check_packages, stored_images
+from container_update.engine.read_packages import check_packages
 from container_update.engine.recover import Named, of_operation, recorded_change
 from container_update.engine.run import preview, run
 from container_update.model.cancellation import CancelToken
@@ -37,8 +38,6 @@ from container_update.package import csar
 from container_update.planning.comparison import match
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.going_back import Undoing
-from container_update.planning.steps.stored_images import unexplained
-from container_update.planning.update import make_plan
 
 
 def history(
@@ -214,15 +213,7 @@ class GoBack(Goal):
         undoing = self._undoing
         observed.list(undoing.keys)
         live = observed.live
-        matched = undoing.matching(live)
-        plan = make_plan(
-            matched,
-            live,
-            namespace=self.namespace,
-            instance_id=self.instance_id,
-            stored=stored_images(observed.cluster, unexplained(matched.pairs, live)),
-            restart_for=self._options.restart_for,
-        )
+        plan = planned(self, undoing.matching(live), live, observed.cluster, self._options)
         packages = _packages(self._undone[0], self._undone[-1])
         return replace(undoing.completed(plan, live), packages=packages)
 

@@ -41,6 +41,7 @@ from container_update.package.identity import identities_of
 from container_update.package.manifests import ReadDocuments, is_whole
 from container_update.planning.comparison import match, renames
 from container_update.planning.comparison.package_pair import Placing
+from container_update.planning.configuration import Live
 from container_update.planning.steps.stored_images import unexplained
 from container_update.planning.update import in_force, make_plan, unknown_workloads
 from container_update.workloads.registry import is_workload, kind_of
@@ -174,14 +175,8 @@ class Update(Goal):
             refuse_missing(namespace, cluster)
         matched = _with_live_names(self.matched(), informer)
         self._refuse_nothing(matched, informer)
-        plan = make_plan(
-            matched,
-            {**informer.live, **self._unknown_workloads(observed)},
-            namespace=self.namespace,
-            instance_id=self.instance_id,
-            stored=stored_images(cluster, unexplained(matched.pairs, informer.live)),
-            restart_for=self.options.restart_for,
-        )
+        live = {**informer.live, **self._unknown_workloads(observed)}
+        plan = planned(self, matched, live, cluster, self.options)
         self.check()
         return replace(plan, packages=self._identities())
 
@@ -209,6 +204,20 @@ class Update(Goal):
     def vdus(self) -> Mapping[str, str]:
         """See Goal."""
         return self._vdus()
+
+
+def planned(
+    goal: Goal, matched: match.Matching, live: Live, cluster: Cluster, options: Options
+) -> Plan:
+    """Return the plan of a matching, with what the server makes of its images."""
+    return make_plan(
+        matched,
+        live,
+        namespace=goal.namespace,
+        instance_id=goal.instance_id,
+        stored=stored_images(cluster, unexplained(matched.pairs, live)),
+        restart_for=options.restart_for,
+    )
 
 
 def _vdus_of(package: csar.Csar) -> Mapping[str, str]:

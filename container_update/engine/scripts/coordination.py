@@ -25,7 +25,9 @@ from container_update.engine.scripts.process import Script
 from container_update.engine.scripts.script_input import script_input
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import CoordinationError
+from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
+from container_update.model.plan import Note
 from container_update.model.scripts import NEW, OLD, ScriptReport, ScriptStep, VduChange
 from container_update.package import archive, csar
 
@@ -134,7 +136,7 @@ def _copy_package(source: str, target: Path, options: Options) -> None:
                     shutil.copyfileobj(content, file)
 
 
-def notes(job: ChangeJob, used: Container[str]) -> Iterator[str]:
+def notes(job: ChangeJob, used: Container[str]) -> Iterator[Note]:
     """Yield which scripts of the request are not run.
 
     :param used: 'new', 'old': the VNFs whose script the strategy runs.
@@ -142,4 +144,5 @@ def notes(job: ChangeJob, used: Container[str]) -> Iterator[str]:
     for which, path in job.request.script_paths.items():
         if which not in used:
             kind = job.request.upgrade_type
-            yield f"{path} is not run: a {kind} does not call the script of the {which} VNF"
+            text = f"{path} is not run: a {kind} does not call the script of the {which} VNF"
+            yield Note(ObjectKey("", "Coordination", "", "scripts"), text)
