@@ -113,11 +113,11 @@ class Uninstall(Goal):
         if not observed.cluster.journal_key:  # elsewhere its label says what is the instance's
             own = {self.namespace, *(each.key.namespace for each in self._described)}
             recorded = {key for key in recorded if key.namespace in own}
-        claims = set(_claims(live.values(), observed))
-        live = {**live, **{key: body for key in claims if (body := observed.cluster.get(key))}}
+        claims = _claims(live.values(), observed)
+        live = {**live, **claims}
         plan = uninstall_plan(
             live,
-            recorded | claims,
+            recorded | claims.keys(),
             self.namespace,
             self.instance_id,
             self._included,
@@ -143,17 +143,17 @@ class Uninstall(Goal):
         return {**found, **{key: body for key, body in missing.items() if body is not None}}
 
 
-def _claims(bodies: Iterable[Json], observed: Observed) -> Iterable[ObjectKey]:
-    """Yield the PersistentVolumeClaims that the controllers of StatefulSets have created."""
+def _claims(bodies: Iterable[Json], observed: Observed) -> Live:
+    """Return the PersistentVolumeClaims that the controllers of StatefulSets have created."""
+    claims: dict[ObjectKey, Json] = {}
     for body in bodies:
-        namespace = body["metadata"].get("namespace", "")
         if not (body.get("spec") or {}).get("volumeClaimTemplates"):
             continue
-        claims = Collection("", "PersistentVolumeClaim", namespace)
-        listing = if_allowed(partial(observed.cluster.list, claims), None)
-        names = {item["metadata"]["name"] for item in listing.items} if listing else set()
-        for name in claims_of(body, names):
-            yield ObjectKey("", "PersistentVolumeClaim", namespace, name)
+        every = Collection("", "PersistentVolumeClaim", body["metadata"].get("namespace", ""))
+        listing = if_allowed(partial(observed.cluster.list, every), None)
+        found = {item["metadata"]["name"]: item for item in listing.items} if listing else {}
+        claims |= {ObjectKey.of(found[name]): found[name] for name in claims_of(body, found)}
+    return claims
 
 
 def _goes_with(key: ObjectKey, body: Json, observed: Observed) -> str:
