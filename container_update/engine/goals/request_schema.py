@@ -121,19 +121,7 @@ _VDU = _record(
 )
 _VDUS = ListOf(_VDU)
 
-_PATH = _text("a path in the package, or a URL", longest=2048)
-
-INSTANTIATE_PARAMS = _record(
-    {
-        DEF_FILES: ListOf(
-            _PATH,
-            description="a list of paths in the package, or URLs, of what the VNF is to be made of",
-        ),
-        "namespace": _text("the name of a namespace", "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", 63),
-    },
-    description="a JSON object; besides, parameters of a stack's templates",
-)
-"""additionalParams of an instantiation: what Tacker reads of them; others are kept."""
+PATH = _text("a path in the package, or a URL", longest=2048)
 
 _PERCENT = Number(1, 100, is_whole=True, description="a whole number from 1 to 100")
 _HOLD = AnyOf(
@@ -217,7 +205,7 @@ _PARAMS = _record(
         "gate": _GATE,
         DEF_FILES: or_null(
             ListOf(
-                _PATH,
+                PATH,
                 least=1,
                 description="a list of paths in the new package, or URLs, of what is applied; "
                 "without it, all of the new package",

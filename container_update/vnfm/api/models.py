@@ -20,12 +20,13 @@ from pydantic import (
 from container_update.engine.goals.request_schema import (
     ACCESS,
     CHANGE_REQUEST,
-    INSTANTIATE_PARAMS,
+    PATH,
     URL,
     VIM_CONNECTION,
 )
+from container_update.model import schema as schemas
 from container_update.model.objects import Json
-from container_update.model.schema import Schema
+from container_update.model.requests import DEF_FILES
 from container_update.vnfm.api.json_schema import json_schema
 
 Text = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -77,7 +78,7 @@ class RequestBody(BaseModel):
         return self.model_dump(exclude_unset=True)
 
 
-def _checked_by(schema: Schema, *path: str) -> BeforeValidator:
+def _checked_by(schema: schemas.Schema, *path: str) -> BeforeValidator:
     def checked(value: Any) -> Any:
         if (wrong := schema.first_violation(value, path)) is not None:
             raise ValueError(str(wrong))
@@ -86,9 +87,23 @@ def _checked_by(schema: Schema, *path: str) -> BeforeValidator:
     return BeforeValidator(checked)
 
 
-def _shown_as(schema: Schema) -> WithJsonSchema:
+def _shown_as(schema: schemas.Schema) -> WithJsonSchema:
     return WithJsonSchema(json_schema(schema))
 
+
+_NAMESPACE = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+INSTANTIATE_PARAMS = schemas.Fields(
+    {
+        DEF_FILES: schemas.ListOf(
+            PATH,
+            description="a list of paths in the package, or URLs, of what the VNF is to be made of",
+        ),
+        "namespace": schemas.Text("the name of a namespace", _NAMESPACE, 63),
+    },
+    description="a JSON object; besides, parameters of a stack's templates",
+    has_nulls=False,
+)
+"""additionalParams of an instantiation: what Tacker reads of them; others are kept."""
 
 VimConnection = Annotated[Map, _checked_by(VIM_CONNECTION), _shown_as(VIM_CONNECTION)]
 KubernetesParams = Annotated[Map, _checked_by(INSTANTIATE_PARAMS), _shown_as(INSTANTIATE_PARAMS)]
