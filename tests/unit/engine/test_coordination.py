@@ -321,4 +321,4 @@ def test_a_report_can_be_read_and_be_processed(status: int | None, how: str) -> 
 def test_the_operator_is_told_which_scripts_are_not_run(
     tmp_path: Path, used: set[str], said: list[str]
 ) -> None:
-    assert list(notes(coordination(tmp_path, "").job, used)) == said
+    assert [note.text for note in notes(coordination(tmp_path, "").job, used)] == said
