@@ -41,7 +41,7 @@ from tests.functional.reference_change import CHANGES
 from tests.functional.reference_lifecycle import LIFECYCLE
 from tests.functional.reference_surroundings import REFUSED, SURROUNDINGS
 from tests.functional.reference_update import UPDATE, Lab, Reference
-from tests.functional.upgrade_types import BLUE_GREEN, ROLLING
+from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING
 from tests.internals.core import LeaseLock, journal_secret, operation, utc_now
 
 REFERENCES: dict[str, Reference[Any]] = {
@@ -452,6 +452,8 @@ ROWS = (
     Row("update", "undone", step=16, least=20),
     Row(BLUE_GREEN, "done", step=16, least=40),
     Row(BLUE_GREEN, "undone", step=12, least=10),
+    Row(CANARY, "done", step=24, least=20),
+    Row(CANARY, "undone", step=18, least=10),
     Row(ROLLING, "done", step=16, least=30),
     Row(ROLLING, "undone", step=10, least=7),
     Row("install", "done", step=16, least=40),

@@ -16,7 +16,7 @@ from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.promise import Expected, Running
 from tests.functional.reference_update import Files, Lab, Reference
 from tests.functional.scripts import BAD, GOOD
-from tests.functional.upgrade_types import BLUE_GREEN, ROLLING, UPGRADE_TYPES
+from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING
 from tests.internals.core import ChangeJob, KubernetesCluster, KubernetesTarget, change_package
 
 OPTIONS = replace(reference_update.OPTIONS, drain_seconds=0.05, coordination_seconds=15)
@@ -24,6 +24,7 @@ OPTIONS = replace(reference_update.OPTIONS, drain_seconds=0.05, coordination_sec
 NEW_SCRIPT, OLD_SCRIPT = "Scripts/new.py", "Scripts/old.py"
 SCRIPTS = {
     BLUE_GREEN: (NEW_SCRIPT, OLD_SCRIPT),
+    CANARY: (NEW_SCRIPT, OLD_SCRIPT),
     ROLLING: (NEW_SCRIPT,),
 }
 
@@ -106,4 +107,4 @@ def _reference(upgrade_type: str) -> ReferenceChange:
     )
 
 
-CHANGES = {upgrade_type: _reference(upgrade_type) for upgrade_type in UPGRADE_TYPES}
+CHANGES = {upgrade_type: _reference(upgrade_type) for upgrade_type in SCRIPTS}
