@@ -7,19 +7,24 @@ import asyncio
 import gzip
 import json
 import os
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
-from container_update.emulator.faults import Effect, FaultedRequest, is_watch
+from container_update.emulator.faults import Effect, Fault, FaultedRequest, Faults, is_watch
+from container_update.emulator.http_server import Middleware
+from container_update.model.errors import ContainerUpdateError
 
-ENDLESS = 1 << 40
 _CHUNK = 65536
 _PACKED = gzip.compress(bytes(1 << 30), 1)
-MEMORY = 240 * 1000 * 1000
+_DEADLINE = 120
+"""Seconds after which a verb counts as one that never ends: it takes ten of its own at most."""
+_MEMORY = 240 * 1000 * 1000
 """Bytes by which a process may grow: one that has just begun has 60 MB, and 300 MB are allowed."""
 
 Chunks = Callable[[], AsyncIterator[bytes]]
@@ -136,6 +141,62 @@ HOSTILE: Mapping[str, Effect] = {
 """What every request may be answered with, and what it is called."""
 
 
+@dataclass(frozen=True)
+class Attack:
+    """A hostile answer to some of the requests of a verb."""
+
+    answer: str
+    nth: int
+    """To which request first, from 1."""
+    times: int
+    watch: bool | None
+    """True: of the watches; None: of all."""
+
+    def on(
+        self, middlewares: list[Middleware], act: Callable[[Callable[[], None]], object]
+    ) -> tuple[list[str], list[Exception]]:
+        """Carry out a verb meanwhile; return what was wrong in that, and what it raised.
+
+        :param act: carries it out, and calls what it is given as soon as it has connected.
+        """
+        raised: list[Exception] = []
+        faults = Faults(Fault(HOSTILE[self.answer], "*", "*", self.watch, self.nth, self.times))
+
+        def run() -> None:
+            try:
+                act(lambda: middlewares.append(faults))
+            except Exception as error:  # noqa: BLE001, what is not ours is what is looked for
+                raised.append(error)
+
+        thread = threading.Thread(target=run, daemon=True)
+        with _growth() as grown:
+            thread.start()
+            thread.join(_DEADLINE)
+        middlewares.remove(faults)
+        assert not thread.is_alive(), f"{self}: goes on after {_DEADLINE} seconds"
+        wrong = [repr(error) for error in raised if not isinstance(error, ContainerUpdateError)]
+        if grown.bytes > _MEMORY:
+            wrong.append(f"{grown.bytes} bytes of memory")
+        return wrong, raised
+
+
+def attacks(number: int, shift: int, requests: int, watches: int = 0) -> Iterator[Attack]:
+    """Yield so many attacks on a verb.
+
+    :param shift: its number: the attacks on each begin with others.
+    :param requests: that it sends, about, *watches* among them.
+    """
+    answers = list(HOSTILE)
+    for point in range(number):
+        is_watch_ = (shift + point) % 4 == 1 and watches > 0
+        yield Attack(
+            answers[(shift + point * 5) % len(answers)],
+            nth=1 + (shift * 7 + point * 11) % (watches if is_watch_ else requests),
+            times=1 + ((shift + point) % 3 == 2) * 10**6,
+            watch=is_watch_ or None,
+        )
+
+
 class Grown:
     """By how many bytes this process has grown at most while a block ran."""
 
@@ -144,7 +205,7 @@ class Grown:
 
 
 @contextmanager
-def growth() -> Iterator[Grown]:
+def _growth() -> Iterator[Grown]:
     """Yield what has, at the end of the block, the largest growth of this process meanwhile."""
     grown, before = Grown(), _reset_peak()
     yield grown

@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -56,6 +57,10 @@ LOG = logging.getLogger(__name__)
 
 _REVIEWS = "authorization.k8s.io/v1"
 _METHODS: Mapping[DryRunVerb, str] = {"create": "POST", "replace": "PUT", "delete": "DELETE"}
+
+_PAGES = 10
+"""So many times as long as one request may all pages of a list take: by default five minutes, for
+which a server remembers where the next one begins."""
 
 Query = Mapping[str, str] | None
 
@@ -212,7 +217,11 @@ class KubernetesCluster:
         version, _ = self._resources.names(collection.group, collection.kind)
         items: list[Json] = []
         query = {"limit": str(self._options.page_size), **collection.selectors}
+        seconds = _PAGES * self._options.request_timeout
+        end = time.monotonic() + seconds
         while True:
+            if time.monotonic() > end:
+                raise ClusterError(f"{what}: expected its last page within {seconds:g} seconds")
             try:
                 page = self._call("GET", path, what, query=query)
             except ClusterError as error:
@@ -265,7 +274,7 @@ class KubernetesCluster:
         try:
             if response.status != 200:
                 refuse(what, read(what, response, self._options.request_timeout))
-            yield from events(what, response, version, collection.kind)
+            yield from events(what, response, version, collection.kind, seconds)
         finally:
             with self._lock:
                 self._watches.discard(response)

@@ -30,7 +30,7 @@ from container_update.workloads.registry import kind_of_body
 LOG = logging.getLogger(__name__)
 
 _RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
-"""How long a broken watch waits before it tries again, the last one over and over."""
+"""How long a watch waits that did not last, however it ended, the last one over and over."""
 
 _SILENT_SECONDS = 30.0
 """After that time without event or bookmark a collection is listed again, if somebody waits for it.
@@ -312,21 +312,22 @@ class Informer:
             self._wake(None)
 
     def _follow(self, collection: Collection, token: object) -> None:
-        failures = 0
+        pauses = iter(_RETRY_SECONDS)
         while not self._stopped.is_set() and self._watched[collection] is token:
+            began = self._clock()
             try:
                 self._follow_once(collection, token)
-                failures = 0
             except ClusterError as error:
                 self._hear(collection, token)  # it knows by itself
                 if error.status in _HOPELESS:
                     self._broken = error
                     self.wake()
                     return
-                pause = _RETRY_SECONDS[min(failures, len(_RETRY_SECONDS) - 1)]
-                failures += 1
-                LOG.debug("%s; trying again in %s s", error, pause)
-                self._stopped.wait(0 if error.status == 410 and failures == 1 else pause)
+                LOG.debug("%s; trying again", error)
+            if self._clock() - began >= _RETRY_SECONDS[-1]:
+                pauses = iter(_RETRY_SECONDS)
+            else:
+                self._stopped.wait(next(pauses, _RETRY_SECONDS[-1]))
 
     def _hear(self, collection: Collection, token: object) -> None:
         if self._watched[collection] is token:

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from container_update.model.cluster import WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
-from container_update.model.schema import MAPPING, TEXT, Fields, ListOf, OneOf, complete
+from container_update.model.schema import MAPPING, Fields, ListOf, OneOf, complete
 from container_update.package import schema
 
 _CONNECTION = re.compile(r"^(<[^>]*>|\w+\([^)]*\)|None): ")
@@ -87,10 +87,8 @@ def read(
     import urllib3  # noqa: PLC0415
 
     end, data, values = time.monotonic() + seconds, bytearray(), 0
-    # what has come; before urllib3 2.1 there is only what waits until so much has come
-    read_some = getattr(response, "read1", response.read)
     try:
-        while chunk := read_some(_CHUNK, decode_content=False):
+        for chunk in _chunks(response):
             data += chunk
             values += sum(map(chunk.count, _BEGINS))
             if len(data) > most:
@@ -103,6 +101,14 @@ def read(
         response.close()
         raise
     return Answer(response.status, bytes(data), response.headers)
+
+
+def _chunks(response: Any) -> Iterator[bytes]:
+    """Yield what has come, as it comes."""
+    if hasattr(response, "read1"):
+        yield from iter(lambda: response.read1(_CHUNK, decode_content=False), b"")
+    else:  # before urllib3 2.1: waits for more, if the server does not send it in chunks
+        yield from response.stream(_CHUNK, decode_content=False)
 
 
 _COUNTS = r"[\w./-]+=\w+(?:,[\w./-]+=\w+)*"
@@ -146,7 +152,7 @@ def objects(what: str, page: Json, version: str, kind: str) -> tuple[list[Json],
 
 _PAGE = Fields(
     {
-        "metadata": complete({"continue": TEXT}, resourceVersion=TEXT),
+        "metadata": complete({"continue": schema.OPAQUE}, resourceVersion=schema.OPAQUE),
         "items": ListOf(MAPPING),
     },
     {"metadata"},
@@ -172,10 +178,25 @@ def parsed(what: str, answer: Answer) -> Json:
     :raises ClusterError: it is something else.
     """
     with contextlib.suppress(ValueError, RecursionError):
-        body = json.loads(answer.data)
+        body = _decoded(answer.data)
         if isinstance(body, dict):
             return body
     raise _unexpected(what, "a JSON object", answer.status)
+
+
+_HALVES = re.compile(rb"\\u[dD][89a-fA-F]")
+"""How halves of a letter (surrogates) are written."""
+
+
+def _decoded(data: bytes) -> Any:
+    """Return what JSON says.
+
+    :raises ValueError: it is no JSON, or a text in it has half a letter, which no request can have.
+    """
+    value = json.loads(str(data, "utf-8"))
+    if _HALVES.search(data):
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
 
 
 def _unexpected(
@@ -237,16 +258,19 @@ def _causes(body: Json) -> list[Json]:
     return [cause for cause in causes or () if isinstance(cause, dict)]
 
 
-def events(what: str, response: Any, version: str, kind: str) -> Iterator[WatchEvent]:
+def events(
+    what: str, response: Any, version: str, kind: str, seconds: float
+) -> Iterator[WatchEvent]:
     """Yield every event until the response ends.
 
     :param what: the request, for messages.
     :param version: of the objects, as is *kind*.
     :param response: urllib3's, not read yet.
+    :param seconds: how long the server was asked to send them: it may not end by itself.
     :raises ClusterError: transient where the connection broke; with the server's status where it
         sent an ERROR: 410 means that the watch has to begin anew from a list.
     """
-    for line in _lines(what, response):
+    for line in _lines(what, response, seconds):
         event = _event(line)
         if event is None:
             raise ClusterError(f"{what}: the connection broke within an event", transient=True)
@@ -259,33 +283,43 @@ def events(what: str, response: Any, version: str, kind: str) -> Iterator[WatchE
             )
         if event.type != "BOOKMARK":
             checked(what, event.object, version, kind)
+        elif _BOOKMARK.first_violation(event.object) is not None:
+            raise _unexpected(what, "a bookmark with a version")
         yield event
 
 
 _EVENT = complete(
     type=OneOf(("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")),
-    object=Fields({"metadata": Fields({"resourceVersion": TEXT})}),
+    object=Fields({"metadata": Fields({"resourceVersion": schema.OPAQUE})}),
 )
+_BOOKMARK = complete(metadata=complete(resourceVersion=schema.OPAQUE))
 
 
 def _event(line: bytes) -> WatchEvent | None:
     with contextlib.suppress(ValueError, RecursionError):
-        event = json.loads(line)
+        event = _decoded(line)
         if _EVENT.first_violation(event) is None:
             return WatchEvent(event["type"], event["object"])
     return None
 
 
-def _lines(what: str, response: Any) -> Iterator[bytes]:
+def _lines(what: str, response: Any, seconds: float) -> Iterator[bytes]:
     import urllib3  # noqa: PLC0415, slow to load
 
-    rest = b""
+    end, rest = time.monotonic() + seconds, b""
     try:
-        for chunk in response.stream(amt=_CHUNK, decode_content=False):
+        for chunk in _chunks(response):
             *lines, rest = (rest + chunk).split(b"\n")
-            yield from filter(None, lines)
+            for line in filter(None, lines):
+                if time.monotonic() > end:
+                    return
+                if sum(map(line.count, _BEGINS)) > MAX_VALUES:
+                    raise AnswerTooLargeError(what, f"{MAX_VALUES} values")
+                yield line
             if len(rest) > MAX_BYTES:
                 raise AnswerTooLargeError(what)
+            if time.monotonic() > end:
+                return
     except (urllib3.exceptions.HTTPError, OSError) as error:
         text = f"{what}: the connection broke: {cause(error)}"
         raise ClusterError(text, transient=True) from error

@@ -47,6 +47,8 @@ ANY_NAMESPACE = Text(NAMESPACE.description, rf"({_LABEL})?")
 """As the records of a VNFM and the keys of objects have it: empty for none."""
 _KEY = Text("a key of letters, digits, -, _ and .", r"[-._a-zA-Z0-9]{1,253}")
 _WORD = Text("text without spaces", rf"[^\s{CONTROL}]*")
+OPAQUE = Text("visible ASCII characters", r"[!-~]*", longest=4096)
+"""What a server is sent back as it was got, in a URL: versions, where the next page begins."""
 
 # --- objects ------------------------------------------------------------------------------------
 
@@ -172,7 +174,7 @@ _OF_ANY = {
     **dict.fromkeys(("creationTimestamp", "deletionTimestamp", "namespace"), TEXT),
 }
 _ANSWERED = complete(metadata=complete(_OF_ANY, name=FILLED))
-_STORED = complete(metadata=complete(name=FILLED, uid=FILLED, resourceVersion=FILLED))
+_STORED = complete(metadata=complete(name=FILLED, uid=FILLED, resourceVersion=OPAQUE))
 _TIMES = dict.fromkeys(("renewTime", "acquireTime", "holderIdentity"), TEXT)
 _LEASE = Fields({"spec": Fields({**_TIMES, "leaseDurationSeconds": WHOLE})})
 

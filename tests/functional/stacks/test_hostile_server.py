@@ -4,8 +4,7 @@ of ours or without one, in little memory, and the VNF can be brought to one of i
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from container_update.emulator.faults import Fault, Faults
 from container_update.emulator.heat import EmbeddedOpenStack
-from container_update.model.errors import ContainerUpdateError, NoWayBackError
+from container_update.model.errors import NoWayBackError
 from container_update.openstack.client import Heat, connect
 from tests.circles import Circle, in_circles
 from tests.functional.change_vnfpkg.dying import Died, Dying
@@ -24,15 +22,16 @@ from tests.functional.stacks.conftest import OPTIONS
 from tests.functional.stacks.site import REAL, Site
 from tests.functional.stacks.verbs import VERBS, StackVerb
 from tests.functional.stacks.vnf import Vnf
-from tests.hostile_server import HOSTILE, MEMORY, growth
+from tests.hostile_server import HOSTILE, Attack, attacks
 
-pytestmark = pytest.mark.skipif(bool(REAL), reason="answers in place of the embedded cloud")
+pytestmark = [
+    pytest.mark.skipif(bool(REAL), reason="answers in place of the embedded cloud"),
+    pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning"),
+]
 
 HASTY = replace(
     OPTIONS, timeout=4, undo_timeout=4, request_timeout=1, retry_seconds=0.5, lease_seconds=3
 )
-DEADLINE = 120
-"""Seconds after which a verb counts as one that never ends: it takes ten of its own at most."""
 REQUESTS = {
     "Heat: change, rolling": 140,
     "Heat: change, Blue-Green": 85,
@@ -77,19 +76,11 @@ ALL = (*VERBS, *ENDINGS)
 def test_no_answer_makes_a_verb_hang_or_fail_with_what_is_not_ours(
     verb: StackVerb, circle: Circle, cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path
 ) -> None:
-    names = list(HOSTILE)
-    shift = ALL.index(verb)
+    points = attacks(POINTS[circle], ALL.index(verb), REQUESTS[verb.name])
     wrong = [
         fault
-        for number in range(POINTS[circle])
-        for fault in tried(
-            verb,
-            cloud,
-            Vnf(heat, tmp_path / str(number), Site(), HASTY),
-            names[(shift + number * 5) % len(names)],
-            nth=1 + (shift * 7 + number * 11) % REQUESTS[verb.name],
-            times=1 + (number % 3 == 2) * 10**6,
-        )
+        for number, attack in enumerate(points)
+        for fault in tried(verb, cloud, Vnf(heat, tmp_path / str(number), Site(), HASTY), attack)
     ]
     assert wrong == []
 
@@ -116,39 +107,18 @@ def _ended(vnf: Vnf) -> None:
         instance.recover()
 
 
-def tried(
-    verb: StackVerb, cloud: EmbeddedOpenStack, vnf: Vnf, answer: str, nth: int, times: int
-) -> Iterator[str]:
-    """Yield what goes wrong where requests from the nth on have a hostile answer."""
+def tried(verb: StackVerb, cloud: EmbeddedOpenStack, vnf: Vnf, attack: Attack) -> Iterator[str]:
+    """Yield what goes wrong where requests of a verb have a hostile answer."""
     before = _arranged(verb, vnf)
-    raised: list[BaseException] = []
-    what = f"{verb.name}: answer {nth} {answer}, {times} times"
 
-    def act() -> None:
-        try:
-            with connect(auth=cloud.auth(), options=HASTY) as heat:
-                cloud.middlewares.append(faults)
-                verb.act(vnf, before, heat)
-        except Exception as error:  # noqa: BLE001, what is not ours is what is looked for
-            raised.append(error)
+    def act(begin: Callable[[], None]) -> None:
+        with connect(auth=cloud.auth(), options=HASTY) as heat:
+            begin()
+            verb.act(vnf, before, heat)
 
-    faults = Faults(Fault(HOSTILE[answer], nth=nth, times=times))
-    thread = threading.Thread(target=act, daemon=True)
-    with growth() as grown:
-        thread.start()
-        thread.join(DEADLINE)
-    cloud.middlewares.remove(faults)
-    if thread.is_alive():
-        yield f"{what}: goes on after {DEADLINE} seconds"
-        return
-    yield from (
-        f"{what}: {type(error).__name__}: {error}"
-        for error in raised
-        if not isinstance(error, ContainerUpdateError)
-    )
-    if grown.bytes > MEMORY:
-        yield f"{what}: {grown.bytes} bytes of memory"
+    wrong, raised = attack.on(cloud.middlewares, act)
     _ended(vnf)
     found = [state.differences(vnf, before) for state in (verb.old, verb.new)]
     if [] not in found:
-        yield f"{what}: {found} after {raised}"
+        wrong.append(str(found))
+    yield from (f"{verb.name}: {attack}: {text} after {raised}" for text in wrong)

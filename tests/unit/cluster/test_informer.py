@@ -222,6 +222,18 @@ def test_a_watch_that_is_too_old_lists_again_and_forgets_what_is_gone() -> None:
         assert cluster.watched_from[1] == (PODS, "103")
 
 
+@pytest.mark.parametrize(
+    "end", [None, ClusterError("no event"), ClusterError("too old", status=410)], ids=repr
+)
+def test_watches_that_do_not_last_are_not_begun_again_without_a_pause(end: Any) -> None:
+    cluster = FakeCluster(pod("p"))
+    with started(cluster):
+        for _ in range(100):
+            cluster.watches[PODS].put(end)
+        until(lambda: len(cluster.watched_from) >= 2)
+        assert len(cluster.watched_from) < 50
+
+
 def test_a_watch_that_is_forbidden_is_told_to_who_waits() -> None:
     cluster = FakeCluster(pod("p"))
     with started(cluster) as informer:

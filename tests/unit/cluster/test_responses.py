@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from unittest import mock
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from container_update.cluster import client
 from container_update.cluster.client import KubernetesCluster, connect_vim
 from container_update.cluster.responses import MAX_BYTES
 from container_update.model.errors import ClusterError
@@ -118,6 +120,38 @@ def test_an_answer_that_never_comes_to_its_end_is_not_waited_for() -> None:
         done.set()
 
 
+def bookmark(version: str) -> Any:
+    return {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": version}}}
+
+
+@pytest.mark.parametrize(
+    "line", [b" ", json.dumps(bookmark("7")).encode() + b"\n"], ids=["spaces", "events"]
+)
+def test_a_watch_that_the_server_does_not_end_is_ended_in_time(line: bytes) -> None:
+    done = threading.Event()
+
+    def behaviour(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Connection", "close")
+        handler.end_headers()
+        while not done.wait(0.05):
+            handler.wfile.write(line)
+
+    with server(behaviour) as cluster:
+        list(cluster.watch(PODS, "7", 0.5))
+    done.set()
+
+
+def test_a_list_whose_pages_have_no_end_is_ended_in_time() -> None:
+    page = {"metadata": {"resourceVersion": "7", "continue": "x"}, "items": []}
+    with (
+        mock.patch.object(client, "_PAGES", 0.1),
+        server(answer(page)) as cluster,
+        pytest.raises(ClusterError, match="expected its last page within 1 seconds"),
+    ):
+        cluster.list(PODS)
+
+
 def test_an_answer_that_is_cut_off_is_asked_for_again() -> None:
     def behaviour(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
@@ -138,6 +172,19 @@ STRANGE += [{"metadata": []}, {"metadata": {"resourceVersion": 5}}, b"\xff\xfe"]
 STRANGE += [
     {"metadata": {"resourceVersion": "7"}, "items": items}
     for items in ("x", {"a": 1}, [5], [{}], [{"metadata": 5}], [{"metadata": {"name": 5}}])
+]
+NO_MARKS = {"half a letter": "\ud800", "a line": "7\n", "a letter": "\u00fc", "long": "7" * 5000}
+"""What is no version, and no place where the next page begins."""
+STRANGE += [{"metadata": {"resourceVersion": mark}, "items": []} for mark in NO_MARKS.values()]
+STRANGE += [
+    {"metadata": {"resourceVersion": "7", "continue": mark}, "items": []}
+    for mark in NO_MARKS.values()
+]
+STRANGE += [
+    {
+        "metadata": {"resourceVersion": "7"},
+        "items": [{"metadata": {"name": "p", **STORED}, "data": "\ud800"}],
+    }
 ]
 
 
@@ -167,6 +214,8 @@ def test_a_strange_refusal_is_an_error_of_the_cluster(body: Any) -> None:
         b'{"type": "ADDED", "object": 5}',
         b'{"type": "ADDED", "object": {"metadata": 5}}',
         b'{"type": "ERROR", "object": []}',
+        b'{"type": "ADDED", "object": {"data": "\\ud800"}}',
+        *(json.dumps(bookmark(mark)).encode() for mark in NO_MARKS.values()),
     ],
     ids=lambda line: repr(line)[:60],
 )
