@@ -83,6 +83,18 @@ async def _slow() -> AsyncIterator[bytes]:
         await asyncio.sleep(0.05)
 
 
+async def _slow_headers(faulted: FaultedRequest) -> web.StreamResponse:
+    if not is_watch(faulted.request):
+        await faulted.handler(faulted.request)
+    transport = faulted.request.transport
+    if transport is not None:
+        transport.write(b"HTTP/1.1 200 OK\r\nX: ")
+        while not transport.is_closing():
+            transport.write(b"x")
+            await asyncio.sleep(0.05)
+    return faulted.drop()
+
+
 async def _truncated(faulted: FaultedRequest) -> web.StreamResponse:
     if not is_watch(faulted.request):
         await faulted.handler(faulted.request)
@@ -121,6 +133,7 @@ HOSTILE: Mapping[str, Effect] = {
     "without an end": _stream(_endless),
     "events without an end": _stream(_endless_lines),
     "ever so slow": _stream(_slow),
+    "headers ever so slow": _slow_headers,
     "truncated": _truncated,
     "deep": _body(b'{"a":' * 100_000 + b"1" + b"}" * 100_000),
     "deep lists": _body(b"[" * 1_000_000),

@@ -16,6 +16,7 @@ import requests
 import urllib3
 
 from container_update.cluster.responses import read
+from container_update.cluster.timely import timely
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
 from container_update.model.schema import (
@@ -86,6 +87,9 @@ def limit(session: requests.Session, seconds: float) -> None:
     # nothing is unpacked, so that what is received is what is kept
     session.headers["Accept-Encoding"] = "identity"
     session.hooks["response"].append(partial(_read, seconds))
+    for adapter in session.adapters.values():
+        if isinstance(adapter, requests.adapters.HTTPAdapter):
+            timely(adapter.poolmanager)
 
 
 def _read(seconds: float, answer: requests.Response, **_: object) -> None:

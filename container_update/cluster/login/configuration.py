@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 from container_update.cluster import kubeconfig as kubeconfigs
 from container_update.cluster.credentials import basic, checked_url, private_file
 from container_update.cluster.login import exec_plugin
+from container_update.cluster.timely import timely
 from container_update.model.cluster import ClusterContext
 from container_update.model.errors import ClusterError
 from container_update.model.options import Options
@@ -70,12 +71,12 @@ class Configuration:
             how["server_hostname"] = self.server_name
         proxy = self.proxy or _proxy_for(self.host)
         if not proxy:
-            return urllib3.PoolManager(**how)
+            return timely(urllib3.PoolManager(**how))
         if proxy.startswith("socks"):
             from urllib3.contrib.socks import SOCKSProxyManager  # noqa: PLC0415
 
-            return SOCKSProxyManager(proxy, **how)
-        return urllib3.ProxyManager(proxy, **how)
+            return timely(SOCKSProxyManager(proxy, **how))
+        return timely(urllib3.ProxyManager(proxy, **how))
 
 
 def _proxy_for(url: str) -> str | None:
