@@ -114,7 +114,7 @@ def test_an_answer_that_never_comes_to_its_end_is_not_waited_for() -> None:
             handler.wfile.write(b" ")
 
     with server(behaviour, seconds=1.0) as cluster:
-        with pytest.raises(ClusterError, match="within 1 seconds|timed out") as raised:
+        with pytest.raises(ClusterError, match=r"within 1 seconds|timed out") as raised:
             cluster.get(POD)
         assert raised.value.transient
         done.set()
