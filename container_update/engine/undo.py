@@ -23,7 +23,7 @@ from container_update.model import context_threads
 from container_update.model.errors import ClusterError, LeaseLostError
 from container_update.model.objects import ObjectKey
 from container_update.model.outcome import Diagnosis, Reverted, StepResult, StepState
-from container_update.model.plan import Action
+from container_update.model.plan import Action, Step
 from container_update.model.reporter import REPORTED
 from container_update.planning import order
 from container_update.planning.steps import ObjectStep, WorkloadStep
@@ -33,7 +33,7 @@ from container_update.workloads.registry import is_workload
 LOG = logging.getLogger(__name__)
 
 _WAITING = "waits until its configuration is as before"
-_STILL_USED = "kept: traffic could not be taken from its pods"
+_STILL_USED = "kept: what serves in place of its pods is not back"
 _NAME_TAKEN = "waits until the new pods have been handed back, they serve"
 
 _ATTEMPTS = 3
@@ -162,7 +162,14 @@ def _obstacle(step: ObjectStep, results: Sequence[StepResult]) -> str:
     failed = [result.step for result in results if result.state is StepState.UNDO_FAILED]
     if any(other.action is Action.HAND_OVER for other in failed):
         return _NAME_TAKEN
+    is_waited_for = any(other.is_config for other in failed)
     if _is_new_workload(step):
-        return _STILL_USED if any(other.is_switch for other in failed) else ""
+        waits = (other for other in failed if is_waited_for and _comes_back(other))
+        return _STILL_USED if any(waits) or any(other.is_switch for other in failed) else ""
     reads_config = isinstance(step, WorkloadStep) and step.digest is not None
-    return _WAITING if reads_config and any(other.is_config for other in failed) else ""
+    return _WAITING if is_waited_for and (reads_config or _comes_back(step)) else ""
+
+
+def _comes_back(step: Step) -> bool:
+    """Tell whether old pods that have gone are started again: with what is live then."""
+    return is_workload(step.key) and (step.is_removal or step.action is Action.SCALE)

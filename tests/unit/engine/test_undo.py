@@ -161,15 +161,15 @@ def test_nothing_is_drained_where_no_new_pods_had_traffic(
 
 
 WAITING = "waits until its configuration is as before"
-STILL_USED = "kept: traffic could not be taken from its pods"
+STILL_USED = "kept: what serves in place of its pods is not back"
 
 
 @pytest.mark.parametrize(
     ("failing", "kept"),
     [
         ("door", {"new": STILL_USED}),
-        ("first", {"reader": WAITING}),
-        ("removed", {"reader": WAITING}),
+        ("first", {"reader": WAITING, "old": WAITING, "new": STILL_USED}),
+        ("removed", {"reader": WAITING, "old": WAITING, "new": STILL_USED}),
         ("old", {}),
         ("other", {}),
     ],
