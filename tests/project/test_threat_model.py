@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``doc/source/developers/threat-model.rst``: every row names tests, all of which exist."""
+"""The threat model in ``doc/source/security.rst``: every row names tests, all of which exist."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from tests.project.test_conformance import functions, named_tests
 from tests.project.test_repository import ROOT
 
-PAGE = (ROOT / "doc/source/developers/threat-model.rst").read_text(encoding="utf-8")
+PAGE = (ROOT / "doc/source/security.rst").read_text(encoding="utf-8")
 TABLE = re.split(r"\n(?=\S.*\n===)", PAGE.partition(".. list-table::")[2])[0]
 ROWS = re.split(r"^   \* - ", TABLE, flags=re.MULTILINE)[2:]
 
