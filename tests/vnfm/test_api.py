@@ -105,6 +105,16 @@ def test_a_refusal_is_a_problem_details_body(name: str, http: TestClient) -> Non
     assert problem["detail"]
 
 
+@pytest.mark.parametrize("resource", ["vnf_instances", "vnf_lcm_op_occs", "subscriptions"])
+def test_a_list_refuses_a_parameter_that_it_does_not_have(resource: str, client: Client) -> None:
+    path = f"/vnflcm/{client.api}/{resource}"
+    answer = client.http.request("GET", f"{path}?attribute_not_exist=some_value", headers=V2)
+    assert answer.status_code == 400
+    assert answer.json()["detail"].endswith("found 'attribute_not_exist'")
+    of_tackerclient = f"{path}?exclude-fields=operationParams"
+    assert client.http.request("GET", of_tackerclient, headers=V2).status_code == 200
+
+
 # --- packages -----------------------------------------------------------------------------------
 
 
@@ -208,6 +218,18 @@ def test_modifying_a_not_instantiated_instance_changes_only_its_record(
         change = {"vnfdId": vnfd_id, "additionalParams": {"upgrade_type": "RollingUpdate"}}
         client.call("POST", f"{path}/change_vnfpkg", change, 409)
     client.call("DELETE", path, status=204)
+
+
+def test_an_attribute_without_a_value_is_absent(client: Client, vnfd_id: str) -> None:
+    """ETSI's schemas want a text: a null is none."""
+    path = client.create(vnfd_id)
+    root = path.rpartition("/")[0]
+    assert "vnfInstanceDescription" not in client.call("GET", path)
+    client.do("PATCH", path, {"vnfInstanceDescription": "some"})
+    client.do("PATCH", path, {"vnfInstanceDescription": None})
+    for shown in (client.call("GET", path), *client.call("GET", root)):
+        assert None not in shown.values()
+        assert "vnfInstanceDescription" not in shown
 
 
 def test_credentials_of_a_vim_are_kept_but_never_shown(

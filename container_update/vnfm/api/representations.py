@@ -101,7 +101,6 @@ def instance(base_url: str, vims_of: Callable[[Any], Any]) -> Resource:
             "instantiationState": Choice(
                 Instance.instantiated, {True: "INSTANTIATED", False: "NOT_INSTANTIATED"}
             ),
-            "vnfPkgId": Part((Instance.body, Instance.api), _package_id),
             "_links": Part(
                 (Instance.id, Instance.api, Instance.instantiated, Instance.body), links
             ),
@@ -109,10 +108,6 @@ def instance(base_url: str, vims_of: Callable[[Any], Any]) -> Resource:
         },
         Instance.body,
     )
-
-
-def _package_id(row: Any) -> Any:
-    return row.body.get("vnfPkgId", None if row.api == "v1" else ABSENT)
 
 
 def _links(hrefs: dict[str, str]) -> Json:

@@ -64,7 +64,6 @@ def started_info(context: OperationContext) -> Json:
     return {
         "flavourId": request.get("flavourId"),
         "vnfState": "STARTED",
-        "extCpInfo": [],
         **levels.status(context),
         **({"localizationLanguage": language} if language else {}),
     }

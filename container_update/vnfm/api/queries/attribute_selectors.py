@@ -23,7 +23,7 @@ from container_update.vnfm.api.queries import query_filters
 from container_update.vnfm.problems import ProblemError
 
 _MAX_FIELDS = 64
-_PARAMETERS = frozenset({"all_fields", "fields", "exclude_fields", "exclude_default"})
+SELECTORS = frozenset({"all_fields", "fields", "exclude_fields", "exclude_default"})
 
 _Paths = dict[str, Any]
 """Paths as a tree of attributes; an empty branch stands for everything below it."""
@@ -70,7 +70,7 @@ class Selection:
 
 def _selection(query: Mapping[str, str], attributes: Attributes) -> tuple[_Paths | None, _Paths]:
     """Return the attributes to keep, None for all, and those of them to drop."""
-    given = _PARAMETERS & query.keys()
+    given = SELECTORS & query.keys()
     if len(given) > 1 and given != {"fields", "exclude_default"}:
         raise ProblemError(
             400,

@@ -22,7 +22,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from container_update.model.objects import Json
 from container_update.vnfm.api.queries import query_filters
-from container_update.vnfm.api.queries.attribute_selectors import Attributes, Selection
+from container_update.vnfm.api.queries.attribute_selectors import SELECTORS, Attributes, Selection
 from container_update.vnfm.api.queries.json_texts import may_match
 from container_update.vnfm.api.queries.query_filters import Filter
 from container_update.vnfm.api.queries.resources import Resource
@@ -30,6 +30,7 @@ from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 
 _MARKER = "nextpage_opaque_marker"
+_PARAMETERS = SELECTORS | {"filter", _MARKER}
 _CREATED, _ID = "place_created", "place_id"
 """Labels of their own: an attribute may need the same columns."""
 _AT_ONCE = 500
@@ -135,8 +136,14 @@ class PageRequest:
 
     def __init__(self, request: Request, response: Response) -> None:
         self._path = request.url.path
-        self._parameters = dict(request.query_params)
         self._headers = response.headers
+        self._parameters = {}
+        for name, value in request.query_params.items():
+            known = name.replace("-", "_")  # python-tackerclient writes exclude-fields
+            if known not in _PARAMETERS:
+                expected = ", ".join(sorted(_PARAMETERS))
+                raise ProblemError(400, f"query: expected {expected}, found {name[:64]!r}")
+            self._parameters[known] = value
 
     def read(self, service: ServiceContext, query: Select[Any], listing: TableQuery) -> list[Json]:
         """Return one page of what the parameters select; ``Link`` leads to the next one.

@@ -216,7 +216,8 @@ def document(column: InstrumentedAttribute[Any], *, required: bool = False) -> P
 class Resource:
     """A resource, by its attributes.
 
-    :param body: a column with JSON, whose attributes are those without a definition of their own.
+    :param body: a column with JSON, whose attributes are those without a definition of their own;
+        what is null there is absent: for SOL003 a null is no text.
     """
 
     attributes: Mapping[str, Attribute]
@@ -245,7 +246,11 @@ class Resource:
             found = {name: value for name, shown in read if (value := shown(row)) is not ABSENT}
             if needs_body:
                 rest = getattr(row, body)
-                found |= {name: rest[name] for name in rest if name not in self.attributes}
+                found |= {
+                    name: value
+                    for name, value in rest.items()
+                    if name not in self.attributes and value is not None
+                }
             return found
 
         return represent
