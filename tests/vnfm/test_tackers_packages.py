@@ -25,6 +25,7 @@ pytest.importorskip("openstack", reason="the extra openstack is not installed")
 import openstack.config
 
 from container_update import Options
+from container_update.emulator.heat import ResourceFault
 from tests.functional.stacks.site import REAL
 from tests.internals.stacks import connect
 from tests.tacker.lab import Lab, find
@@ -69,6 +70,7 @@ print(json.dumps({
 """
 NO_GROUP = "VDU1: expected its server in a resource of type OS::Heat::AutoScalingGroup"
 NO_TACKER = "ModuleNotFoundError: No module named "
+KEPT = ("vnfdId", "instantiationState")
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,6 @@ COURSES = (
     ),
     Course("basic_lcms_min", "min", ("out min", "in min"), "modify", "update_vnf"),
     Course("update_vnf", "min", ("out min", "in min")),
-    Course("error_network", "min"),
     Course(
         "basic_lcms_max_individual_vnfc", "individual max", ("out max",), "change max",
         "change_vnfpkg_max_individual_vnfc", refused={"out max": NO_GROUP},
@@ -224,23 +225,64 @@ def test_tackers_package_goes_through_its_life_by_tackers_requests(
     assert cloud.stacks() == {}
 
 
-def test_a_script_that_needs_tacker_fails_by_its_name_and_the_change_is_rolled_back(
-    lab: Lab, client: Client, cloud: Cloud, tmp_path: Path
+OLD = "test_instantiate_vnf_with_old_image_or_volume"
+FAILURES = {
+    "a driver that imports Tacker": (
+        "server_notification", "min", "", "", f"{NO_TACKER}'tacker'",
+    ),
+    "a network that does not exist": ("error_network", "min", "", "", "'errornetwork'"),
+    "a script that imports Tacker": (
+        OLD, "simple", "test_change_vnf_pkg_with_new_image", "change with links",
+        f"coordinate_new_vnf.py (new VNF, VDU1) failed: ended with status 1: {NO_TACKER}",
+    ),
+    "a flavour that does not exist": (
+        OLD, "simple", "test_change_vnf_pkg_with_update_failed", "change", "m1.error",
+    ),
+}  # fmt: skip
+"""Package, request, the package to change to and the request for it; a part of the message."""
+
+
+def absent(name: str, resource_type: str, named_by: str) -> ResourceFault:
+    """Return the fault by which the embedded cloud does not have a network or a flavor."""
+    return ResourceFault(
+        f"Unable to find {named_by} with name or id {name!r}",
+        type=resource_type,
+        where=lambda properties: properties.get(named_by) == name,
+    )
+
+
+@pytest.mark.parametrize("case", FAILURES)
+def test_what_fails_in_tackers_packages_is_named_and_rolled_back(
+    case: str, lab: Lab, client: Client, cloud: Cloud, tmp_path: Path
 ) -> None:
-    names = (
-        "test_instantiate_vnf_with_old_image_or_volume",
-        "test_change_vnf_pkg_with_new_image",
-    )
-    old, new = (client.onboard(package(lab, name, tmp_path)) for name in names)
-    sent, path = requests(lab), client.create(old)
-    body = {**sent["simple"], "vimConnectionInfo": cloud.vims()}
-    client.do("POST", f"{path}/instantiate", body)
-    change = {**sent["change with links"], "vnfdId": new}
-    failed = client.do("POST", f"{path}/change_vnfpkg", change, "FAILED_TEMP")
-    assert (
-        f"coordinate_new_vnf.py (new VNF, VDU1) failed: ended with status 1: {NO_TACKER}"
-        in (failed["error"]["detail"])
-    )
+    old, instantiate, new, change, reason = FAILURES[case]
+    if REAL is None:
+        cloud.stack.faults.resources = [
+            absent("errornetwork", "OS::Neutron::Port", "network"),
+            absent("m1.error", "OS::Nova::Server", "flavor"),
+        ]
+    sent, path = requests(lab), client.create(client.onboard(package(lab, old, tmp_path)))
+    body = {**sent[instantiate], "vimConnectionInfo": cloud.vims()}
+    if new:
+        client.do("POST", f"{path}/instantiate", body)
+        before = client.call("GET", path)
+        asked = {**sent[change], "vnfdId": client.onboard(package(lab, new, tmp_path))}
+        failed = client.do("POST", f"{path}/change_vnfpkg", asked, "FAILED_TEMP")
+    else:
+        before = client.call("GET", path)
+        failed = client.do("POST", f"{path}/instantiate", body, "FAILED_TEMP")
+    assert reason in failed["error"]["detail"]
     back = f"{failed['_links']['self']['href']}/rollback"
     client.do("POST", back, state="ROLLED_BACK")
-    assert client.call("GET", path)["vnfdId"] == old
+    after = client.call("GET", path)
+    assert [after[name] for name in KEPT] == [before[name] for name in KEPT]
+    if new:
+        client.do("POST", f"{path}/terminate", {"terminationType": "FORCEFUL"})
+    assert cloud.stacks() == {}
+
+
+def test_each_of_tackers_packages_is_here(lab: Lab) -> None:
+    there = {each.parent.name for each in (lab.samples / SAMPLES).glob("*/contents")}
+    named = {name for each in COURSES for name in (each.package, each.new)}
+    named |= {name for old, _, new, *_ in FAILURES.values() for name in (old, new)}
+    assert named - {""} == there
