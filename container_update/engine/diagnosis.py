@@ -66,7 +66,7 @@ class Diagnostician:
 
         def ask() -> None:
             try:
-                hidden = self._hidden_words()
+                hidden = hidden_words([*self.secrets, *self.informer.everything(("", "Secret"))])
             except ClusterError as error:
                 LOG.info("%s", error)
                 return
@@ -125,13 +125,6 @@ class Diagnostician:
             LOG.info("%s", error)
             return ()
         return tuple(shown(text.splitlines()[-_LOG_LINES:], hidden))
-
-    def _hidden_words(self) -> list[str]:
-        """Return what no text may show, the longest first.
-
-        :raises ClusterError: it cannot be read again.
-        """
-        return hidden_words([*self.secrets, *self.informer.everything(("", "Secret"))])
 
 
 def hidden_words(secrets: Iterable[Json]) -> list[str]:

@@ -142,9 +142,7 @@ def _state(key: ObjectKey, body: Json, informer: Informer) -> WorkloadState:
     kind = known_kind(key)
     pods = (body,) if kind.is_pod else informer.pods_of(body)
     desired = ready = updated = 1
-    if kind.is_pod:
-        ready = int(pod_status.is_ready(body))
-    elif not kind.runs_to_completion:
+    if not kind.runs_to_completion:
         counts = kind.counts(body)
         desired, ready, updated = counts.desired, counts.ready, counts.updated
     troubles = (pod_status.problem(pod) for pod in pods)

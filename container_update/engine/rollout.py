@@ -18,7 +18,6 @@ from container_update.planning.update import traffic
 from container_update.workloads import ownership
 from container_update.workloads.kind import pods_in
 from container_update.workloads.kinds import pod
-from container_update.workloads.pod_status import is_ready
 from container_update.workloads.readiness import DONE, Baseline, Readiness, RolloutState
 from container_update.workloads.registry import kind_of, known_kind
 from container_update.workloads.traffic import service_readiness
@@ -186,21 +185,14 @@ def step_wait(
     informer: Informer, key: ObjectKey, readiness: Readiness, gives_up_in: float | None = None
 ) -> StepWait:
     """Return what a step waits for, with the new pods of its workload that are ready."""
-    ready, desired = ready_pods(informer, key)
+    kind, live = kind_of(key), informer.get(key)
+    ready, desired = 0, 0
+    if kind is not None and live is not None:
+        counts = kind.counts(live)
+        ready, desired = counts.ready, counts.desired
     if readiness.ready is not None:
         ready = readiness.ready
     return StepWait(key, readiness.message, ready, desired, gives_up_in, readiness.trouble)
-
-
-def ready_pods(informer: Informer, key: ObjectKey) -> tuple[int, int]:
-    """Return how many pods of a workload are ready, and how many it should have."""
-    kind, live = kind_of(key), informer.get(key)
-    if kind is None or live is None:
-        return 0, 0
-    if kind.is_pod:
-        return int(is_ready(live)), 1
-    counts = kind.counts(live)
-    return counts.ready, counts.desired
 
 
 def followed_by(steps: Iterable[ObjectStep]) -> frozenset[Collection]:

@@ -74,9 +74,7 @@ def pods_of(step: Step) -> int:
     if not isinstance(step, WorkloadStep) or step.before is None:
         return 0
     kind = kind_of(step.key)
-    if kind is None:
-        return 0
-    return 1 if kind.is_pod else kind.counts(step.before).desired
+    return 0 if kind is None else kind.counts(step.before).desired
 
 
 def counted(number: int, noun: str) -> str:

@@ -103,8 +103,9 @@ class _Asking:
             if error.transient or error.status is None:
                 raise
             needed = self._needed(step, error.status)
-            if needed is None and error.status == 403 and self._lacks_a_right(step):
-                return _Answer(step)
+            forbidden = needed is None and error.status == 403
+            if forbidden and self.cluster.refused(permissions.of_step(step)):
+                return _Answer(step)  # the operation itself says which right it lacks
             return _Answer(step, waits_for=needed, refusal=None if needed else error)
 
     def _needed(self, step: ObjectStep, status: int) -> ObjectKey | None:
@@ -150,10 +151,6 @@ class _Asking:
                     raise
                 live = now
         raise AssertionError("the last attempt returns or raises")
-
-    def _lacks_a_right(self, step: ObjectStep) -> bool:
-        """Tell whether the account may not do it: then the operation itself says so."""
-        return bool(self.cluster.refused(permissions.of_step(step)))
 
     def raise_refusals(self, answers: Sequence[_Answer]) -> None:
         """Raise RefusedWritesError where the server would refuse a write."""

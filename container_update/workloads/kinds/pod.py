@@ -14,7 +14,7 @@ from container_update.model.plan import VOLUME, Action, ImageChange
 from container_update.workloads import pod_status
 from container_update.workloads.config_references import Reach, Use
 from container_update.workloads.kind import WorkloadKind
-from container_update.workloads.readiness import DONE, Baseline, Readiness, RolloutState
+from container_update.workloads.readiness import DONE, Baseline, Counts, Readiness, RolloutState
 
 
 class Pod(WorkloadKind):
@@ -34,6 +34,11 @@ class Pod(WorkloadKind):
             and all(use.reach is not Reach.POD and use.containers <= changed for use in uses)
         )
         return Action.RESTART_CONTAINERS if in_place else Action.RECREATE_POD
+
+    def counts(self, live: Json) -> Counts:
+        """See WorkloadKind: it has no counts in its status, and is its only pod."""
+        ready = int(pod_status.is_ready(live))
+        return Counts(desired=1, updated=1, ready=ready, available=ready, total=1)
 
     def readiness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
         """Judge whether it was created again, and is Ready or has ended."""
