@@ -127,7 +127,7 @@ class StackChange(StackGoal):
                 self._instance_id,
                 target.flavour_id,
                 StackLinks.of(request.body, job.instance.get("instantiatedVnfInfo")),
-                request.nfv,
+                _nfv(request.body),
             )
             return replace(read_packages(wanted, old, new), identities=identities())
 
@@ -354,6 +354,12 @@ class StackChange(StackGoal):
         except UpdateFailedError as error:
             error.outcome = self._outcome(error.outcome)
             raise
+
+
+def _nfv(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a request gives for the parameter ``nfv`` of Heat templates."""
+    given = (body.get("additionalParams") or {}).get("nfv")
+    return given if isinstance(given, Mapping) else {}
 
 
 def _without_inputs(body: Mapping[str, Any]) -> Json:

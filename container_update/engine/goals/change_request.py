@@ -121,12 +121,6 @@ class ChangeRequest:
             request.check_vim(vim_type)
         return request
 
-    @property
-    def nfv(self) -> Values:
-        """What the request gives for the parameter ``nfv`` of Heat templates."""
-        given = (self.body.get("additionalParams") or {}).get("nfv")
-        return given if isinstance(given, Mapping) else {}
-
     def script(self, which: str) -> ScriptName | None:
         """Return the script of the 'new' or 'old' VNF."""
         return self.coordinate_new if which == "new" else self.coordinate_old
