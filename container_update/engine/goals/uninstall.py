@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from container_update.cluster.history.instance_record import InstanceRecord
 from container_update.cluster.history.store import History
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_if_known_missing
@@ -24,7 +23,6 @@ from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import UNINSTALL, Plan
-from container_update.model.requests import PackageIdentity
 from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.configuration import Live
 from container_update.planning.order import DEFINITION
@@ -89,7 +87,8 @@ class Uninstall(Goal):
     ) -> None:
         self.namespace, self.instance_id = placing.namespace, instance_id
         self._included = included
-        self._described = [] if package is None else described_by(package, placing, options)
+        described = () if package is None else described_by(package, placing, options)
+        self._described = [manifest.key for manifest in described]
 
     def digest(self) -> str:
         """See Goal."""
@@ -97,21 +96,21 @@ class Uninstall(Goal):
 
     def described(self) -> Iterable[ObjectKey] | None:
         """See Goal."""
-        return [manifest.key for manifest in self._described] or None
+        return self._described or None
 
     def scope(self) -> Scope:
         """See Goal."""
-        keys = [manifest.key for manifest in self._described]
-        return Scope(instance_id=self.instance_id) if self.instance_id else Scope(keys)
+        if self.instance_id:
+            return Scope(instance_id=self.instance_id)
+        return Scope(self._described)
 
     def plan(self, observed: Observed) -> Plan:
         """See Goal."""
         record = History(observed.cluster, self.namespace, self.instance_id).instance()
         recorded = {manifest.key for manifest in record.manifests} if record else set[ObjectKey]()
-        keys = [*recorded, *(manifest.key for manifest in self._described)]
-        live = self._read(keys, observed)
+        live = self._read([*recorded, *self._described], observed)
         if not observed.cluster.journal_key:  # elsewhere its label says what is the instance's
-            own = {self.namespace, *(each.key.namespace for each in self._described)}
+            own = {self.namespace, *(key.namespace for key in self._described)}
             recorded = {key for key in recorded if key.namespace in own}
         claims = _claims(live.values(), observed)
         live = {**live, **claims}
@@ -125,7 +124,7 @@ class Uninstall(Goal):
         )
         if plan.is_empty:
             refuse_if_known_missing(self.namespace, observed.cluster)
-        return replace(plan, packages=_package(record))
+        return replace(plan, packages=(record.package,) if record and record.package else ())
 
     def _read(self, keys: Sequence[ObjectKey], observed: Observed) -> Live:
         """Return what exists of the instance, as far as the account may look."""
@@ -172,7 +171,3 @@ def _goes_with(key: ObjectKey, body: Json, observed: Observed) -> str:
     spaces = sorted({item["metadata"].get("namespace", "") for item in listing.items} - {""})
     where = f" in {', '.join(spaces)}" if spaces else ""
     return f"every {every.kind}: {len(listing.items)}{where}"
-
-
-def _package(record: InstanceRecord | None) -> tuple[PackageIdentity, ...]:
-    return (record.package,) if record and record.package else ()
