@@ -418,7 +418,7 @@ class Operation:
         self.progress(ResumeStarted(f"operation {record.operation} {why}", record.steps))
         with run.until_ended():
             if run.is_over:
-                run.execution.skip(record.steps)
+                run.execution.skip(run.execution.plan.steps)
                 results = run.execution.results
             else:
                 results = go_on(run) if go_on and record.context else run.execution.run()
