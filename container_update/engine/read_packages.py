@@ -187,7 +187,8 @@ def check_packages(request: ChangeRequest, new: csar.Csar, old: csar.Csar | None
             f"{request.vnfd_id}: this is not the package that the request asks for"
         )
     packages = {NEW: new, OLD: old} if old else {NEW: new}
-    for which, script in request.scripts:
+    gates = ((NEW, script) for script in request.gate_scripts)
+    for which, script in (*request.scripts.items(), *gates):
         package_with_script(script, which, packages)
 
 

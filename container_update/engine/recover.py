@@ -207,7 +207,7 @@ def recorded_change(
     def_files, one_namespace = tuple(context["defFiles"]), context["oneNamespace"]
     target = KubernetesTarget(cluster, namespace, def_files, cluster.access, one_namespace)
     request = ChangeRequest.of(context["request"], target.vim_type)
-    if not packages and cluster.journal_key and request.has_scripts:  # then it is signed
+    if not packages and cluster.journal_key and request.runs_scripts:  # then it is signed
         packages = (context["old"], context["new"])
     named = Named.read(packages, namespace, options)
     old, new = of_operation(named, record.origin.packages if record.origin else (), request)
@@ -281,10 +281,10 @@ def of_operation(
     """
     both = [named.paths.get(each.sha256, "") for each in noted]
     old, new = both if len(both) == len((OLD, NEW)) else ("", "")
-    if request.has_scripts and not (old and new):
+    if request.runs_scripts and not (old and new):
         expected = names(noted) or "its packages, which the journal does not identify"
         raise PackageError(
-            f"the change has coordination scripts: expected its packages, {expected} "
+            f"the change runs scripts: expected its packages, {expected} "
             f"(sha256 {', '.join(each.sha256[:12] for each in noted) or 'not known'}), as they "
             f"were, found {', '.join(named.paths.values()) or 'none named'}: name both; a rollback "
             "of one that was interrupted needs none"

@@ -285,7 +285,7 @@ class StackChange(StackGoal):
         None where it has none, which only the script can judge."""
         request = self.job.request
         cp_name = request.vnfc_param(member.vdu_id, role).get("cp_name")
-        if cp_name is None or request.script(role) is None:
+        if cp_name is None or role not in request.scripts:
             return None
         addresses = self._addresses(member.stack, cp_name)
         if not addresses:

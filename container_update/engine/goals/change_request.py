@@ -16,6 +16,7 @@ from typing import Any
 from container_update.engine.goals import upgrade_types
 from container_update.engine.goals.request_schema import (
     CHANGE_REQUEST,
+    COORDINATE,
     COORDINATE_NEW,
     COORDINATE_OLD,
     EXTERNAL_LB,
@@ -121,34 +122,27 @@ class ChangeRequest:
             request.check_vim(vim_type)
         return request
 
-    def script(self, which: str) -> ScriptName | None:
-        """Return the script of the 'new' or 'old' VNF."""
-        return self.coordinate_new if which == "new" else self.coordinate_old
+    @property
+    def scripts(self) -> Mapping[str, ScriptName]:
+        """'new' and 'old' to the coordination script of that VNF, where it has one."""
+        both = {NEW: self.coordinate_new, OLD: self.coordinate_old}
+        return {which: script for which, script in both.items() if script is not None}
 
     @property
-    def has_scripts(self) -> bool:
-        """Whether it names a coordination script."""
-        return (self.coordinate_new or self.coordinate_old) is not None
-
-    @property
-    def scripts(self) -> Iterator[tuple[str, ScriptName]]:
-        """'new' or 'old' with each script that is run for that VNF."""
-        named = [(OLD, self.coordinate_old), (NEW, self.coordinate_new)]
-        yield from ((which, script) for which, script in named if script)
-        yield from ((NEW, script) for script in self.gate_scripts)
+    def runs_scripts(self) -> bool:
+        """Whether programs of the packages are run, for coordination or by a gate."""
+        return bool(self.scripts or self.gate_scripts)
 
     @property
     def script_paths(self) -> Mapping[str, str]:
-        """'new' and 'old' to the path of the script of that VNF, where it has one."""
-        scripts = {which: self.script(which) for which in (NEW, OLD)}
-        return {which: script.path for which, script in scripts.items() if script}
+        """The same, to the path of the script."""
+        return {which: script.path for which, script in self.scripts.items()}
 
     @property
     def script_params(self) -> Mapping[str, str]:
         """What additionalParams say of scripts."""
-        named = ((COORDINATE_NEW, self.coordinate_new), (COORDINATE_OLD, self.coordinate_old))
-        params = (_script_params(name, script) for name, script in named)
-        return {name: text for each in params for name, text in each.items() if text}
+        named = [_script_params(COORDINATE[which], each) for which, each in self.scripts.items()]
+        return {name: text for params in named for name, text in params.items() if text}
 
     def vnfc_param(self, vdu_id: str, which: str) -> Values:
         """Return how a script reaches the 'new' or 'old' VNFCs of a VDU; may be empty."""
@@ -174,7 +168,7 @@ class ChangeRequest:
                 "additionalParams.vdu_params: expected the VDUs to change, found none: a change on "
                 "OpenStack needs them"
             )
-        if self.upgrade_type == BLUE_GREEN and self.has_scripts and self.external_lb is None:
+        if self.upgrade_type == BLUE_GREEN and self.scripts and self.external_lb is None:
             raise PackageError(
                 f"additionalParams.{EXTERNAL_LB}: expected ip_address, username and password of "
                 "the load balancer that the coordination scripts configure, found nothing: "

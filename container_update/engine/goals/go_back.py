@@ -235,10 +235,10 @@ class GoBack(Goal):
         params = {"upgrade_type": last.kind, **scripts}
         body = {"vnfdId": packages.vnfd_id, "additionalParams": params}
         request = ChangeRequest.of(body)
-        if not self._packages and self._cluster.journal_key and request.has_scripts:
+        if not self._packages and self._cluster.journal_key and request.scripts:
             self._packages = tuple(each.source for each in packages.identities)
         old, new = of_operation(self._named, packages.identities, request)
-        if request.has_scripts:
+        if request.scripts:
             with (
                 csar.open_package(old, options=self._options) as before,
                 csar.open_package(new, options=self._options) as after,

@@ -26,10 +26,10 @@ from container_update.model.schema import (
     Text,
     or_null,
 )
+from container_update.model.scripts import NEW, OLD
 
-COORDINATE_NEW, COORDINATE_OLD = (
-    f"lcm-operation-coordinate-{which}-vnf" for which in ("new", "old")
-)
+COORDINATE = {which: f"lcm-operation-coordinate-{which}-vnf" for which in (NEW, OLD)}
+COORDINATE_NEW, COORDINATE_OLD = COORDINATE.values()
 """The attributes that name a coordination script; with ``-class`` behind them, a class in it."""
 
 EXTERNAL_LB = "external_lb_param"
@@ -164,12 +164,8 @@ _CANARY_STEP = _record(
 def _script(which: str) -> dict[str, Schema]:
     """Return the attributes that name a coordination script."""
     return {
-        f"lcm-operation-coordinate-{which}-vnf": or_null(
-            _text(f"text: the path of a script in the {which} package")
-        ),
-        f"lcm-operation-coordinate-{which}-vnf-class": or_null(
-            _text("text: the name of a class in that script")
-        ),
+        COORDINATE[which]: or_null(_text(f"text: the path of a script in the {which} package")),
+        f"{COORDINATE[which]}-class": or_null(_text("text: the name of a class in that script")),
     }
 
 
@@ -179,8 +175,8 @@ _PARAMS = _record(
             "text: an upgrade type that a strategy is installed for, Blue-Green or RollingUpdate "
             "for example, in any spelling"
         ),
-        **_script("new"),
-        **_script("old"),
+        **_script(NEW),
+        **_script(OLD),
         "vdu_params": AnyOf(
             "a list of VDUs to change, or one; without, all of them; a VNF in an OpenStack needs "
             "it",

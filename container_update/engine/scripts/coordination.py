@@ -62,7 +62,7 @@ class Coordination:
         :raises CoordinationError: it failed, or ran for too long.
         """
         of_gate = ScriptName(step.path) if step.path else None
-        script = of_gate or self.job.request.script(step.role)
+        script = of_gate or self.job.request.scripts.get(step.role)
         if script is None:
             return None
         try:

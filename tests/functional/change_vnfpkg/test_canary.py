@@ -396,6 +396,8 @@ def test_a_gates_script_is_run_again_and_again_for_each_vdu(make: Any, tmp_path:
     asked = log.read_text().split()
     assert (asked.count("web-1"), asked.count("work1")) == (2, 2), "at once, and after a second"
     assert list(shares(site).values()) == [1, 1], "the hold comes after the gate"
+    with pytest.raises(PackageError, match="runs scripts: expected its packages"):
+        promote(site.cluster, site.options, **site.where())
     let_go_on(site)
     assert site.is_at("v2")
     assert log.read_text().split() == asked, "it has passed"
