@@ -453,7 +453,7 @@ ROWS = (
     Row(BLUE_GREEN, "done", step=16, least=40),
     Row(BLUE_GREEN, "undone", step=12, least=10),
     Row(CANARY, "done", step=24, least=20),
-    Row(CANARY, "undone", step=18, least=10),
+    Row(CANARY, "undone", step=12, least=7),
     Row(ROLLING, "done", step=16, least=30),
     Row(ROLLING, "undone", step=10, least=7),
     Row("install", "done", step=16, least=40),

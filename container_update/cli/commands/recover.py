@@ -80,7 +80,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add what the journal is not believed."""
     command.add_argument("packages", metavar="PACKAGE", nargs="*",
         help="the packages of the operation: needed where it is about other namespaces, "
-        "objects in no namespace or RBAC, or has coordination scripts")  # fmt: skip
+        "objects in no namespace or RBAC, or runs scripts")  # fmt: skip
     output.add_approval_arguments(command)
     output.add_progress_arguments(command)
     connection.add_cluster_arguments(command)
