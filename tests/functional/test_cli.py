@@ -215,7 +215,7 @@ def full_disk() -> Iterator[int]:
         yield file.fileno()
 
 
-@pytest.mark.parametrize("style", ["text", "json", "html"])
+@pytest.mark.parametrize("style", ["text", "json", "markdown"])
 @pytest.mark.parametrize("target", [unread_pipe, full_disk, None], ids=["pipe", "full", "closed"])
 def test_an_output_that_cannot_be_written_decides_nothing(
     shell: Shell, target: Target | None, style: str
@@ -352,14 +352,14 @@ def many(setting: str) -> dict[str, str]:
     return files
 
 
-@pytest.mark.parametrize("style", ["text", "markdown", "html"])
+@pytest.mark.parametrize("style", ["text", "markdown"])
 def test_what_is_done_alike_to_many_objects_is_said_once(shell: Shell, style: str) -> None:
     """And all uses of one ConfigMap are one reason."""
     shell.cnf.instantiate(**many("old"))
     old, new = shell.cnf.old, shell.package(many("new"))
     status, text = shell.run("plan", old, new, "-o", style)
     assert status == 3
-    told = re.sub(r"<[^>]+>|\\", "", text)
+    told = text.replace("\\", "")
     assert told.count("7 ConfigMaps of namespace") == 1
     assert told.count("6 Deployments of namespace") == 1
     assert (

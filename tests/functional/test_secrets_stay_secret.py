@@ -16,8 +16,8 @@ import pytest
 import yaml
 
 from container_update import CancelToken, ContainerUpdateError, Plan, StepResult, update
-from container_update.cli.reports import html_report, json_report, outcome_report, plan_report
-from container_update.cli.terminal.output import FORMATS, HTML, MARKDOWN
+from container_update.cli.reports import json_report, markdown_report, outcome_report, plan_report
+from container_update.cli.terminal.output import FORMATS, MARKDOWN
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.manifests import config_map, workload
 from tests.internals.core import Collection, main, text_of
@@ -104,9 +104,7 @@ class Recorder:
     def run_command(self, command: str, *arguments: str) -> int:
         """Run a command with each of its output formats; return the first exit status."""
         statuses = []
-        for output in [
-            style for style in FORMATS if command != "status" or style not in {HTML, MARKDOWN}
-        ]:
+        for output in [style for style in FORMATS if command != "status" or style != MARKDOWN]:
             out = io.StringIO()
             statuses.append(main([command, *arguments, *self.common, "-o", output], out))
             self.texts.append(out.getvalue())
@@ -245,7 +243,8 @@ def test_in_what_a_report_is_made_of(recorder: Recorder) -> None:
     ]
     recorder.texts.append(text_of(outcome_report.outcome_lines(outcome)))
     recorder.texts.append(json.dumps(json_report.outcome_dict(outcome)))
-    recorder.texts += [html_report.plan_html(plan), html_report.outcome_html(outcome)]
+    recorder.texts.append(markdown_report.plan_markdown(plan))
+    recorder.texts.append(markdown_report.outcome_markdown(outcome))
 
 
 def test_in_what_was_restarted_and_in_the_lease(recorder: Recorder) -> None:

@@ -45,7 +45,7 @@ def test_a_picture_of_a_terminal_has_the_words_that_it_shows_today(pictures: Mod
 
 
 def test_a_photograph_is_of_the_page_as_it_is_today(pictures: ModuleType) -> None:
-    today = pictures.sources(pictures.report())
+    today = pictures.sources()
     stale = [n for n, d in json.loads(pictures.SOURCES.read_text()).items() if today[n] != d]
     assert stale == [], "make them anew: python doc/pictures.py"
     assert {path.name for path in PICTURES.glob("*.png")} == today.keys()

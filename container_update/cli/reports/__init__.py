@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans and outcomes, as text and JSON or as an HTML page."""
+"""Plans and outcomes, as text, JSON and Markdown."""

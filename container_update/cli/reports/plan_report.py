@@ -43,20 +43,8 @@ _SYMBOLS = {
     Action.HAND_OVER: ("⇒", lines.CHANGE),
 }
 _RESTART = ("↻", lines.RESTART)
-LEGEND = {
-    "+": "is created",
-    "~": "is replaced or updated",
-    "±": "is deleted and created again",
-    "↻": "restarts",
-    "↕": "gets another number of pods",
-    "⇄": "points at the new pods once they are ready",
-    "»": "is run",
-    "…": "is waited for",
-    "-": "is deleted",
-    "⇒": "takes over pods that run",
-}
-"""What the symbols mean; the documentation has the same words."""
 SYMBOL_STYLES = dict([*_SYMBOLS.values(), _RESTART])
+"""The documentation says what each symbol means."""
 _RESTARTS = "Restarts"
 _TITLES = {
     Action.CHECK: "Waits",

@@ -17,10 +17,15 @@ from types import MappingProxyType
 from typing import Any, TextIO, cast
 
 from container_update.cli.arguments.parser import hide
-from container_update.cli.reports import html_report, json_report, lines, markdown_report
+from container_update.cli.reports import json_report, lines
 from container_update.cli.reports.header import NONE as NO_HEADER
 from container_update.cli.reports.header import Header
 from container_update.cli.reports.lines import Line
+from container_update.cli.reports.markdown_report import (
+    outcome_markdown,
+    plan_markdown,
+    sentence_markdown,
+)
 from container_update.cli.reports.outcome_report import is_change, outcome_lines, summary_line
 from container_update.cli.reports.plan_report import plan_lines
 from container_update.cli.terminal import advice as next_steps
@@ -42,18 +47,13 @@ from container_update.planning.comparison.content_diff import printable_lines
 DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
 """Exit statuses; each class of error has its own."""
 
-TEXT, JSON, HTML, MARKDOWN = FORMATS = ("text", "json", "html", "markdown")
+TEXT, JSON, MARKDOWN = FORMATS = ("text", "json", "markdown")
 NOTHING_INTERRUPTED = "Nothing to do: no operation was interrupted."
 
 
 def as_json(document: object) -> str:
     """Return plain values as a JSON document, without a line end after it."""
     return json.dumps(document, indent=2)
-
-
-PLAN_PAGE = {HTML: html_report.plan_html, MARKDOWN: markdown_report.plan_markdown}
-OUTCOME_PAGE = {HTML: html_report.outcome_html, MARKDOWN: markdown_report.outcome_markdown}
-SENTENCE_PAGE = {HTML: html_report.sentence_html, MARKDOWN: markdown_report.sentence_markdown}
 
 
 class _Results(io.TextIOBase):
@@ -216,7 +216,7 @@ def show_plan(plan: Plan, header: Header, parsed: argparse.Namespace, out: TextI
         document = {**json_report.plan_dict(plan), **header.as_dict()}
         out.write(as_json(document) + "\n")
     else:
-        out.write(PLAN_PAGE[parsed.output](plan, header) + "\n")
+        out.write(plan_markdown(plan, header) + "\n")
     return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING
 
 
@@ -255,9 +255,9 @@ def show_outcome(  # noqa: PLR0913, PLR0917
     outcome = replace(outcome, seconds=max(0.0, outcome.seconds - getattr(parsed, "asked", 0.0)))
     if is_stream(parsed) or parsed.output == JSON:
         write_document({**json_report.outcome_dict(outcome), **more}, parsed, out)
-    elif parsed.output in OUTCOME_PAGE:
-        page, texts = OUTCOME_PAGE[parsed.output], [str(script) for script in scripts]
-        out.write(page(outcome, scripts=texts, header=header_of(parsed)) + "\n")
+    elif parsed.output == MARKDOWN:
+        texts = [str(script) for script in scripts]
+        out.write(outcome_markdown(outcome, scripts=texts, header=header_of(parsed)) + "\n")
     elif outcome.results:
         is_shown = parsed.progress_style != progress_views.NONE
         shown = [summary_line(outcome)] if is_shown else outcome_lines(outcome)
@@ -357,10 +357,10 @@ def write_error(
         if outcome:
             body["outcome"] = json_report.outcome_dict(outcome)
         write_document(json_report.document("Error", body), parsed, out)
-    elif outcome and style in OUTCOME_PAGE:
-        out.write(OUTCOME_PAGE[style](outcome, message, header=header_of(parsed)) + "\n")
-    elif style in SENTENCE_PAGE:
-        out.write(SENTENCE_PAGE[style](message, failed=True) + "\n")
+    elif outcome and style == MARKDOWN:
+        out.write(outcome_markdown(outcome, message, header=header_of(parsed)) + "\n")
+    elif style == MARKDOWN:
+        out.write(sentence_markdown(message, failed=True) + "\n")
 
 
 def write_nothing(sentence: str, parsed: argparse.Namespace, out: TextIO) -> int:
@@ -371,7 +371,7 @@ def write_nothing(sentence: str, parsed: argparse.Namespace, out: TextIO) -> int
     style = JSON if is_stream(parsed) else parsed.output
     if style == JSON:
         sentence = "{}"
-    elif style in SENTENCE_PAGE:
-        sentence = SENTENCE_PAGE[style](sentence)
+    elif style == MARKDOWN:
+        sentence = sentence_markdown(sentence)
     out.write(sentence + "\n")
     return NOTHING_TO_DO
