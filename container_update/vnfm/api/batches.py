@@ -44,26 +44,17 @@ def _add_reading(routes: APIRouter, service: ServiceContext, api: str) -> None:
 
 
 def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, api: str) -> None:
-    post = routes.post("", status_code=201, responses=parts.refusals(413), tags=[parts.EXTENSION])
-
-    def create(wanted: Json, http: Request, response: Response) -> Json:
+    @routes.post("", status_code=201, responses=parts.refusals(413), tags=[parts.EXTENSION])
+    @parts.taking(models.NEW_BATCH[api])
+    def create(body: models.RequestBody, http: Request, response: Response) -> Json:
+        """Send a request to many instances in waves; an extension of SOL003."""
         with service.database.writing() as session:
-            batch = batches.create(service, session, api, wanted, user_of(http).name)
+            batch = batches.create(service, session, api, body.as_sent(), user_of(http).name)
             session.flush()
             answer = _shown(service, session, batch)
         workers.batch(batch.id)
         response.headers["Location"] = answer["_links"]["self"]["href"]
         return answer
-
-    def create_v1(body: models.NewBatchV1, http: Request, response: Response) -> Json:
-        """Send a request to many instances in waves; an extension of SOL003."""
-        return create(body.as_sent(), http, response)
-
-    def create_v2(body: models.NewBatchV2, http: Request, response: Response) -> Json:
-        """Send a request to many instances in waves; an extension of SOL003."""
-        return create(body.as_sent(), http, response)
-
-    post(create_v1 if api == "v1" else create_v2)
 
     @routes.post("/{batch_id}/resume", responses=parts.refusals(404, 409), tags=[parts.EXTENSION])
     def resume(batch_id: str) -> Json:

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from fastapi import APIRouter, Request
 
 from container_update.model.objects import Json
@@ -13,7 +11,7 @@ from container_update.vnfm import instances
 from container_update.vnfm.api import models, parts
 from container_update.vnfm.api.request_checks import check_state, checked
 from container_update.vnfm.http.authentication import READING
-from container_update.vnfm.http.users import User, user_of
+from container_update.vnfm.http.users import user_of
 from container_update.vnfm.lcm import preview
 from container_update.vnfm.lcm.live import resources as live_resources
 from container_update.vnfm.problems import ProblemError
@@ -35,7 +33,17 @@ def router(service: ServiceContext, api: str) -> APIRouter:
             instance = by_id(session, Instance, instance_id, api)
         return live_resources.resources_of(service, instance)
 
-    def planned(user: User, instance_id: str, operation: str, request: Json) -> Json:
+    @routes.post(
+        "/{instance_id}/plan",
+        responses=parts.refusals(404, 409, 413, 502),
+        tags=[parts.EXTENSION],
+        openapi_extra={READING: True},
+    )
+    @parts.taking(models.PLAN[api])
+    def plan(instance_id: str, body: models.RequestBody, http: Request) -> Json:
+        """Return what a request would do, and do nothing; an extension of SOL003."""
+        sent, user = body.as_sent(), user_of(http)
+        operation, request = sent["operation"], sent["request"]
         if not user.may_change and (names := _names_of_peers(request)):
             raise ProblemError(
                 403,
@@ -49,28 +57,7 @@ def router(service: ServiceContext, api: str) -> APIRouter:
             recorded = instances.vims_of(service, instance)
         return preview.plan_of(service, instance, recorded, operation, request)
 
-    _add_plan(routes, api, planned)
     return routes
-
-
-def _add_plan(routes: APIRouter, api: str, planned: Callable[[User, str, str, Json], Json]) -> None:
-    post = routes.post(
-        "/{instance_id}/plan",
-        responses=parts.refusals(404, 409, 413, 502),
-        tags=[parts.EXTENSION],
-        openapi_extra={READING: True},
-    )
-
-    def plan_v1(instance_id: str, body: models.PlanV1, request: Request) -> Json:
-        """Return what a request would do, and do nothing; an extension of SOL003."""
-        return planned(user_of(request), instance_id, body.operation, body.request.as_sent())
-
-    def plan_v2(instance_id: str, body: models.PlanV2, request: Request) -> Json:
-        """Return what a request would do, and do nothing; an extension of SOL003."""
-        sent = body.as_sent()
-        return planned(user_of(request), instance_id, sent["operation"], sent["request"])
-
-    post(plan_v1 if api == "v1" else plan_v2)
 
 
 def _names_of_peers(value: object) -> str:

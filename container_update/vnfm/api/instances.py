@@ -34,9 +34,7 @@ def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
     """Return the resource of one of the two APIs."""
     routes = parts.lcm_router(api, "vnf_instances", "VNF instances")
     _add_resource(routes, service, api)
-    starter = _Starter(service, workers, api)
-    (_add_v1 if api == "v1" else _add_v2)(routes, starter)
-    _add_common(routes, starter)
+    _add_operations(routes, _Starter(service, workers, api))
     return routes
 
 
@@ -116,36 +114,26 @@ class _Starter:
 _ACCEPTING = parts.accepting(404, 409, 413)
 
 
-def _add_v1(routes: APIRouter, starter: _Starter) -> None:
+def _add_operations(routes: APIRouter, starter: _Starter) -> None:
     @routes.post("/{instance_id}/instantiate", **_ACCEPTING)
-    def instantiate(http: Request, instance_id: str, body: models.InstantiateVnfV1) -> Response:
+    @parts.taking(models.INSTANTIATE[starter.api])
+    def instantiate(http: Request, instance_id: str, body: models.InstantiateVnf) -> Response:
         """Instantiate a VNF instance."""
         return starter.start(http, instance_id, "INSTANTIATE", body.as_sent(), instantiated=False)
 
     @routes.patch("/{instance_id}", **_ACCEPTING)
-    def modify(http: Request, instance_id: str, body: models.ModifyVnfV1) -> Response:
+    @parts.taking(models.MODIFY[starter.api])
+    def modify(http: Request, instance_id: str, body: models.ModifyVnf) -> Response:
         """Modify a VNF instance; with a vnfdId it may be moved to another package."""
         return starter.start(http, instance_id, "MODIFY_INFO", body.as_sent())
 
-
-def _add_v2(routes: APIRouter, starter: _Starter) -> None:
-    @routes.post("/{instance_id}/instantiate", **_ACCEPTING)
-    def instantiate(http: Request, instance_id: str, body: models.InstantiateVnfV2) -> Response:
-        """Instantiate a VNF instance."""
-        return starter.start(http, instance_id, "INSTANTIATE", body.as_sent(), instantiated=False)
-
-    @routes.patch("/{instance_id}", **_ACCEPTING)
-    def modify(http: Request, instance_id: str, body: models.ModifyVnfV2) -> Response:
-        """Modify a VNF instance; with a vnfdId it may be moved to another package."""
-        return starter.start(http, instance_id, "MODIFY_INFO", body.as_sent())
-
-    @routes.post("/{instance_id}/change_vnfpkg", **_ACCEPTING)
     def change_vnfpkg(http: Request, instance_id: str, body: models.ChangeVnfPkg) -> Response:
         """Change the package of a VNF instance: Blue-Green or rolling."""
         return starter.start(http, instance_id, "CHANGE_VNFPKG", body, instantiated=True)
 
+    if starter.api == "v2":
+        routes.post("/{instance_id}/change_vnfpkg", **_ACCEPTING)(change_vnfpkg)
 
-def _add_common(routes: APIRouter, starter: _Starter) -> None:
     @routes.post("/{instance_id}/heal", **_ACCEPTING)
     def heal(http: Request, instance_id: str, body: models.HealVnf) -> Response:
         """Replace VNFCs that are broken, or bring the whole VNF to what its package says."""

@@ -355,3 +355,12 @@ class NewSubscriptionV2(NewSubscription):
     """The same, in v2."""
 
     verbosity: Literal["FULL", "SHORT"] = "FULL"
+
+
+# --- those that differ from API to API ----------------------------------------------------------
+
+INSTANTIATE = {"v1": InstantiateVnfV1, "v2": InstantiateVnfV2}
+MODIFY = {"v1": ModifyVnfV1, "v2": ModifyVnfV2}
+PLAN = {"v1": PlanV1, "v2": PlanV2}
+NEW_BATCH = {"v1": NewBatchV1, "v2": NewBatchV2}
+NEW_SUBSCRIPTION = {"v1": NewSubscription, "v2": NewSubscriptionV2}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Response
 
@@ -43,6 +43,8 @@ _MEANING = {
     503: "The database does not answer at this moment.",
 }
 
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
 EXTENSION = "Extensions of SOL003"
 """The tag of what the standard does not have."""
 
@@ -54,6 +56,20 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
         status: {"description": _MEANING[status], "content": content}
         for status in sorted({400, 401, 403, 406, 422, 503, *statuses})
     }
+
+
+def taking(body: Any) -> Callable[[Handler], Handler]:
+    """Return a decorator for the handler of a route, whose ``body`` has a model of its own in each
+    of the two APIs.
+
+    :param body: that model.
+    """
+
+    def annotated(handler: Handler) -> Handler:
+        handler.__annotations__["body"] = body
+        return handler
+
+    return annotated
 
 
 def accepting(*statuses: int) -> dict[str, Any]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fastapi import APIRouter, Response
@@ -33,31 +33,32 @@ def router(service: ServiceContext, api: str) -> APIRouter:
     listing = TableQuery(resource, Subscription.created, Subscription.id)
     tests = _Tests()
 
-    async def subscribe(body: models.NewSubscription, verbosity: str, response: Response) -> Json:
+    @routes.post("", status_code=201, responses=parts.refusals(409, 413))
+    @parts.taking(models.NEW_SUBSCRIPTION[api])
+    async def create(body: models.NewSubscription, response: Response) -> Json:
+        """Subscribe to notifications; the callback URI is tested first."""
         subscription_filters.check(body.filter)
         await run_in_threadpool(_look_for_room, service)
         with tests.one():
             await callbacks.check_callback(service.settings, body.callbackUri, body.authentication)
-        return await run_in_threadpool(store, body, verbosity, response)
+        answer = await run_in_threadpool(store, body)
+        response.headers["Location"] = answer["_links"]["self"]["href"]
+        return answer
 
-    def store(body: models.NewSubscription, verbosity: str, response: Response) -> Json:
+    def store(body: models.NewSubscription) -> Json:
         subscription = Subscription(
             id=str(uuid.uuid4()),
             created=now(),
             api=api,
             callback_uri=body.callbackUri,
             filter=body.filter,
-            verbosity=verbosity,
+            verbosity=getattr(body, "verbosity", FULL),
             sealed=service.vault.seal(body.authentication) if body.authentication else None,
         )
         with service.database.writing() as session:
             _require_room(service, session)
             session.add(subscription)
-        answer = resource.represent(subscription)
-        response.headers["Location"] = answer["_links"]["self"]["href"]
-        return answer
-
-    (_add_v1 if api == "v1" else _add_v2)(routes, subscribe)
+        return resource.represent(subscription)
 
     @routes.get("", responses=parts.refusals())
     def list_all(page: Page) -> list[Json]:
@@ -118,21 +119,3 @@ class _Tests:
             yield
         finally:
             self._running -= 1
-
-
-_Subscribe = Callable[[models.NewSubscription, str, Response], Awaitable[Json]]
-_CREATING: Json = {"status_code": 201, "responses": parts.refusals(409, 413)}
-
-
-def _add_v1(routes: APIRouter, subscribe: _Subscribe) -> None:
-    @routes.post("", **_CREATING)
-    async def create(body: models.NewSubscription, response: Response) -> Json:
-        """Subscribe to notifications; the callback URI is tested first."""
-        return await subscribe(body, FULL, response)
-
-
-def _add_v2(routes: APIRouter, subscribe: _Subscribe) -> None:
-    @routes.post("", **_CREATING)
-    async def create(body: models.NewSubscriptionV2, response: Response) -> Json:
-        """Subscribe to notifications; the callback URI is tested first."""
-        return await subscribe(body, body.verbosity, response)
