@@ -8,6 +8,7 @@ from typing import Any
 from container_update.drivers import v2_memory
 from container_update.model.objects import Json
 from container_update.vnfm import states
+from container_update.vnfm.lcm.upkeep import vnfc_entries
 from container_update.vnfm.store.database import timestamp
 from container_update.vnfm.store.rows import Batch, Instance, OperationRow, Package
 
@@ -55,7 +56,7 @@ def instance(row: Instance) -> Json:
             {"id": status.get("aspectId"), "level": status.get("scaleLevel")}
             for status in info.get("scaleStatus") or ()
         ],
-        "vnfcs": list(_vnfcs(row.api, info)),
+        "vnfcs": _vnfcs(row.api, info),
     }
 
 
@@ -104,22 +105,14 @@ def batch(row: Batch, members: list[Json]) -> Json:
 
 
 def _vnfcs(api: str, info: Json) -> list[Json]:
-    """Return the VNFCs by the ids that a request to heal them names (see lcm.heal)."""
-    resources = {str(entry["id"]): entry for entry in info.get("vnfcResourceInfo") or ()}
-    named = {id_: id_ for id_ in resources}
-    if api == "v2":
-        named = {
-            str(vnfc["id"]): str(vnfc.get("vnfcResourceInfoId"))
-            for vnfc in info.get("vnfcInfo") or ()
-        }
+    """Return the VNFCs by the ids that a request to heal them names."""
     return [
         {
             "id": id_,
-            "vduId": resources[resource].get("vduId", ""),
-            "resource": (resources[resource].get("computeResource") or {}).get("resourceId", ""),
+            "vduId": entry.get("vduId", ""),
+            "resource": (entry.get("computeResource") or {}).get("resourceId", ""),
         }
-        for id_, resource in named.items()
-        if resource in resources
+        for id_, entry in vnfc_entries(api, info).items()
     ]
 
 

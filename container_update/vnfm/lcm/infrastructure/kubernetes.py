@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VNFs that are objects in a Kubernetes cluster. See :class:`.vim.Vim`."""
+"""VNFs that are objects in a Kubernetes cluster. See :mod:`.vim`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class KubernetesVim:
     cluster: RetryingCluster
 
     def held_by(self) -> str | None:
-        """Return the holder of the instance's Lease."""
+        """Return who holds the instance's Lease, as a sentence; None if nobody does any more."""
         holder, now = self.context.journalled(self.cluster).holder(), utc_now()
         return holder.sentence(now) if holder is not None and holder.seems_alive(now) else None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VNFs that are Heat stacks in an OpenStack. See :class:`.vim.Vim`.
+"""VNFs that are Heat stacks in an OpenStack. See :mod:`.vim`.
 
 An instance's stack has the name that Tacker gives it, ``vnf-<id>``; Blue-Green adds a suffix.
 """
@@ -52,7 +52,7 @@ class OpenStackVim:
     heat: Heat
 
     def held_by(self) -> str | None:
-        """Return the holder of the instance's journal."""
+        """Return who holds the instance's journal, as a sentence; None if nobody does any more."""
         holder, now = self._instance.journal("").holder(), utc_now()
         return holder.sentence(now) if holder and holder.is_fresh(now) else None
 
