@@ -28,6 +28,7 @@ from container_update.model import schema as schemas
 from container_update.model.objects import Json
 from container_update.model.requests import DEF_FILES
 from container_update.vnfm.api.json_schema import json_schema
+from container_update.vnfm.notify.subscription_filters import FILTER
 
 Text = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Prose = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]*$")]
@@ -109,6 +110,7 @@ VimConnection = Annotated[Map, _checked_by(VIM_CONNECTION), _shown_as(VIM_CONNEC
 KubernetesParams = Annotated[Map, _checked_by(INSTANTIATE_PARAMS), _shown_as(INSTANTIATE_PARAMS)]
 Url = Annotated[str, _checked_by(URL, "auth_url"), _shown_as(URL)]
 AuthCred = Annotated[Map, _checked_by(ACCESS, "auth_cred"), _shown_as(ACCESS)]
+Filter = Annotated[Map, _checked_by(FILTER, "filter"), _shown_as(FILTER)]
 ChangeVnfPkg = Annotated[Map, BeforeValidator(_writable), _shown_as(CHANGE_REQUEST)]
 """ChangeCurrentVnfPkgRequest (SOL003, 5.5.2.11a); checked when the VIM of the instance is known."""
 
@@ -347,7 +349,7 @@ class NewSubscription(RequestBody):
     """LccnSubscriptionRequest (SOL003, 5.5.2.15), as v1 has it."""
 
     callbackUri: Annotated[str, Field(min_length=1, max_length=2048)]
-    filter: Map | None = None
+    filter: Filter | None = None
     authentication: Map | None = Field(default=None, repr=False)
 
 

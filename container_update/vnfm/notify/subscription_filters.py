@@ -7,10 +7,9 @@ All attributes of a filter must match, each with any one of its values.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from container_update.model.objects import Json
-from container_update.vnfm.problems import ProblemError
+from container_update.model.schema import TEXT, Fields, ListOf, Schema
 
 _OF_NOTIFICATION = {
     "notificationTypes": "notificationType",
@@ -32,8 +31,26 @@ _NESTED = (
 """The levels of vnfProductsFromProviders: list, attribute of its entries, list of VNFD versions."""
 
 
+def _schema() -> Fields:
+    """Return the schema of a filter; nothing of it may be misspelt, or it would say nothing."""
+    inside: dict[str, Schema] = {}
+    for listed, name, versions in reversed(_NESTED):
+        inside |= {versions: ListOf(TEXT)} if versions else {}
+        entry = Fields({name: TEXT, **inside}, {name}, whole=f"entry of {listed}", has_nulls=False)
+        inside = {listed: ListOf(entry)}
+    inside |= dict.fromkeys(_OF_INSTANCE, ListOf(TEXT))
+    instances = Fields(inside, whole=_INSTANCES, has_nulls=False)
+    whole: dict[str, Schema] = {_INSTANCES: instances}
+    whole |= dict.fromkeys(_OF_NOTIFICATION, ListOf(TEXT))
+    return Fields(whole, whole="filter", has_nulls=False)
+
+
+FILTER = _schema()
+"""What :func:`matches` can read."""
+
+
 def matches(filter_: Json | None, notification: Json, instance: Json) -> bool:
-    """Return whether a subscription's filter, which passed :func:`check`, lets a notification pass.
+    """Return whether a subscription's filter, which has the schema, lets a notification pass.
 
     :param instance: the attributes of the VNF instance that the notification is about.
     """
@@ -69,52 +86,3 @@ def _product(filter_: Json, instance: Json, level: int) -> bool:
         and _product(entry, instance, level + 1)
         for entry in filter_[listed]
     )
-
-
-def check(filter_: Any) -> None:
-    """Refuse a filter that :func:`matches` could not read.
-
-    :raises ProblemError: 400: an attribute is unknown or has another type.
-    """
-    if filter_ is None:
-        return
-    nested = _object(filter_, "filter", {*_OF_NOTIFICATION, _INSTANCES}).get(_INSTANCES, {})
-    _object(nested, _INSTANCES, {*_OF_INSTANCE, _PRODUCTS})
-    for owner, names in ((filter_, _OF_NOTIFICATION), (nested, _OF_INSTANCE)):
-        for name in names:
-            _texts(owner, name)
-    _check_products(nested, 0)
-
-
-def _check_products(owner: Json, level: int) -> None:
-    if level == len(_NESTED):
-        return
-    listed, name, versions = _NESTED[level]
-    below = {following for following, _, _ in _NESTED[level + 1 : level + 2]}
-    for entry in _list(owner, listed):
-        _object(entry, listed, {name, *below, *([versions] if versions else [])})
-        if not isinstance(entry.get(name), str):
-            raise ProblemError(400, f"filter: {listed} expects a text {name} in each entry")
-        if versions:
-            _texts(entry, versions)
-        _check_products(entry, level + 1)
-
-
-def _object(value: Any, name: str, known: set[str]) -> Json:
-    if not isinstance(value, dict) or not value.keys() <= known:
-        raise ProblemError(
-            400, f"filter: {name} expects an object with any of {', '.join(sorted(known))}"
-        )
-    return value
-
-
-def _list(owner: Json, name: str) -> list[Any]:
-    values = owner.get(name, [])
-    if not isinstance(values, list):
-        raise ProblemError(400, f"filter: {name} expects a list")
-    return values
-
-
-def _texts(owner: Json, name: str) -> None:
-    if not all(isinstance(value, str) for value in _list(owner, name)):
-        raise ProblemError(400, f"filter: {name} expects a list of texts")
