@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indexes for what is asked for often, and which subscriptions fail"""
+"""Indexes for what is asked for often"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,11 +11,7 @@ _WAITING = sa.text("delivered IS NULL AND given_up IS NULL")
 
 
 def upgrade() -> None:
-    """Add a column to the subscriptions, and indexes."""
-    op.add_column(
-        "subscriptions",
-        sa.Column("failing", sa.Boolean(), nullable=False, server_default=sa.false()),
-    )
+    """Add indexes."""
     op.create_index(
         "waiting_notifications",
         "outbox",
