@@ -67,7 +67,7 @@ class Service:
         self.notifier = Notifier(
             settings, database, self.context.vault, self.context.metrics.notified
         )
-        self.links = one_time.OneTimeLinks()
+        self.link = one_time.OneTimeLink()
         self.app = self._app()
 
     def start(self) -> None:
@@ -91,7 +91,7 @@ class Service:
             redoc_url=None,
             lifespan=self._lifespan,
         )
-        authentication = Depends(authenticator(self.context.settings, self.links.user_of))
+        authentication = Depends(authenticator(self.context.settings))
         for router in self._routers():
             app.include_router(router, dependencies=[authentication])
         checks: Mapping[str, health.Check] = {
@@ -102,7 +102,7 @@ class Service:
             "lock": self.context.process_lock.holds,
         }
         app.include_router(health.router(checks))
-        app.include_router(one_time.router(self.links))
+        app.include_router(one_time.router(self.link))
         page.install(app)
         document.complete(app)
         error_responses.install(app)

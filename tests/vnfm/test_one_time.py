@@ -13,8 +13,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from container_update import Options
-from container_update.vnfm.http.one_time import LINK_SECONDS, SESSION_SECONDS, OneTimeLinks
-from tests.internals.service import Service, Settings
+from container_update.vnfm.http.one_time import LINK_SECONDS, OneTimeLink
+from tests.internals.service import Service, Settings, read_tokens
 
 URL = "http://127.0.0.1:9890"
 PACKAGES = "/vnfpkgm/v1/vnf_packages"
@@ -35,55 +35,40 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def links(clock: Clock) -> OneTimeLinks:
-    return OneTimeLinks(clock)
+def link(clock: Clock) -> OneTimeLink:
+    return OneTimeLink(clock)
 
 
-def issued(links: OneTimeLinks) -> str:
-    """Issue a link and return its one-time token."""
-    return links.issue(URL).removeprefix(f"{URL}/#once=")
+def issued(link: OneTimeLink, token: str = "a token") -> str:
+    """Issue a link and return its secret."""
+    return link.issue(URL, token).removeprefix(f"{URL}/#once=")
 
 
-def test_a_link_is_exchanged_once_for_a_session_with_all_rights(links: OneTimeLinks) -> None:
-    once = issued(links)
-    token = links.exchange(once)
-    assert token not in (None, once)
-    user = links.user_of(str(token))
-    assert user is not None
-    assert (user.name, user.may_change) == ("demo", True)
-    assert links.exchange(once) is None
-    assert links.user_of(once) is None, "the one-time token is no session token"
-    assert links.exchange(str(token)) is None, "nor the other way round"
+def test_a_link_is_exchanged_once_for_the_token(link: OneTimeLink) -> None:
+    assert link.exchange("") is None, "none was issued"
+    once = issued(link)
+    assert link.exchange("another one") is None
+    assert link.exchange(once) == "a token"
+    assert link.exchange(once) is None
+    assert link.exchange("") is None
 
 
-def test_each_link_has_its_own_session(links: OneTimeLinks) -> None:
-    sessions = {links.exchange(issued(links)) for _ in range(3)}
-    assert len(sessions) == 3
-    assert all(session and links.user_of(session) for session in sessions)
+def test_a_new_link_takes_the_place_of_the_one_before(link: OneTimeLink) -> None:
+    before, now = issued(link, "the old one"), issued(link, "the new one")
+    assert (link.exchange(before), link.exchange(now)) == (None, "the new one")
 
 
 @pytest.mark.parametrize(("passed", "works"), [(LINK_SECONDS - 1, True), (LINK_SECONDS, False)])
-def test_a_link_expires_unused(
-    links: OneTimeLinks, clock: Clock, passed: float, works: bool
-) -> None:
-    once = issued(links)
+def test_a_link_expires_unused(link: OneTimeLink, clock: Clock, passed: float, works: bool) -> None:
+    once = issued(link)
     clock.now += passed
-    assert bool(links.exchange(once)) is works
+    assert bool(link.exchange(once)) is works
 
 
-@pytest.mark.parametrize(
-    ("passed", "works"), [(SESSION_SECONDS - 1, True), (SESSION_SECONDS, False)]
-)
-def test_a_session_expires(links: OneTimeLinks, clock: Clock, passed: float, works: bool) -> None:
-    token = str(links.exchange(issued(links)))
-    clock.now += passed
-    assert bool(links.user_of(token)) is works
-
-
-def test_of_many_requests_with_one_link_one_gets_a_session(links: OneTimeLinks) -> None:
-    once = issued(links)
+def test_of_many_requests_with_one_link_one_gets_the_token(link: OneTimeLink) -> None:
+    once = issued(link)
     with ThreadPoolExecutor(16) as pool:
-        tokens = list(pool.map(links.exchange, [once] * 200))
+        tokens = list(pool.map(link.exchange, [once] * 200))
     assert sum(token is not None for token in tokens) == 1
 
 
@@ -108,9 +93,10 @@ def exchange(http: TestClient, once: Any, **headers: str) -> Any:
 def test_the_pages_token_is_one_of_the_api(
     service: Service, http: TestClient, caplog: pytest.LogCaptureFixture
 ) -> None:
-    once = issued(service.links)
+    token = read_tokens(service.context.settings.token_path)["admin"].value
+    once = issued(service.link, token)
     with caplog.at_level(logging.DEBUG):
-        token = exchange(http, once).json()["token"]
+        assert exchange(http, once).json() == {"token": token}
         for headers in ({"X-Auth-Token": token}, {"Authorization": f"Bearer {token}"}):
             assert http.post(PACKAGES, json={}, headers=headers).status_code == 201
         refused = exchange(http, once)
@@ -133,15 +119,10 @@ def test_without_a_link_there_is_no_session(http: TestClient, once: Any, status:
 
 
 def test_a_page_of_another_site_cannot_use_a_link(service: Service, http: TestClient) -> None:
-    once = issued(service.links)
+    once = issued(service.link)
     assert exchange(http, once, Origin="http://evil.example").status_code == 403
     assert exchange(http, once).status_code == 200
 
 
-def test_another_process_knows_neither_link_nor_session(
-    service: Service, http: TestClient, tmp_path: Path
-) -> None:
-    once, other = issued(service.links), OneTimeLinks()
-    token = exchange(http, once).json()["token"]
-    assert other.exchange(issued(service.links)) is None
-    assert other.user_of(token) is None
+def test_another_process_does_not_know_the_link(service: Service) -> None:
+    assert OneTimeLink().exchange(issued(service.link)) is None

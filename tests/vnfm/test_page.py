@@ -370,7 +370,7 @@ def test_the_token_is_kept_per_tab_and_deleted_on_request(context: Any, vnfm: Si
 
 
 def test_a_link_signs_in_once_and_is_not_kept_in_the_address(context: Any, vnfm: Site) -> None:
-    link = vnfm.service.links.issue(vnfm.url)
+    link = vnfm.service.link.issue(vnfm.url, vnfm.token)
     requested: list[str] = []
     context.on("request", lambda request: requested.append(request.url))
     visit = Visit(context, vnfm, link)

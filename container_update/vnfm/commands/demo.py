@@ -24,12 +24,14 @@ from container_update.model.errors import ContainerUpdateError
 from container_update.model.requests import DEF_FILES
 from container_update.package.tools import build, samples
 from container_update.vnfm import packages, vims
+from container_update.vnfm.http.authentication import read_tokens
 from container_update.vnfm.onboarding import content
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Package
 
 if TYPE_CHECKING:
     from container_update.emulator.kubernetes import EmbeddedCluster
+    from container_update.vnfm.settings import Settings
 
 _DRIVER = "mgmt-container-update"
 _MODIFY = ("modify_information_start", "modify_information_end")
@@ -84,6 +86,11 @@ class Stage:
     def state_dir(self) -> str:
         """The service's ``state_dir``."""
         return str(self.folder / "state")
+
+    @staticmethod
+    def token(settings: Settings) -> str:
+        """Return the token that the first start of the service has made."""
+        return read_tokens(settings.token_path)["admin"].value
 
     def prepare(self, context: ServiceContext) -> str:
         """Register the cluster, onboard the packages, write the requests.

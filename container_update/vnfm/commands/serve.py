@@ -61,6 +61,7 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
         stage = stack.enter_context(demo.stage()) if parsed.demo else None
         if stage:
             settings = replace(settings, state_dir=stage.state_dir, database_url="")
+            settings = replace(settings, auth="token_file", token_file="")
             options = replace(options, drain_seconds=1.0)
         service = Service(settings, options)
         if stage:
@@ -68,7 +69,7 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
         address = settings.base_url
         out.write(f"VNFM on {address}\n")
         if stage:
-            address = service.links.issue(address)
+            address = service.link.issue(address, stage.token(settings))
             out.write(f"# the page; this link signs in once, within 15 minutes\n{address}\n")
         out.flush()
         if parsed.open:  # in a thread: a browser for terminals ends only when its user leaves

@@ -56,10 +56,9 @@ _BEARER = HTTPBearer(
 )
 
 
-def authenticator(settings: Settings, session: Check = lambda _: None) -> Callable[..., User]:
+def authenticator(settings: Settings) -> Callable[..., User]:
     """Return a FastAPI dependency for the user; it raises ProblemError 401, 403 or 503.
 
-    :param session: what also knows tokens, and is asked first.
     :raises ContainerUpdateError: the token file or the settings for Keystone cannot be used.
     """
     if settings.auth == "none":
@@ -72,7 +71,7 @@ def authenticator(settings: Settings, session: Check = lambda _: None) -> Callab
         bearer: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)],
     ) -> User:
         token = x_auth_token or (bearer.credentials if bearer else "")
-        user = (session(token) or check(token)) if _TOKEN.fullmatch(token) else None
+        user = check(token) if _TOKEN.fullmatch(token) else None
         if user is None:
             raise ProblemError(
                 401,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links that sign a browser in: a one-time token, which the page exchanges for a session token.
+"""A link that signs a browser in once: the page exchanges its secret for a token.
 
-Both are valid in this process only, and of both only digests are kept.
+The secret is valid in this process only, and of it only a digest is kept.
 """
 
 from __future__ import annotations
@@ -16,85 +16,59 @@ from collections.abc import Callable
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from container_update.vnfm.http.users import User
 from container_update.vnfm.problems import ProblemError
 
 PATH = "/page/session"
-USER = User("demo")
-"""The user of every session."""
 LINK_SECONDS = 15 * 60.0
-"""How long a link waits for its use."""
-SESSION_SECONDS = 24 * 3600.0
-Clock = Callable[[], float]
+"""How long the link waits for its use."""
 
 
-class OneTimeLinks:
-    """The links that wait for their use, and the sessions that began with one."""
+class OneTimeLink:
+    """The link that waits for its use, if there is one."""
 
-    def __init__(self, clock: Clock = time.monotonic) -> None:
-        self._links = _Tokens(LINK_SECONDS, clock)
-        self._sessions = _Tokens(SESSION_SECONDS, clock)
-
-    def issue(self, base_url: str) -> str:
-        """Return a new link to the page. What is behind ``#`` a browser sends to nobody."""
-        return f"{base_url}/#once={self._links.new()}"
-
-    def exchange(self, once: str) -> str | None:
-        """Return a session token for a link's one-time token; None if it is not valid."""
-        return self._sessions.new() if self._links.remove(once) else None
-
-    def user_of(self, token: str) -> User | None:
-        """Return the user of a session token; None if it is not valid."""
-        return USER if self._sessions.find(token) else None
-
-
-class _Tokens:
-    """Random tokens that expire."""
-
-    def __init__(self, seconds: float, clock: Clock) -> None:
-        self._seconds = seconds
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._ends: dict[bytes, float] = {}
+        self._digest, self._token, self._end = b"", "", 0.0
         self._lock = threading.Lock()
 
-    def new(self) -> str:
-        token = secrets.token_urlsafe(32)
-        with self._lock:
-            self._ends[_digest(token)] = self._clock() + self._seconds
-        return token
+    def issue(self, base_url: str, token: str) -> str:
+        """Return a new link to the page, in place of the one before. What is behind ``#`` a browser
+        sends to nobody.
 
-    def find(self, token: str) -> bytes | None:
-        """Compare with every token: the time must not depend on which one it is."""
-        given, found = _digest(token), None
+        :param token: what the page gets for it.
+        """
+        once = secrets.token_urlsafe(32)
         with self._lock:
-            for digest, end in self._ends.items():
-                if hmac.compare_digest(digest, given) and self._clock() < end:
-                    found = digest
-        return found
+            self._digest, self._token = _digest(once), token
+            self._end = self._clock() + LINK_SECONDS
+        return f"{base_url}/#once={once}"
 
-    def remove(self, token: str) -> bool:
-        """Remove a token; return False if it is not valid, or another request was first."""
-        found = self.find(token)
+    def exchange(self, once: str) -> str | None:
+        """Return the token for the link's secret; None if that is not valid, or was used."""
         with self._lock:
-            return found is not None and self._ends.pop(found, None) is not None
+            is_right = hmac.compare_digest(self._digest, _digest(once))
+            if not is_right or self._clock() >= self._end:
+                return None
+            self._digest = b""
+            return self._token
 
 
 class SessionRequest(BaseModel):
-    """The body of a request for a session."""
+    """The body of a request for a token."""
 
     model_config = ConfigDict(extra="forbid")
 
     once: str = Field(max_length=256, repr=False)
 
 
-def router(links: OneTimeLinks) -> APIRouter:
+def router(link: OneTimeLink) -> APIRouter:
     """Return the resource; it needs no other token, and is a part of the page, not of the API."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.post(PATH)
     def exchange(body: SessionRequest) -> dict[str, str]:
-        """Exchange the token of a link for one of a session."""
-        token = links.exchange(body.once)
+        """Exchange the secret of a link for a token."""
+        token = link.exchange(body.once)
         if token is None:
             raise ProblemError(
                 401,
@@ -107,5 +81,5 @@ def router(links: OneTimeLinks) -> APIRouter:
     return routes
 
 
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
