@@ -100,7 +100,7 @@ class StackChange(StackGoal):
             self._report_progress,
             leave_failed=self.job.leave_failed,
             stack=self.target.stack,
-            roles=frozenset(self.job.request.script_paths),
+            roles=self._scripts.roles,
         )
 
     @cached_property

@@ -55,6 +55,11 @@ class Coordination:
     reports: list[ScriptReport] = field(default_factory=list)
     """Of every run, in order."""
 
+    @property
+    def roles(self) -> frozenset[str]:
+        """The VNFs, 'new' and 'old', for which the request has a script."""
+        return frozenset(self.job.request.scripts)
+
     def run(self, step: ScriptStep) -> ScriptReport | None:
         """Run the script of a step.
 
