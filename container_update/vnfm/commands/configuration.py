@@ -85,7 +85,7 @@ def _text(error: Exception) -> str:
     return str(error)
 
 
-def unknown(files: Iterable[str]) -> Iterator[str]:
+def unknown(files: Iterable[str]) -> Iterator[ContainerUpdateError]:
     """Yield what configuration files set in vain: options and sections that nothing reads.
 
     Of other sections only those are named that look like a slip of the pen: the file may be that of
@@ -105,12 +105,12 @@ def unknown(files: Iterable[str]) -> Iterator[str]:
             if names is None:
                 near = _nearest(section.lower().replace("-", "_"), known)
                 if near:
-                    yield f"{file}: [{section}] is not read{near}"
+                    yield ContainerUpdateError(f"{file}: [{section}] is not read{near}")
                 continue
             for name in options:
                 if name not in names:
                     near = _nearest(name.lower().replace("-", "_"), names)
-                    yield (
+                    yield ContainerUpdateError(
                         f"{file}: [{section}] {name}: there is no such option, so it has no "
                         f"effect{near or ': remove it'}"
                     )

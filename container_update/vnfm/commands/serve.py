@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from container_update.cli import extras
 from container_update.cli.terminal.output import DONE
 from container_update.model.errors import ContainerUpdateError
+from container_update.vnfm.commands import check_config as service_check
 from container_update.vnfm.commands import configuration as service_settings
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--host", metavar="ADDRESS", help="the address to listen on (default: 127.0.0.1)")
     add("--port", type=int, metavar="N",
         help="the port to listen on; 0: any free port (default: 9890)")  # fmt: skip
+    add("--check-config", action="store_true",
+        help="check the settings and all that a start needs; start and change nothing")  # fmt: skip
     add("--demo", action="store_true",
         help="run with the embedded cluster and the samples; keep nothing")  # fmt: skip
     add("--open", action="store_true",
@@ -50,10 +53,10 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
         raise ContainerUpdateError(
             "--demo stores its state in a temporary folder: remove --state-dir and --database-url"
         )
+    if parsed.check_config:
+        return service_check.run(parsed, out, lambda settings: _listening(settings).close())
     settings, options = service_settings.read(parsed)
     service_settings.start_log(parsed)
-    for problem in service_settings.unknown(parsed.config_file):
-        LOG.warning("%s", problem)
     with ExitStack() as stack:
         sock = stack.enter_context(_listening(settings))
         if not settings.port:
@@ -103,12 +106,11 @@ def _serve(app: Any, settings: Settings, sock: socket.socket) -> None:
 
     from container_update.vnfm.http import connections  # noqa: PLC0415, an extra
 
-    server = uvicorn.Server(connections.server_config(app, settings))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _ignore)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
         signal.signal(signal.SIGHUP, _terminate)
-    server.run(sockets=[sock])
+    uvicorn.Server(connections.server_config(app, settings)).run(sockets=[sock])
 
 
 def _open(address: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import ssl
 from typing import Any
 
 import uvicorn
@@ -47,17 +48,35 @@ def server_config(app: Any, settings: Settings) -> uvicorn.Config:
         timeout_graceful_shutdown=STOP_SECONDS,
         ssl_certfile=settings.tls_cert or None,
         ssl_keyfile=settings.tls_key or None,
-        ssl_keyfile_password="none",  # noqa: S106 (or OpenSSL would ask for one on a terminal)
     )
     try:
         config.load()
     except OSError as error:  # also what ssl raises; neither has the name of the file
-        raise ContainerUpdateError(
-            f"tls_cert {settings.tls_cert}, tls_key {settings.tls_key}: expected a certificate and "
-            "its private key in PEM, without a passphrase, which the service's user may read: "
-            f"{error.strerror}"
-        ) from error
+        raise _unusable(settings, error.strerror) from error
     return config
+
+
+def check_certificate(settings: Settings) -> None:
+    """Load the certificate and its key, as the server does.
+
+    :raises ContainerUpdateError: they cannot be used, or the key has a passphrase.
+    """
+
+    def refuse() -> str:
+        raise _unusable(settings, "the key has a passphrase, for which nobody could be asked")
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(settings.tls_cert, settings.tls_key, refuse)
+    except OSError as error:
+        raise _unusable(settings, error.strerror) from error
+
+
+def _unusable(settings: Settings, cause: str | None) -> ContainerUpdateError:
+    return ContainerUpdateError(
+        f"tls_cert {settings.tls_cert}, tls_key {settings.tls_key}: expected a certificate and "
+        f"its private key in PEM, which the service's user may read: {cause}"
+    )
 
 
 class Connection(H11Protocol):

@@ -86,6 +86,19 @@ class KeystoneTokens:
             raise ProblemError(403, f"expected one of the roles {roles}")
         return User(access.name, may_change)
 
+    def log_in(self) -> None:
+        """Get a token for the service's own user, as the first request of a client would.
+
+        :raises ContainerUpdateError: Keystone does not answer, or knows no such user.
+        """
+        try:
+            self._session.get_token()
+        except (exceptions.ClientException, ClusterError, *MALFORMED, OSError) as error:
+            raise ContainerUpdateError(
+                f"Keystone at {self._url} gave the service's user no token: {error}: see the "
+                "settings keystone_... in [vnfm]"
+            ) from error
+
     def _ask(self, token: str) -> _Access | None:
         try:
             answer = self._session.get(

@@ -9,6 +9,7 @@ when it returns (synchronous=FULL): what was acknowledged to a client is not los
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -157,9 +158,27 @@ class Database:
             ) from error
 
     def revision(self) -> str | None:
-        """Return the revision of the tables, None without tables."""
+        """Return the revision of the tables, None without tables; change nothing."""
+        if self.file is not None:
+            return revisions.of_file(self.file)
         with self.engine.connect() as connection:
             return revisions.of(connection)
+
+    def refuse_to_upgrade(self) -> None:
+        """Raise ContainerUpdateError if the tables could not be created or changed."""
+        if self.file is not None:
+            if not os.access(self.file, os.W_OK):
+                raise ContainerUpdateError(f"{self}: expected a file that this user may write")
+            return
+        with self.engine.connect() as connection:
+            if connection.scalar(text("SHOW transaction_read_only")) == "on":
+                raise ContainerUpdateError(f"{self}: is read-only: name the primary server")
+            may = "SELECT has_schema_privilege(current_schema(), 'CREATE')"
+            if not connection.scalar(text(may)):
+                raise ContainerUpdateError(
+                    f"{self}: its user may not create tables: GRANT CREATE ON SCHEMA to it, or "
+                    "make it the owner of the database"
+                )
 
     def upgrade(self) -> None:
         """Bring the tables up to date; several services may do so at once.

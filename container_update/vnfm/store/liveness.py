@@ -40,6 +40,13 @@ _LOCK_SETTINGS = (
 """For the connection that holds the lock."""
 
 
+_LIVING = (  # the first half of the key of an upgrade's lock is zero
+    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid <> 0 AND database = "
+    "(SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+"""Counts the locks of services."""
+
+
 class ProcessLock(ABC):
     """The lock of this service process, by an id of its own."""
 
@@ -86,13 +93,40 @@ def join(database: Database, folder: Path, lock_seconds: float) -> ProcessLock:
     return DatabaseLock(database, _LOOKS * lock_seconds)
 
 
+def is_used(database: Database, folder: Path) -> bool:
+    """Return whether a service lives that uses the database.
+
+    :param folder: as for :func:`join`.
+    """
+    if database.is_sqlite:
+        return _has_members(folder)
+    with database.engine.connect() as connection:
+        return bool(connection.scalar(text(_LIVING)))
+
+
+def _has_members(folder: Path) -> bool:
+    if not folder.exists():  # no service was ever started
+        return False
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
 class FileLock(ProcessLock):
-    """A lock on one host."""
+    """A lock on one host. Each service also shares a lock of the folder, which shows whether any of
+    them lives."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._folder = folder
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._shared = os.open(folder, os.O_RDONLY)
+        fcntl.flock(self._shared, fcntl.LOCK_SH)
         self._file = self._open(self.id)
         fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -119,6 +153,7 @@ class FileLock(ProcessLock):
         """See ProcessLock."""
         (self._folder / f"{self.id}.lock").unlink(missing_ok=True)
         os.close(self._file)
+        os.close(self._shared)
 
 
 class DatabaseLock(ProcessLock):

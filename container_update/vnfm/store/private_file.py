@@ -23,16 +23,21 @@ def make_private_folder(path: Path) -> None:
     """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if path.stat().st_mode & (stat.S_IWOTH | stat.S_ISVTX):
-            raise ContainerUpdateError(
-                f"{path}: expected a folder in which only the service's user writes, found one for "
-                f"everybody: choose another one, or chmod 700 {path}"
-            )
+        refuse_public_folder(path)
         path.chmod(0o700)
     except OSError as error:
         raise ContainerUpdateError(
             f"{path}: expected a folder that belongs to the service's user: {error}"
         ) from error
+
+
+def refuse_public_folder(path: Path) -> None:
+    """Raise ContainerUpdateError if everybody may write in a folder."""
+    if path.stat().st_mode & (stat.S_IWOTH | stat.S_ISVTX):
+        raise ContainerUpdateError(
+            f"{path}: expected a folder in which only the service's user writes, found one for "
+            f"everybody: choose another one, or chmod 700 {path}"
+        )
 
 
 def make_private_file(path: Path, *companions: Path) -> None:
