@@ -15,13 +15,13 @@ from container_update.model.outcome import StepState
 from container_update.vnfm import packages, states
 from container_update.vnfm.api.queries.resources import (
     ABSENT,
-    Attribute,
+    Choice,
+    Constant,
+    Part,
     Resource,
-    choice,
-    constant,
+    TextColumn,
+    Time,
     document,
-    plain,
-    time,
 )
 from container_update.vnfm.store.database import timestamp
 from container_update.vnfm.store.rows import (
@@ -49,14 +49,14 @@ def _failure(row: Any) -> Any:
 
 PACKAGE = Resource(
     {
-        "id": plain(Package.id),
-        "onboardingState": plain(Package.onboarding_state),
-        "operationalState": plain(Package.operational_state),
+        "id": TextColumn(Package.id),
+        "onboardingState": TextColumn(Package.onboarding_state),
+        "operationalState": TextColumn(Package.operational_state),
         "userDefinedData": document(Package.user_data, required=True),
-        "vnfdId": plain(Package.vnfd_id),
-        "error": Attribute((Package.body,), _failure),
-        "_links": Attribute((Package.id,), _package_links),
-        "usageState": choice(packages.IN_USE, {True: "IN_USE", False: "NOT_IN_USE"}),
+        "vnfdId": TextColumn(Package.vnfd_id),
+        "error": Part((Package.body,), _failure),
+        "_links": Part((Package.id,), _package_links),
+        "usageState": Choice(packages.IN_USE, {True: "IN_USE", False: "NOT_IN_USE"}),
     },
     Package.body,
 )
@@ -96,15 +96,15 @@ def instance(base_url: str, vims_of: Callable[[Any], Any]) -> Resource:
 
     return Resource(
         {
-            "id": plain(Instance.id),
-            "vnfdId": plain(Instance.vnfd_id),
-            "instantiationState": choice(
+            "id": TextColumn(Instance.id),
+            "vnfdId": TextColumn(Instance.vnfd_id),
+            "instantiationState": Choice(
                 Instance.instantiated, {True: "INSTANTIATED", False: "NOT_INSTANTIATED"}
             ),
-            "_links": Attribute(
+            "_links": Part(
                 (Instance.id, Instance.api, Instance.instantiated, Instance.body), links
             ),
-            "vimConnectionInfo": Attribute((Instance.sealed,), connections),
+            "vimConnectionInfo": Part((Instance.sealed,), connections),
         },
         Instance.body,
     )
@@ -152,16 +152,18 @@ def operation(base_url: str) -> Resource:
 
     return Resource(
         {
-            "id": plain(OperationRow.id),
-            "operationState": plain(OperationRow.state),
-            "stateEnteredTime": time(OperationRow.entered),
-            "startTime": time(OperationRow.started),
-            "vnfInstanceId": plain(OperationRow.instance_id),
-            "operation": plain(OperationRow.operation),
-            "isAutomaticInvocation": constant(False),
+            "id": TextColumn(OperationRow.id),
+            "operationState": Choice(
+                OperationRow.state, {state.value: state.value for state in states.State}
+            ),
+            "stateEnteredTime": Time(OperationRow.entered),
+            "startTime": Time(OperationRow.started),
+            "vnfInstanceId": TextColumn(OperationRow.instance_id),
+            "operation": TextColumn(OperationRow.operation),
+            "isAutomaticInvocation": Constant(value=False),
             "operationParams": document(OperationRow.params, required=True),
-            "isCancelPending": constant(False),
-            "_links": Attribute(
+            "isCancelPending": Constant(value=False),
+            "_links": Part(
                 (OperationRow.id, OperationRow.api, OperationRow.instance_id,
                  OperationRow.operation, OperationRow.state, OperationRow.kept, OperationRow.due),
                 links,
@@ -173,13 +175,13 @@ def operation(base_url: str) -> Resource:
     )  # fmt: skip
 
 
-def _changed(name: str) -> Attribute:
+def _changed(name: str) -> Part:
     """Return the definition of one of the two attributes with what changed."""
 
     def of(row: Any) -> Any:
         return row.changed if row.changed and changed_name(row.operation) == name else ABSENT
 
-    return Attribute((OperationRow.changed, OperationRow.operation), of)
+    return Part((OperationRow.changed, OperationRow.operation), of, OperationRow.changed)
 
 
 def progress(row: OperationRow, steps: Iterable[StepRow]) -> Json:
@@ -227,10 +229,10 @@ def subscription(base_url: str) -> Resource:
 
     return Resource(
         {
-            "id": plain(Subscription.id),
-            "callbackUri": plain(Subscription.callback_uri),
-            "_links": Attribute((Subscription.id, Subscription.api), links),
+            "id": TextColumn(Subscription.id),
+            "callbackUri": TextColumn(Subscription.callback_uri),
+            "_links": Part((Subscription.id, Subscription.api), links),
             "filter": document(Subscription.filter),
-            "verbosity": Attribute((Subscription.verbosity, Subscription.api), verbosity),
+            "verbosity": Part((Subscription.verbosity, Subscription.api), verbosity),
         }
     )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of resources: what a filter finds, and pages (SOL013 clauses 5.2 and 5.4).
+"""Lists of resources: filters that the database applies, and pages (SOL013 clauses 5.2 and 5.4).
 
-Of each row only the columns are read that the filter names, until a page is full; then the rows of
-the page.
+The database leaves out what it can tell that a filter excludes. Of what remains only the columns
+are read that the filter names, until a page is full; then the rows of the page.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import Depends, Request, Response
-from sqlalchemy import ColumnElement, Select, and_, or_, select
+from sqlalchemy import ColumnElement, Select, Text, and_, cast, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from container_update.model.objects import Json
 from container_update.vnfm.api.queries import query_filters
 from container_update.vnfm.api.queries.attribute_selectors import SELECTORS, Attributes, Selection
+from container_update.vnfm.api.queries.json_texts import may_match
 from container_update.vnfm.api.queries.query_filters import Filter
 from container_update.vnfm.api.queries.resources import Resource
 from container_update.vnfm.problems import ProblemError
@@ -40,6 +41,18 @@ Place = tuple[datetime, str]
 
 
 @dataclass(frozen=True)
+class _Parsed:
+    """A row of which some columns are texts of JSON, with their values."""
+
+    row: Any
+    texts: Collection[str]
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.row, name)
+        return json.loads(value) if name in self.texts and value is not None else value
+
+
+@dataclass(frozen=True)
 class TableQuery:
     """How the resources of a table are listed, the oldest first."""
 
@@ -51,22 +64,31 @@ class TableQuery:
     def find(
         self, session: Session, query: Select[Any], root: Filter, marker: str | None
     ) -> Iterator[Place]:
-        """Yield the places of the rows that a filter finds, behind that of a marker."""
+        """Yield the places of the rows that a filter finds, behind that of a marker.
+
+        Only those columns are read that the filter names, and JSON is parsed where its text may
+        have what the filter demands.
+        """
+        glances = {each.key: may_match(part) for each, part in self.resource.documents(root)}
         names = self.resource.named(root)
+        read = [
+            cast(column, Text).label(column.key) if column.key in glances else column
+            for column in self.resource.columns(names)
+        ]
         query = query.where(*self.resource.narrowed(root)).order_by(self.created, self.id)
         if marker is not None:
             place = place_of(marker, f"{_MARKER}: expected one from a Link header")
             query = query.where(self.behind(place))
         represent = self.resource.reader(names)
         with session.execute(
-            query.with_only_columns(
-                self.created.label(_CREATED), self.id.label(_ID), *self.resource.columns(names)
-            ),
+            query.with_only_columns(self.created.label(_CREATED), self.id.label(_ID), *read),
             execution_options={"yield_per": _AT_ONCE},
         ) as rows:
             for row in rows:
-                if root.matches(represent(row)):
-                    yield row[0], row[1]
+                if all(glance(getattr(row, name) or "") for name, glance in glances.items()):
+                    parsed = _Parsed(row, glances) if glances else row
+                    if root.matches(represent(parsed)):
+                        yield row[0], row[1]
 
     def load(self, session: Session, ids: Collection[str], names: Collection[str]) -> list[Json]:
         """Return these attributes, and perhaps more, of the rows with these ids, in their order."""

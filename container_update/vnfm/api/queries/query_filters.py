@@ -119,6 +119,15 @@ def parse(text: str) -> Filter:
         position += 1
 
 
+def find(items: Iterable[Json], text: str | None) -> list[Json]:
+    """Return the items that satisfy a filter; without one, all items.
+
+    :raises ProblemError: 400: it is malformed or exceeds a limit.
+    """
+    root = Filter() if text is None else parse(text)
+    return [item for item in items if root.matches(item)]
+
+
 def _expression(text: str, start: int) -> tuple[list[str], Condition, int]:
     """Return the path and the condition of the expression at a position, and where it ends."""
     head = _HEAD.match(text, start)
@@ -195,6 +204,13 @@ def moment_of(text: str) -> datetime | None:
 
 _value_moment = lru_cache(maxsize=64)(moment_of)
 """The same for a filter's value, which is compared with many attributes."""
+
+
+def is_word(value: str) -> bool:
+    """Return whether a value equals only attributes that are the same text: it is no number, no
+    time and no truth value."""
+    numeric = _number(value) is not None or moment_of(value) is not None
+    return not numeric and value not in ("true", "false")
 
 
 def _wrong(why: str) -> ProblemError:
