@@ -50,12 +50,8 @@ def revision_lines(revision: Revision, *, every: bool = False) -> Iterator[Line]
     :param every: list everything that is usually only counted.
     """
     origin, is_done = revision.origin, revision.result is Result.DONE
-    rows = [
-        ("Revision", f"{revision.number}: {origin.title}, by {origin.who}"),
-        ("Packages", " -> ".join(map(str, origin.packages)) or "not known"),
-        ("Time", f"{_time(revision.started)} to {_time(revision.ended)} UTC ({_took(revision)})"),
-    ]
-    for word, value in rows:
+    named = ("Revision", f"{revision.number}: {origin.title}, by {origin.who}")
+    for word, value in (named, *_facts(revision)):
         yield Line.of((f"{word:<8}  ", lines.DIM), printable(value))
     style = lines.GOOD if is_done else lines.WARNING
     why = f": {printable(revision.cause)}" if revision.cause else ""
@@ -73,19 +69,20 @@ def revision_lines(revision: Revision, *, every: bool = False) -> Iterator[Line]
 def revision_markdown(revision: Revision) -> str:
     """Return one revision for a ticket: how it ended, what failing pods reported, what it did."""
     origin = revision.origin
-    facts = [
-        ("Who", origin.who),
-        ("Packages", " -> ".join(map(str, origin.packages)) or "not known"),
-        ("Time", f"{_time(revision.started)} to {_time(revision.ended)} UTC ({_took(revision)})"),
-    ]
     why = f": {revision.cause}" if revision.cause else ""
     return revision_page(
         f"Revision {revision.number}: {origin.title}",
-        facts,
+        [("Who", origin.who), *_facts(revision)],
         f"{revision.result.value}{why}",
         revision.report,
         _plan(revision),
     )
+
+
+def _facts(revision: Revision) -> Iterator[tuple[str, str]]:
+    yield "Packages", " -> ".join(map(str, revision.origin.packages)) or "not known"
+    began, ended = _time(revision.started), _time(revision.ended)
+    yield "Time", f"{began} to {ended} UTC ({_took(revision)})"
 
 
 def history_markdown(revisions: Sequence[Revision]) -> str:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fastapi import APIRouter
 
 from container_update.model.objects import Json
@@ -10,29 +12,20 @@ from container_update.vnfm.api.parts import VERSIONS, refusals
 
 
 def router() -> APIRouter:
-    """Return the resources."""
-    routes = APIRouter(prefix="/vnflcm", tags=["Versions"])
-
-    @routes.get("/api_versions", responses=refusals())
-    def every() -> Json:
-        """Return the versions of both APIs."""
-        return _versions("/vnflcm", *VERSIONS.values())
-
-    @routes.get("/v1/api_versions", responses=refusals())
-    def v1() -> Json:
-        """Return the version of v1."""
-        return _versions("/vnflcm/v1", VERSIONS["v1"])
-
-    @routes.get("/v2/api_versions", responses=refusals())
-    def v2() -> Json:
-        """Return the version of v2."""
-        return _versions("/vnflcm/v2", VERSIONS["v2"])
-
+    """Return the resources: of both APIs together, and of each."""
+    routes = APIRouter(tags=["Versions"])
+    for prefix, versions in {
+        "/vnflcm": list(VERSIONS.values()),
+        **{f"/vnflcm/{api}": [version] for api, version in VERSIONS.items()},
+    }.items():
+        routes.get(f"{prefix}/api_versions", responses=refusals())(_answer(prefix, versions))
     return routes
 
 
-def _versions(prefix: str, *versions: str) -> Json:
-    return {
-        "uriPrefix": prefix,
-        "apiVersions": [{"version": version, "isDeprecated": False} for version in versions],
-    }
+def _answer(prefix: str, versions: list[str]) -> Callable[[], Json]:
+    def show() -> Json:
+        """Return the versions of the interface."""
+        entries = [{"version": version, "isDeprecated": False} for version in versions]
+        return {"uriPrefix": prefix, "apiVersions": entries}
+
+    return show
