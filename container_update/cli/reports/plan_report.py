@@ -43,8 +43,6 @@ _SYMBOLS = {
     Action.HAND_OVER: ("⇒", lines.CHANGE),
 }
 _RESTART = ("↻", lines.RESTART)
-SYMBOL_STYLES = dict([*_SYMBOLS.values(), _RESTART])
-"""The documentation says what each symbol means."""
 _RESTARTS = "Restarts"
 _TITLES = {
     Action.CHECK: "Waits",

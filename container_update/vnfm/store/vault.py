@@ -54,10 +54,3 @@ class Vault:
                 f"{self._path}: none of its keys opens what is in the database: "
                 "put back the key that was in use"
             ) from None
-
-    def renew(self, sealed: str) -> str:
-        """Encrypt a value again, with the first key.
-
-        :raises VaultError: none of the keys decrypts it.
-        """
-        return self.seal(self.open(sealed))
