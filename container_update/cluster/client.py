@@ -25,10 +25,12 @@ from container_update.cluster.login.configuration import Configuration, constant
 from container_update.cluster.login.renewal import Login, Logins
 from container_update.cluster.oidc import OidcToken
 from container_update.cluster.responses import (
+    REVIEW,
     Answer,
     AnswerTooLargeError,
     cause,
     checked,
+    conforming,
     events,
     is_tls,
     objects,
@@ -185,7 +187,9 @@ class KubernetesCluster:
         self._options = options
         self._logins = Logins(Login.of(configuration), renew)
         self._lock = threading.Lock()
-        self._resources = Resources(lambda path, what: self._call("GET", path, what))
+        self._resources = Resources(
+            lambda path, what, schema: conforming(what, self._call("GET", path, what), schema)
+        )
         self._watches: set[Any] = set()
         self.requests = 0
         self.access = access or {}
@@ -380,12 +384,13 @@ class KubernetesCluster:
         path = f"/apis/{_REVIEWS}/selfsubjectrulesreviews"
         what = f"ask for the rights in namespace {namespace}"
         try:
-            status = self._call("POST", path, what, body).get("status") or {}
+            answer = conforming(what, self._call("POST", path, what, body), REVIEW)
         except ClusterError as error:
             if error.transient:
                 raise
             LOG.info("%s", error)
             return None
+        status = answer.get("status") or {}
         return None if status.get("incomplete") else status.get("resourceRules") or ()
 
     def _is_allowed(self, right: Right, rules: Sequence[Json]) -> bool:

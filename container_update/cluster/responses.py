@@ -20,7 +20,16 @@ from typing import Any, NoReturn
 from container_update.model.cluster import WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
-from container_update.model.schema import MAPPING, Fields, ListOf, OneOf, complete
+from container_update.model.schema import (
+    MAPPING,
+    TEXT,
+    TRUTH,
+    Fields,
+    ListOf,
+    OneOf,
+    Schema,
+    complete,
+)
 from container_update.package import schema
 
 _CONNECTION = re.compile(r"^(<[^>]*>|\w+\([^)]*\)|None): ")
@@ -170,6 +179,21 @@ def checked(what: str, body: Json, version: str, kind: str, *, is_dry: bool = Fa
     if (wrong := schema.first_answered_violation(body, is_dry=is_dry)) is not None:
         raise _unexpected(what, f"{wrong.expected} as {wrong.field}", found=wrong.found)
     return body
+
+
+def conforming(what: str, body: Json, form: Schema) -> Json:
+    """Return an answer that is as it should be.
+
+    :raises ClusterError: a field that is read has another type than it should have.
+    """
+    if (wrong := form.first_violation(body)) is not None:
+        raise _unexpected(what, f"{wrong.expected} as {wrong.field}", found=wrong.found)
+    return body
+
+
+_RULE = Fields(dict.fromkeys(("verbs", "apiGroups", "resources", "resourceNames"), ListOf(TEXT)))
+REVIEW = Fields({"status": Fields({"incomplete": TRUTH, "resourceRules": ListOf(_RULE)})})
+"""Of a SelfSubjectRulesReview what is read."""
 
 
 def parsed(what: str, answer: Answer) -> Json:

@@ -10,7 +10,11 @@ from collections.abc import Callable, Mapping
 
 from container_update.model.errors import ClusterError
 from container_update.model.objects import CLUSTER_SCOPED, Collection, Json, ObjectKey
+from container_update.model.schema import FILLED, TRUTH, ListOf, Schema, complete
 
+_VERSION = complete(groupVersion=FILLED)
+_GROUP = complete({"versions": ListOf(_VERSION)}, preferredVersion=_VERSION)
+_KINDS = complete(resources=ListOf(complete({"namespaced": TRUTH}, kind=FILLED, name=FILLED)))
 _KNOWN: Mapping[str, tuple[str, ...]] = {
     "": ("ConfigMap", "Event", "Namespace", "Pod", "Secret", "Service", "ServiceAccount"),
     "apps": ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"),
@@ -25,11 +29,11 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
 class Resources:
     """The kinds of one API server.
 
-    :param get: requests a path of discovery; its second argument is the purpose, for messages. Its
-        errors are not caught.
+    :param get: requests a path of discovery; its second argument is the purpose, for messages, the
+        third one what the answer is to be. Its errors are not caught.
     """
 
-    def __init__(self, get: Callable[[str, str], Json]) -> None:
+    def __init__(self, get: Callable[[str, str, Schema], Json]) -> None:
         self._get = get
         self._discovered: dict[tuple[str, str, str], tuple[str, str, bool]] = {}
         """By group, kind and the version that was wanted: the names, and whether it has one of the
@@ -71,7 +75,7 @@ class Resources:
         what = f"look up the kind {kind} of group {group or 'core'}"
         for version in sorted(self._versions(group, what), key=lambda each: each != wanted):
             root = f"/apis/{version}" if group else f"/api/{version}"
-            for resource in self._get(root, what)["resources"]:
+            for resource in self._get(root, what, _KINDS)["resources"]:
                 if resource["kind"] == kind and "/" not in resource["name"]:
                     is_namespaced = bool(resource.get("namespaced", True))
                     return version, resource["name"], is_namespaced and kind not in CLUSTER_SCOPED
@@ -81,6 +85,6 @@ class Resources:
         """Return the versions of a group, the preferred one first: not every kind is in that."""
         if not group:
             return ("v1",)
-        found = self._get(f"/apis/{group}", what)
+        found = self._get(f"/apis/{group}", what, _GROUP)
         versions = (found["preferredVersion"], *(found.get("versions") or ()))
         return tuple(dict.fromkeys(each["groupVersion"] for each in versions))

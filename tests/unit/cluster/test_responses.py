@@ -18,6 +18,7 @@ import pytest
 from container_update.cluster import client
 from container_update.cluster.client import KubernetesCluster, connect_vim
 from container_update.cluster.responses import MAX_BYTES
+from container_update.model.cluster import Right
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, ObjectKey
 from container_update.model.options import Options
@@ -40,6 +41,10 @@ def server(behaviour: Behaviour, seconds: float = 10.0) -> Iterator[KubernetesCl
                 behaviour(self)
             except OSError:  # the client has gone
                 self.close_connection = True
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.do_GET()
 
         def log_message(self, *_: object) -> None:
             pass
@@ -216,6 +221,37 @@ STRANGE += [
 def test_a_list_that_is_none_is_an_error_of_the_cluster(body: Any) -> None:
     with server(answer(body)) as cluster, pytest.raises(ClusterError, match="expected "):
         cluster.list(PODS)
+
+
+GROUP = {"preferredVersion": {"groupVersion": "v1"}}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"preferredVersion": 5},
+        {**GROUP, "versions": [5]},
+        GROUP,
+        {**GROUP, "resources": [5]},
+        {**GROUP, "resources": [{"kind": 5, "name": "things"}]},
+        {**GROUP, "resources": [{"kind": "Thing"}]},
+    ],
+    ids=repr,
+)
+def test_a_discovery_that_is_none_is_an_error_of_the_cluster(body: Any) -> None:
+    with server(answer(body)) as cluster, pytest.raises(ClusterError, match=r"look up .* expected"):
+        cluster.list(Collection("example.com", "Thing", "ns"))
+
+
+@pytest.mark.parametrize(
+    "status",
+    [5, {"resourceRules": 5}, {"resourceRules": [5]}, {"resourceRules": [{"verbs": [[]]}]}],
+    ids=repr,
+)
+def test_rights_that_the_server_does_not_name_are_not_known_to_be_refused(status: Any) -> None:
+    with server(answer({"status": status})) as cluster:
+        assert cluster.refused([Right("ns", "", "Pod", "get")]) == ()
 
 
 @pytest.mark.parametrize(
