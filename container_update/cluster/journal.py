@@ -403,7 +403,7 @@ class Journal:
             if self.cluster.journal_key and not is_signed(live, self.cluster.journal_key):
                 live = {
                     **live,
-                    "data": self._written["data"],
+                    "data": self._written.get("data"),
                 }  # what others put there stays unsigned
             if not of_any_run and text(live, "run") != self.run:
                 return False

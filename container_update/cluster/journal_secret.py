@@ -54,7 +54,7 @@ def text(body: Mapping[str, Any], name: str) -> str:
 def with_values(head: Json, values: Mapping[str, str]) -> Json:
     """Return the head with values in its data."""
     data = {name: base64.b64encode(value.encode()).decode() for name, value in values.items()}
-    return {**head, "data": {**head["data"], **data}}
+    return {**head, "data": {**(head.get("data") or {}), **data}}
 
 
 def split(data: bytes) -> list[bytes]:
