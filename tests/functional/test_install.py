@@ -245,6 +245,21 @@ def test_a_second_instance_shares_a_definition_that_is_the_same(shell: Shell) ->
     assert "with it goes every Thing: 0" in text
 
 
+def test_twelve_definitions_of_one_group_are_installed_with_an_object_of_each(shell: Shell) -> None:
+    """In one file, as Contour has them: the server begins to serve the group several times."""
+    group, kinds = (
+        f"{shell.cnf.namespace}.example.net",
+        [f"Thing{letter}" for letter in "abcdefghijkl"],
+    )
+    thing = f"apiVersion: {group}/v1\nkind: KIND\nmetadata: {{name: one}}\n"
+    texts = (f"{definition(kind, group)}---\n{thing.replace('KIND', kind)}" for kind in kinds)
+    package = shell.package(all="---\n".join(texts))
+    assert shell.run("install", package, "--instance-id", INSTANCE)[0] == 0
+    for kind in kinds:
+        assert shell.cnf.admin.get(ObjectKey(group, kind, shell.cnf.namespace, "one")) is not None
+    assert shell.run("uninstall", "--instance-id", INSTANCE, "--delete-shared")[0] == 0
+
+
 def test_a_kind_that_is_served_no_more_keeps_nothing_from_being_uninstalled(shell: Shell) -> None:
     group = f"gone.{shell.cnf.namespace}.example.org"
     thing = f"apiVersion: {group}/v1\nkind: Thing\nmetadata: {{name: one}}\n"
