@@ -37,7 +37,7 @@ REQUESTS, WATCHES = 45, 4
 LEASE = ("coordination.k8s.io", "Lease")
 POINTS = {
     Circle.DEFAULT: 1,
-    Circle.THOROUGH: len(HOSTILE) // 2,
+    Circle.THOROUGH: len(HOSTILE) // 4,
     Circle.COMPLETE: len(HOSTILE) * REQUESTS,
 }
 """How many answers at how many requests are tried for each verb."""

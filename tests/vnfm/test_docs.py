@@ -256,7 +256,7 @@ def test_a_request_can_be_authorized_and_tried_out_under_the_content_security_po
 
 
 def test_a_tab_with_a_token_is_authorized_already(docs: Docs, vnfm: Site) -> None:
-    docs.tab.goto(vnfm.service.links.issue(vnfm.url))
+    docs.tab.goto(vnfm.service.link.issue(vnfm.url, vnfm.token))
     docs.tab.get_by_text("Live", exact=True).wait_for()
     docs.tab.goto(f"{vnfm.url}/docs")
     packages = docs.open("VNF packages", "get", "/vnfpkgm/v1/vnf_packages")

@@ -46,7 +46,7 @@ REQUESTS = {
 """Of each verb, about; the first two are Keystone's."""
 POINTS = {
     Circle.DEFAULT: 1,
-    Circle.THOROUGH: len(HOSTILE) * 2 // 3,
+    Circle.THOROUGH: len(HOSTILE) // 3,
     Circle.COMPLETE: len(HOSTILE) * max(REQUESTS.values()),
 }
 """How many answers at how many requests are tried for each verb."""
