@@ -172,25 +172,33 @@ class Attack:
 
         :param act: carries it out, and calls what it is given as soon as it has connected.
         """
-        raised: list[Exception] = []
         faults = Faults(Fault(HOSTILE[self.answer], "*", "*", self.watch, self.nth, self.times))
+        try:
+            return judged(lambda: act(lambda: middlewares.append(faults)))
+        finally:
+            middlewares.remove(faults)
 
-        def run() -> None:
-            try:
-                act(lambda: middlewares.append(faults))
-            except Exception as error:  # noqa: BLE001, what is not ours is what is looked for
-                raised.append(error)
 
-        thread = threading.Thread(target=run, daemon=True)
-        with _growth() as grown:
-            thread.start()
-            thread.join(_DEADLINE)
-        middlewares.remove(faults)
-        assert not thread.is_alive(), f"{self}: goes on after {_DEADLINE} seconds"
-        wrong = [repr(error) for error in raised if not isinstance(error, ContainerUpdateError)]
-        if grown.bytes > _MEMORY:
-            wrong.append(f"{grown.bytes} bytes of memory")
-        return wrong, raised
+def judged(act: Callable[[], object]) -> tuple[list[str], list[Exception]]:
+    """Carry out a verb; return what was wrong in that, and what it raised: it has to end, in little
+    memory, and with no error but ours."""
+    raised: list[Exception] = []
+
+    def run() -> None:
+        try:
+            act()
+        except Exception as error:  # noqa: BLE001, what is not ours is what is looked for
+            raised.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    with _growth() as grown:
+        thread.start()
+        thread.join(_DEADLINE)
+    assert not thread.is_alive(), f"goes on after {_DEADLINE} seconds"
+    wrong = [repr(error) for error in raised if not isinstance(error, ContainerUpdateError)]
+    if grown.bytes > _MEMORY:
+        wrong.append(f"{grown.bytes} bytes of memory")
+    return wrong, raised
 
 
 def attacks(number: int, shift: int, requests: int, watches: int = 0) -> Iterator[Attack]:

@@ -97,7 +97,7 @@ class Journal:
             }
             if digest(data) != text(head, "sha256"):
                 raise self._damaged
-            return decode(data, self.namespace, *_progress(head))
+            return decode(data, self.namespace, *self._progress(head))
         except DAMAGED as error:  # or somebody else's Secret of this name
             raise self._damaged from error
 
@@ -121,8 +121,21 @@ class Journal:
         if head is None or not is_complete(head) or text(head, "operation") != operation:
             return None
         self._refuse_unsigned(head)
-        phase, ended, _ = _progress(head)
+        phase, ended, _ = self._progress(head)
         return phase, ended
+
+    def _progress(self, head: Json) -> tuple[Phase, int, tuple[ScriptReport, ...]]:
+        """Return how far the operation is that a head says.
+
+        :raises ContainerUpdateError: somebody else wrote it.
+        """
+        try:
+            reports = json.loads(text(head, "scripts") or "[]")
+            schemas.refuse_other(schemas.SCRIPTS, reports)
+            phase, groups = Phase(text(head, "phase")), int(text(head, "groups") or "0")
+        except DAMAGED as error:
+            raise self._damaged from error
+        return phase, groups, tuple(map(ScriptReport.of, reports))
 
     def _refuse_unsigned(self, head: Json) -> None:
         if self.cluster.journal_key and not is_signed(head, self.cluster.journal_key):
@@ -275,7 +288,7 @@ class Journal:
         """
         if not self._update(lambda head: with_values(head, {"run": self.run}), of_any_run=True):
             return None
-        phase, ended, scripts = _progress(self._written)
+        phase, ended, scripts = self._progress(self._written)
         return replace(record, phase=phase, ended=ended, scripts=scripts)
 
     def set_phase(self, record: Record, phase: Phase) -> Record:
@@ -449,17 +462,3 @@ class Journal:
         if namespace != self.namespace:
             suffix = f".of.{self.namespace}{suffix}"
         return ObjectKey("", "Secret", namespace, name_of(self.instance_id) + suffix)
-
-
-def _progress(head: Json) -> tuple[Phase, int, tuple[ScriptReport, ...]]:
-    """Return how far the operation is that a head says.
-
-    :raises: one of :data:`DAMAGED`: somebody else wrote it.
-    """
-    reports = json.loads(text(head, "scripts") or "[]")
-    schemas.refuse_other(schemas.SCRIPTS, reports)
-    return (
-        Phase(text(head, "phase")),
-        int(text(head, "groups") or "0"),
-        tuple(map(ScriptReport.of, reports)),
-    )
