@@ -43,12 +43,6 @@ POINTS = {
 """How many answers at how many requests are tried for each verb."""
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with Lab.running(tmp_path_factory.mktemp("lab")) as running:
-        yield running
-
-
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 @in_circles(*Circle)
 def test_no_answer_makes_a_verb_hang_or_fail_with_what_is_not_ours(

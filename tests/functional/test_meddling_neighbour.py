@@ -120,12 +120,6 @@ class _Meddled:
         return getattr(self._cluster, name)
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with Lab.running(tmp_path_factory.mktemp("lab")) as running:
-        yield running
-
-
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 @in_circles(*Circle)
 def test_what_somebody_writes_between_two_requests_reaches_nothing_of_others(
