@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from container_update import (
     CancelToken,
@@ -258,6 +259,15 @@ def test_twelve_definitions_of_one_group_are_installed_with_an_object_of_each(sh
     for kind in kinds:
         assert shell.cnf.admin.get(ObjectKey(group, kind, shell.cnf.namespace, "one")) is not None
     assert shell.run("uninstall", "--instance-id", INSTANCE, "--delete-shared")[0] == 0
+
+
+def test_a_kind_that_was_defined_a_moment_ago_is_waited_for(shell: Shell) -> None:
+    group = f"new.{shell.cnf.namespace}.example.org"
+    thing = f"apiVersion: {group}/v1\nkind: Thing\nmetadata: {{name: one}}\n"
+    package = shell.package(a=thing)
+    shell.cnf.admin.create(yaml.safe_load(definition("Thing", group)))
+    assert shell.run("install", package, "--instance-id", INSTANCE)[0] == 0
+    assert shell.run("uninstall", "--instance-id", INSTANCE)[0] == 0
 
 
 def test_a_kind_that_is_served_no_more_keeps_nothing_from_being_uninstalled(shell: Shell) -> None:

@@ -8,6 +8,7 @@ as it is, is left alone, and what it would drop or keep is said.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -82,6 +83,10 @@ def asked(plan: Plan, cluster: RetryingCluster, options: Options) -> Plan:
     return stored_writes.as_stored(plan, stored)
 
 
+_PAUSE, _PATIENCE = 0.25, 8
+"""Seconds between two looks at a kind that is not served, and how many there are."""
+
+
 @dataclass(frozen=True)
 class _Asking:
     """The questions about one plan."""
@@ -92,8 +97,11 @@ class _Asking:
     cluster: RetryingCluster
     labels: Mapping[str, str]
 
-    def about(self, step: ObjectStep) -> _Answer:
-        """Try the write of a step."""
+    def about(self, step: ObjectStep, patience: int = _PATIENCE) -> _Answer:
+        """Try the write of a step.
+
+        :param patience: so many times a kind that is not served is looked up again.
+        """
         maker = needs.maker(step, self.makers)
         if maker is not None:
             return _Answer(step, waits_for=maker)
@@ -103,6 +111,9 @@ class _Asking:
             if error.transient or error.status is None:
                 raise
             needed = self._needed(step, error.status)
+            if error.status == 404 and needed is None and step.before is None and patience:
+                time.sleep(_PAUSE)  # somebody may have defined the kind a moment ago
+                return self.about(step, patience - 1)
             forbidden = needed is None and error.status == 403
             if forbidden and self.cluster.refused(permissions.of_step(step)):
                 return _Answer(step)  # the operation itself says which right it lacks
