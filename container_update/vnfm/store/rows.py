@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, Double, ForeignKey, Index, String, Text, text
+from sqlalchemy import JSON, Double, ForeignKey, Index, String, Text, false, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from container_update.vnfm.states import UNSETTLED
@@ -196,6 +196,8 @@ class Subscription(Base):
     """'FULL' or 'SHORT' (LcmOpOccNotificationVerbosityType)."""
     sealed: Mapped[str | None] = mapped_column(Text)
     """authentication."""
+    failing: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """Not used any more; an older service beside this one may write it."""
 
 
 class Notification(Base):

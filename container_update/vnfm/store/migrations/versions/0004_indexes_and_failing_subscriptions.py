@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indexes for what is asked for often"""
+"""Indexes for what is asked for often, and which subscriptions fail"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,7 +11,11 @@ _WAITING = sa.text("delivered IS NULL AND given_up IS NULL")
 
 
 def upgrade() -> None:
-    """Add indexes."""
+    """Add a column to the subscriptions, and indexes."""
+    op.add_column(
+        "subscriptions",
+        sa.Column("failing", sa.Boolean(), nullable=False, server_default=sa.false()),
+    )
     op.create_index(
         "waiting_notifications",
         "outbox",
