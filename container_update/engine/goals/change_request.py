@@ -287,10 +287,13 @@ def _gate_scripts(params: Values) -> Iterator[ScriptName]:
     steps = enumerate(params.get("canary_steps") or ())
     entries = {"": params, **{f"canary_steps[{n}].": s for n, s in steps if isinstance(s, Mapping)}}
     for where, entry in entries.items():
-        gate, attribute = entry.get("gate"), f"additionalParams.{where}gate"
-        if gate and ("query" in gate) == ("script" in gate):
-            found = "both" if "query" in gate else "neither"
-            raise PackageError(f"{attribute}: expected a query or a script, found {found}")
+        gate, attribute = entry.get("gate") or {}, f"additionalParams.{where}gate"
+        asked = gate.keys() & {"query", "at_least", "at_most", "script"}
+        if gate and asked != {"script"} and not ("query" in asked and "script" not in asked):
+            raise PackageError(
+                f"{attribute}: expected a query with its bounds, or a script, found "
+                f"{' and '.join(sorted(asked)) or 'neither'}"
+            )
         if gate and "script" in gate:
             yield ScriptName(_inside(gate["script"], attribute), None, attribute)
 

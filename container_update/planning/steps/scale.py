@@ -27,9 +27,8 @@ class ScaleStep(ObjectStep):
 
     def is_of_others(self, live: Json) -> bool:
         """Tell whether somebody else's workload has the name: no selector ever changes."""
-        return (instance_of(live), match_labels(live)) != (
-            instance_of(self.old), match_labels(self.old)
-        )  # fmt: skip
+        one, other = ((instance_of(body), match_labels(body)) for body in (live, self.old))
+        return one != other
 
     def is_same(self, one: Json, other: Json) -> bool:
         """Tell whether two states of the workload ask for the same number of pods."""

@@ -147,6 +147,7 @@ WRONG = {
     "a text as hold": {"hold": "yes"},
     "a gate without a query": {"gate": {"at_most": 1}},
     "a gate of two kinds": {"gate": {"query": "up", "script": "Scripts/gate.py"}},
+    "bounds of a script": {"gate": {"script": "Scripts/gate.py", "at_most": 1}},
     "a script elsewhere": {"gate": {"script": "../gate.py"}},
 }
 
