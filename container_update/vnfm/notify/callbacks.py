@@ -16,7 +16,7 @@ import errno
 import socket
 import time
 from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -206,7 +206,15 @@ def uri_problem(uri: str, hosts: Collection[str]) -> str:
         return "expected credentials in the subscription's authentication, not in the URI"
     if hosts and host not in hosts:
         return f"{host} is none of the hosts that [vnfm] callback_hosts allows"
-    return "" if host in hosts else address_problem(host)
+    return "" if host in hosts else address_problem(_canonical(host))
+
+
+def _canonical(host: str) -> str:
+    """Return an address as it is usually written, where 127.1 or 2130706433 stands for one: not
+    every version of aiohttp has such a name resolved, and so checked."""
+    with suppress(OSError):
+        return socket.inet_ntoa(socket.inet_aton(host))
+    return host
 
 
 def address_problem(address: str) -> str:
