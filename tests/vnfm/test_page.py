@@ -258,6 +258,47 @@ def test_an_operation_can_be_given_up(context: Any, vnfm: Site) -> None:
     vnfm.remove(path)
 
 
+@pytest.mark.parametrize("late", ["draft", "plan"])
+def test_an_answer_about_another_package_comes_too_late(
+    context: Any, vnfm: Site, late: str
+) -> None:
+    """What is shown, and done then, is about the package that was chosen last."""
+    path = vnfm.instantiated(GUIDE, f"late-{late}")
+    visit = Visit(context, vnfm)
+    visit.enter(vnfm.token)
+    page = visit.instance(f"late-{late}")
+    drafts = "**/view/drafts/**"
+    with visit.answered(drafts):
+        visit.press(page, "Update")
+    packages = page.get_by_label("New package")
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    asked = {"draft": drafts, "plan": "**/plan"}[late]
+    visit.tab.route(asked, hold, times=1)
+    with visit.tab.expect_request(drafts):
+        visit.choose(packages, "Sample VNF 2.1")
+    if late == "plan":
+        with visit.tab.expect_request(asked):
+            visit.press(page, "Show the plan")
+    with visit.answered(drafts):
+        visit.choose(packages, vnfm.request(GUIDE, "update")["vnfdId"])
+    (route,) = held
+    with visit.answered(asked):
+        route.continue_()
+    assert page.get_by_role("button", name="Update now").count() == 0
+    visit.press(page, "Show the plan")
+    visit.see(page, "to replace")
+    visit.press(page, "Update now")
+    visit.confirm("Update")
+    past = visit.opened("History", f"Update late-{late}")
+    visit.see(past, "COMPLETED")
+    visit.see(past, "Sample VNF 1.0 \u2192 Sample VNF 2.0")
+    vnfm.remove(path)
+
+
 def test_operations_can_be_cancelled_before_they_begin_and_at_work(context: Any) -> None:
     with site.running(workers=1) as vnfm:
         at_work, waiting = vnfm.instantiated(GUIDE, "at-work"), vnfm.create(GUIDE, "waiting")

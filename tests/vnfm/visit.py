@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,10 @@ class Visit:
         """Press a button of a part of the page."""
         scope.get_by_role("button", name=name, exact=True).click()
 
+    def choose(self, field: Any, text: str) -> None:
+        """Choose the option of a select that contains a text."""
+        field.select_option(field.locator("option", has_text=text).get_attribute("value"))
+
     def confirm(self, name: str, **fields: str) -> str:
         """Fill the dialog, return its command, press its button, and wait until it is gone."""
         dialog = self.tab.get_by_role("dialog")
@@ -100,6 +105,14 @@ class Visit:
         dialog.get_by_role("button", name=name, exact=True).click()
         dialog.wait_for(state="hidden")
         return str(command)
+
+    @contextmanager
+    def answered(self, url: str) -> Iterator[None]:
+        """Wait until a request that the block makes is answered, and the page has seen it."""
+        with self.tab.expect_response(url) as answer:
+            yield
+        answer.value.finished()
+        self.tab.evaluate("new Promise(requestAnimationFrame)")
 
     def drop(self, file: Path) -> None:
         """Drop a file on the page."""
@@ -174,8 +187,7 @@ def _fail_and_roll_back(
     page = visit.tab.locator("#instance")
     visit.press(page, "Update")
     packages = page.get_by_label("New package")
-    failing = packages.locator("option", has_text="Sample VNF 2.1").get_attribute("value")
-    packages.select_option(failing)
+    visit.choose(packages, "Sample VNF 2.1")
     visit.press(page, "Show the plan")
     visit.see(page, "to replace")
     visit.see(page.locator(".diff"), "+")

@@ -48,6 +48,19 @@ export async function send(method, path, body) {
   return answer.json().catch(() => null);
 }
 
+/**
+ * Makes begin(), for requests of which the last one alone counts: it returns isLatest(), which tells
+ * whether nothing else has begun since. Answers may come in another order than the requests went.
+ */
+export function turns() {
+  let last = 0;
+  return () => {
+    last += 1;
+    const mine = last;
+    return () => mine === last;
+  };
+}
+
 /** Uploads a file as the content of a resource. */
 export async function upload(path, file) {
   await request("PUT", path, { body: file, type: "application/zip" });

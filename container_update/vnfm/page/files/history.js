@@ -42,13 +42,15 @@ export function history(target, instance, attempt, mayChange = () => false) {
   let timer = 0;
   let again = 0;
 
-  async function load(before) {
-    const query = new URLSearchParams({
-      instance, text: text.value.trim(), operation: operation.value, state: state.value,
-      ...(before ? { before } : {}),
-    });
+  const filters = () => String(new URLSearchParams({
+    instance, text: text.value.trim(), operation: operation.value, state: state.value,
+  }));
+
+  async function load(before = "") {
+    const query = filters();
     await attempt(async () => {
-      const answer = await send("GET", `/view/operations?${query}`);
+      const answer = await send("GET", `/view/operations?${query}&before=${encodeURIComponent(before)}`);
+      if (query !== filters()) return; // it answers another question
       entries = before ? [...entries, ...answer] : answer;
       older.hidden = answer.length < PAGE;
       show();

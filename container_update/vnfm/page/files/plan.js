@@ -1,6 +1,6 @@
 // Shows what an update or a change of the package would do, before it is done.
 
-import { send } from "./api.js";
+import { send, turns } from "./api.js";
 import * as commands from "./commands.js";
 import { ask } from "./dialog.js";
 import { requestForm } from "./form.js";
@@ -49,6 +49,7 @@ export function planner(target, chosen, attempt, begun) {
   let instance = null;
   let form = null;
   let mayChange = false;
+  const begin = turns();
 
   function update(found, packages, may) {
     const isOther = !instance || instance.vnfdId !== found.vnfdId;
@@ -66,15 +67,12 @@ export function planner(target, chosen, attempt, begun) {
         ...group("Of another product", others.filter((each) => !isSame(each))));
       if (others.some(({ vnfdId }) => vnfdId === chosen)) to.value = chosen;
     }
-    if (isOther) {
-      form = null;
-      request.replaceChildren();
-      clear();
-    }
+    if (isOther) forget();
     if (!may) act.hidden = true;
   }
 
   function clear() {
+    begin();
     act.hidden = true;
     say(problem, "");
     say(summary, "");
@@ -82,15 +80,24 @@ export function planner(target, chosen, attempt, begun) {
     plans.replaceChildren();
   }
 
-  async function draft() {
+  /** Drops the request: it is one of another package, or of another operation. */
+  function forget() {
+    form = null;
+    request.replaceChildren();
     clear();
+  }
+
+  async function draft() {
+    forget();
     if (!to.value) {
       say(problem, "There is no other package that is enabled: onboard the new one first.");
       return;
     }
     const query = new URLSearchParams({ operation: operation.value, vnfd_id: to.value });
-    await guarded(async () => {
-      form = requestForm("plan", await send("GET", `/view/drafts/${api}/${id}?${query}`), clear);
+    await guarded(async (isLatest) => {
+      const found = await send("GET", `/view/drafts/${api}/${id}?${query}`);
+      if (!isLatest()) return;
+      form = requestForm("plan", found, clear);
       request.replaceChildren(form.element);
     });
   }
@@ -99,18 +106,21 @@ export function planner(target, chosen, attempt, begun) {
     clear();
     if (!form) await draft();
     if (!form) return;
-    await guarded(async () => {
+    await guarded(async (isLatest) => {
       const body = form.value();
       const planOf = (each) => send("POST", `/vnflcm/${api}/vnf_instances/${each.id}/plan`,
         { operation: operation.value, request: body });
       if (isBatch) {
         for (const [number, each] of chosen.entries()) {
           say(summary, `Plan ${number + 1} of ${chosen.length}`);
-          plans.append(await planCard(each, planOf));
+          const card = await planCard(each, planOf);
+          if (!isLatest()) return;
+          plans.append(card);
         }
         say(summary, `${chosen.length} plans`);
       } else {
         const plan = await planOf(chosen[0]);
+        if (!isLatest()) return;
         say(summary, sentence(plan));
         showSteps(steps, plan.steps, plan.remarks, true);
       }
@@ -119,11 +129,13 @@ export function planner(target, chosen, attempt, begun) {
     });
   }
 
-  /** Runs a request; what refuses it is shown beside it. */
+  /** Runs a request, which asks isLatest() before it shows an answer; shows what refuses it. */
   async function guarded(action) {
+    const isLatest = begin();
     try {
-      await action();
+      await action(isLatest);
     } catch (error) {
+      if (!isLatest()) return;
       if (error instanceof SyntaxError) say(problem, `The request is no JSON: ${error.message}`);
       else if (error.status === undefined || error.status === 401) await attempt(() => { throw error; });
       else say(problem, error.message);

@@ -1,10 +1,11 @@
 // Shows what a pod reports: its last Events and the end of its containers' logs.
 
-import { Refused, send } from "./api.js";
+import { Refused, send, turns } from "./api.js";
 import { age, element, say } from "./view.js";
 
 const at = (name) => document.getElementById(`pod-${name}`);
 const dialog = document.getElementById("pod");
+const begin = turns();
 let read = () => {};
 
 /** Opens the dialog about a pod of an instance. */
@@ -12,13 +13,15 @@ export function openPod({ api, id }, name) {
   say(at("title"), name);
   at("body").replaceChildren(element("p", { class: "quiet" }, "Reading"));
   read = async () => {
+    const isLatest = begin();
+    let shown;
     try {
-      const found = await send("GET", `/view/pods/${api}/${id}/${encodeURIComponent(name)}`);
-      at("body").replaceChildren(...entries(found));
+      shown = entries(await send("GET", `/view/pods/${api}/${id}/${encodeURIComponent(name)}`));
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      at("body").replaceChildren(element("p", { class: "problem" }, error.message));
+      shown = [element("p", { class: "problem" }, error.message)];
     }
+    if (isLatest()) at("body").replaceChildren(...shown);
   };
   dialog.showModal();
   read();
