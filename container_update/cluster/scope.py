@@ -21,6 +21,7 @@ from container_update.model.objects import (
     instance_of,
 )
 from container_update.planning.comparison.renames import manifest_name
+from container_update.planning.release_labels import match_labels, pod_labels
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.workloads import ownership
 from container_update.workloads.config_references import uses
@@ -30,6 +31,7 @@ from container_update.workloads.registry import kind_of
 from container_update.workloads.traffic import SERVICE_LABEL, selects
 
 _SERVICE = ("", "Service")
+_DEPLOYMENT = "Deployment"
 
 _ROUNDS = {_SERVICE: 0, REPLICA_SET: 2, POD: 3}
 """When a kind is read where the selectors have to be read first; all others: 1."""
@@ -78,7 +80,8 @@ class Scope:
     It learns the UIDs of controllers as their objects are read. Those that control come first,
     unless manifests say what will be found; see :meth:`rounds` and :attr:`has_missed`. What may be
     controlled by one that was not read yet is kept. So is all that gets traffic of a Service among
-    the objects, pods and workloads, and its EndpointSlices.
+    the objects, pods and workloads, and its EndpointSlices; and each Deployment of others that
+    selects pods of a manifest, and would adopt them as soon as nobody owns them.
 
     :param instance_id: instead of the names: all objects with the label of this VNF instance.
     """
@@ -95,6 +98,8 @@ class Scope:
         self._manifests: dict[ObjectKey, list[Json]] = {}
         self._served: defaultdict[str, list[Json]] = defaultdict(list)
         """By namespace: the selectors of the Services."""
+        self._pods: defaultdict[tuple[str, str, str], list[Json]] = defaultdict(list)
+        """By namespace and label, its name and value: the pods of the manifests' Deployments."""
         self.include(keys)
 
     def include(
@@ -110,6 +115,10 @@ class Scope:
         for key, body in manifests:
             self._manifests.setdefault(key, []).append(body)
             self._note_traffic(key, body)
+            if key.kind == _DEPLOYMENT:
+                pods = pod_labels(body)
+                for name, value in (pods["metadata"].get("labels") or {}).items():
+                    self._pods[key.namespace, name, str(value)].append(pods)
 
     def rounds(self, collections: Iterable[Collection]) -> Sequence[Sequence[Collection]]:
         """Return the collections in the order in which they are to be read.
@@ -213,7 +222,7 @@ class Scope:
         elif controller.get("uid") not in self._own:
             if controller and self._may_control(controller, key.namespace):
                 return _judged(body) if (key.group, key.kind) == POD else body
-            if self._gets_traffic(key, body):
+            if self._gets_traffic(key, body) or self._would_adopt(key, body):
                 return _judged(body) if (key.group, key.kind) == POD else body
             if (key.group, key.kind) != POD:  # which controls nothing
                 self._foreign.add(metadata["uid"])
@@ -238,6 +247,15 @@ class Scope:
             return any(selects(selector, pods) for selector in self._served[key.namespace])
         service = (body["metadata"].get("labels") or {}).get(SERVICE_LABEL)
         return bool(service) and ObjectKey(*_SERVICE, key.namespace, str(service)) in self._keys
+
+    def _would_adopt(self, key: ObjectKey, body: Json) -> bool:
+        """Tell whether this is a Deployment that selects pods of one of the manifests."""
+        selector = match_labels(body) if key.kind == _DEPLOYMENT else {}
+        return any(
+            selects(selector, pods)
+            for name, value in list(selector.items())[:1]
+            for pods in self._pods.get((key.namespace, name, str(value)), ())
+        )
 
     def _is_named(self, key: ObjectKey, body: Json) -> bool:
         """Tell whether the operation is about an object itself, not about who controls it."""

@@ -16,7 +16,7 @@ import yaml
 from container_update.engine.goals.update import update
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import UpdateFailedError, UpdateInterruptedError
-from container_update.model.objects import ObjectKey
+from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import StepResult
 from container_update.model.plan import Action, Step
 from container_update.model.requests import UpdateRequest
@@ -269,14 +269,33 @@ def test_pods_that_another_deployment_would_take_stay_under_the_passing_name(
         assert names(site) == ["rival", "web", "worker"], "the names are free again"
 
 
-@pytest.mark.parametrize("site", [BLUE_GREEN], indirect=True)
-def test_pods_that_a_foreign_deployment_would_take_are_not_given_away(site: Site) -> None:
-    (web,) = site.deployments("VDU1")
-    rival = yaml.safe_load(RIVAL)
+def foreign(site: Site) -> Json:
+    """A Deployment that somebody else has in the namespace, which selects the VNF's pods."""
+    rival: Json = yaml.safe_load(RIVAL)
     rival["metadata"]["namespace"] = site.namespace
-    site.admin.create(rival)
+    return rival
+
+
+@pytest.mark.parametrize("site", [BLUE_GREEN, CANARY], indirect=True)
+def test_pods_that_a_foreign_deployment_would_take_stay_under_the_passing_name(site: Site) -> None:
+    rival = site.admin.create(foreign(site))
+    plan = site.plan(V2)
+    assert any("rival selects its pods" in note.text for note in plan.notes)
+    site.change(V2)
+    site.runs_from(V2)
+    web, worker = (name for name in names(site) if name != "rival")
+    assert (web[:4], worker[:7]) == ("web-", "worker-")
+    site.admin.delete(ObjectKey.of(rival))
+    site.change(V3)
+    assert names(site) == ["web", "worker"], "the names are free again"
+
+
+@pytest.mark.parametrize("site", [BLUE_GREEN], indirect=True)
+def test_pods_are_not_given_away_to_a_deployment_that_came_during_the_change(site: Site) -> None:
+    (web,) = site.deployments("VDU1")
+    intrude = before_the_hand_over(partial(site.admin.create, foreign(site)))
     with pytest.raises(UpdateFailedError, match="which would take its ReplicaSet"):
-        site.change(V2)
+        site.change(V2, Arguments(progress=intrude))
     assert names(site) == ["rival", "web", "worker"]
     assert {pod["metadata"]["name"].split("-")[0] for pod in site.objects("", "Pod")} == {
         *("rival", "web", "worker")
