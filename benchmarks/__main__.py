@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what an update costs, beside the hand-made limit and Tacker 16's own driver, what large
-packages cost, and what the service carries.
+"""Measure what an update costs, beside the hand-made limit, Tacker 16's own driver, and Helm and
+kubectl where they are on the PATH; what large packages cost; and what the service carries.
 
     python -m benchmarks                        all cases on the embedded cluster
     python -m benchmarks --small --runs 1       the same cases at a small size, in a minute

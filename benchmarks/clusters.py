@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -65,20 +65,19 @@ class Target:
         counts |= found.counts
 
     @contextmanager
-    def instantiated(self, request: UpdateRequest) -> Iterator[UpdateRequest]:
-        """Instantiate the old package in a new namespace; yield the request for it."""
+    def instantiated(
+        self, request: UpdateRequest, by: Install | None = None
+    ) -> Iterator[UpdateRequest]:
+        """Instantiate the old package in a new namespace; yield the request for it.
+
+        :param by: the program that instantiates it; None: ours.
+        """
         name = f"benchmark-{time.time_ns():x}-{next(self._numbers)}"
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         self.cluster.create(namespace)
         try:
             request = replace(request, namespace=name, instance_id=name)
-            install(
-                request.old,
-                self.cluster,
-                def_files=request.def_files,
-                namespace=name,
-                instance_id=name,
-            )
+            (by or _install)(request, self)
             yield request
         finally:
             self.delete([name])
@@ -130,6 +129,19 @@ class Target:
 
     def _create_foreign(self, namespace: str, number: int) -> None:
         self.cluster.create(_foreign(namespace, number))
+
+
+Install = Callable[[UpdateRequest, Target], object]
+
+
+def _install(request: UpdateRequest, target: Target) -> None:
+    install(
+        request.old,
+        target.cluster,
+        def_files=request.def_files,
+        namespace=request.namespace,
+        instance_id=request.instance_id,
+    )
 
 
 def _foreign(namespace: str, number: int) -> Json:

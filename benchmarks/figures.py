@@ -14,6 +14,7 @@ from tempfile import NamedTemporaryFile, TemporaryFile
 _LAUNCHER = str(Path(__file__).with_name("launcher.py"))
 
 OURS, BY_HAND, TACKER = "container-update", "by hand", "Tacker 16"
+HELM, KUBECTL = "Helm", "kubectl"
 """The programs that are compared."""
 
 
@@ -39,7 +40,7 @@ class Row:
     size: int
     """The value of what is varied."""
     program: str
-    """OURS, BY_HAND or TACKER."""
+    """One of those above."""
     runs: Sequence[Run]
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Updates of running CNFs: the command, the hand-made limit and Tacker 16's own driver in turn."""
+"""Updates of running CNFs: the command, the hand-made limit and what others use, in turn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.clusters import COMMAND, Target
+from benchmarks import tools
+from benchmarks.clusters import COMMAND, Install, Target
 from benchmarks.cnf import Images, deployments
 from benchmarks.figures import BY_HAND, OURS, TACKER, Row, Run, measured
 from container_update.cluster.credentials import pem
@@ -40,6 +41,8 @@ class Case:
     """The exit status of the command."""
     by_hand: bool = True
     """The hand-made limit does it too."""
+    tools: bool = False
+    """So do Helm and kubectl, where they are on the PATH."""
 
 
 def compare(case: Case, target: Target, runs: int, lab: Path | None) -> list[Row]:
@@ -54,12 +57,17 @@ def compare(case: Case, target: Target, runs: int, lab: Path | None) -> list[Row
         programs[BY_HAND] = by_hand
         if lab is not None:
             programs[TACKER] = lambda request, target, folder: tacker(request, target, folder, lab)
+    installs: dict[str, Install] = {}
+    if case.tools:
+        installs = {name: tool.install for name, tool in tools.found().items()}
+        programs |= {name: tool.update for name, tool in tools.found().items()}
     found: dict[str, list[Run]] = {program: [] for program in programs}
     for _ in range(runs):
         for program, run in programs.items():
             with TemporaryDirectory() as name:
                 folder = Path(name)
-                with target.instantiated(case.write(folder)) as request:
+                written = case.write(folder)
+                with target.instantiated(written, installs.get(program)) as request:
                     target.crowd(request.namespace, case.foreign_pods)
                     with target.observed() as counts:
                         measured = run(request, target, folder)
@@ -131,7 +139,10 @@ def cases(images: Images, guide: Write, *, small: bool) -> list[Case]:
     few, base = (1, 4) if small else (5, 100)
     return [
         Case("the user guide's sample", 7, guide),
-        *(Case("workloads, some change", n, cnf(n, changed=numbers[n])) for n in numbers),
+        *(
+            Case("workloads, some change", n, cnf(n, changed=numbers[n]), tools=n == min(numbers))
+            for n in numbers
+        ),
         *(
             Case("pods of each of the workloads", n, cnf(4 * few, pods=n, changed=few))
             for n in pods
