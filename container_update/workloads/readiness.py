@@ -176,7 +176,7 @@ def judge(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) 
     is_serving = counts.ready >= enough and counts.available >= min(least.available, wanted)
     ready = sum(map(pod_status.is_ready, present))
     if counts.updated < needed:
-        message = f"{counts.updated} of {needed} pods are updated"
+        message = f"{counts.updated} of {needed} pods are updated{_never_ending(pods, baseline)}"
     elif counts.total > least.total:
         message = _old_pods(counts.total - least.total, new)
     elif not is_serving:
@@ -231,6 +231,14 @@ def is_no_less_ready(live: Json, counts: Counts, pods: Sequence[Json], baseline:
         return False
     own = [pod for pod in _present(pods, baseline) if pod["metadata"]["uid"] not in baseline.uids]
     return sum(map(pod_status.is_ready, own)) >= enough
+
+
+def _never_ending(pods: Iterable[Json], baseline: Baseline) -> str:
+    """Name a pod that does not end, for which the controller may wait although nobody else does."""
+    for pod in filter(baseline.is_of_nobody, pods):
+        name, since = (pod["metadata"][field] for field in ("name", "deletionTimestamp"))
+        return f", and pod {name}, which should have ended at {since}, has not"
+    return ""
 
 
 def _old_pods(number: int, new: Sequence[Json]) -> str:

@@ -133,6 +133,20 @@ def test_a_pod_that_was_terminating_before_does_not_hold_an_undo(
     assert lab.ready() == [IMAGES[0]] * number
 
 
+def test_a_daemon_set_that_replaces_one_pod_at_a_time_waits_for_it_and_is_undone(lab: Lab) -> None:
+    lab.cnf.instantiate(w=workload("DaemonSet"))
+    first, second = lab.live()
+    lab.hang(first)
+    until(lab.hanging)
+    left = lab.hanging()
+    message = rf"0 of 1 pods are updated, and pod {first['metadata']['name']}, which should have "
+    with pytest.raises(UpdateFailedError, match=message) as failed:
+        lab.cnf.update({"w": workload("DaemonSet", image=IMAGES[1])}, replace(SHORT, timeout=2))
+    assert {result.state for result in failed.value.outcome.results} == {StepState.UNDONE}
+    assert lab.hanging() == left
+    assert second["metadata"]["uid"] in {pod["metadata"]["uid"] for pod in lab.live()}
+
+
 @pytest.mark.parametrize("hung", [KINDS["a Deployment"], KINDS["a DaemonSet"]], indirect=True)
 @pytest.mark.parametrize("back", [False, True], ids=["resumed", "rolled back"])
 def test_a_run_that_was_interrupted_still_knows_which_pods_were_terminating_before(

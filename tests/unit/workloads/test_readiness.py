@@ -569,20 +569,21 @@ def conditions(ready: str, containers: str, **more: str) -> Json:
 
 LOST = pod("lost", deleting=True, status=conditions("False", "True"))
 DYING = pod("dying", deleting=True)
+OVERDUE = "which should have ended at 2026-01-01T00:00:00Z, has not"
 NOBODYS: dict[str, tuple[Json, list[Json], Verdict]] = {
     "a Deployment has another in its place": (
         workload("Deployment", replicas(3, 3, 3)), [DYING, LOST, N1, N2, N3], (DONE, ""),
     ),
     "the others of a Deployment are waited for": (
         workload("Deployment", replicas(3, 2, 3)), [DYING, O1, N1, N2],
-        (PROGRESSING, "2 of 3 pods are updated"),
+        (PROGRESSING, f"2 of 3 pods are updated, and pod dying, {OVERDUE}"),
     ),
     "a DaemonSet has none on its node": (
         workload("DaemonSet", nodes(3, 2, 2)), [DYING, N1, N2], (DONE, ""),
     ),
     "a DaemonSet's other nodes are waited for": (
         workload("DaemonSet", nodes(3, 1, 2)), [DYING, O1, N1],
-        (PROGRESSING, "1 of 2 pods are updated"),
+        (PROGRESSING, f"1 of 2 pods are updated, and pod dying, {OVERDUE}"),
     ),
     "a StatefulSet has none of its name": (
         workload("StatefulSet", replicas(3, 2, 2)),
@@ -591,7 +592,7 @@ NOBODYS: dict[str, tuple[Json, list[Json], Verdict]] = {
     "a StatefulSet's other pods are waited for": (
         workload("StatefulSet", replicas(3, 1, 2)),
         [member(0, "old", deleting=True), OLD[1], NEW[2]],
-        (PROGRESSING, "1 of 2 pods are updated"),
+        (PROGRESSING, f"1 of 2 pods are updated, and pod w-0, {OVERDUE}"),
     ),
     "a StatefulSet was to have less pods": (
         workload("StatefulSet", replicas(4, 3, 3)), [*NEW, member(3, "old", deleting=True)],
@@ -599,7 +600,7 @@ NOBODYS: dict[str, tuple[Json, list[Json], Verdict]] = {
     ),
     "a StatefulSet was to have less pods, and lacks another": (
         workload("StatefulSet", replicas(3, 2, 2)), [*NEW[1:], member(3, "old", deleting=True)],
-        (PROGRESSING, "2 of 3 pods are updated"),
+        (PROGRESSING, f"2 of 3 pods are updated, and pod w-3, {OVERDUE}"),
     ),
 }  # fmt: skip
 
