@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 SILENCE = 10.0
 """Seconds after which it is said that the operation goes on."""
+_REFRESH_SECONDS = 0.25
+"""Between two looks at what is under way."""
 _RESERVED = 3
 """Lines of a terminal that are kept free of steps under way."""
 AUTO, LIVE, PLAIN, JSON, NONE = STYLES = ("auto", "live", "plain", "json", "none")
@@ -175,23 +177,16 @@ class _PlainView(_View):
     @contextmanager
     def opened(self) -> Iterator[None]:
         self._last = time.monotonic()
-        ended = threading.Event()
-        thread = threading.Thread(target=self._break_silence, args=(ended,), daemon=True)
-        thread.start()
-        try:
+        with _repeated(self._break_silence, lambda: self._last + SILENCE - time.monotonic()):
             yield
-        finally:
-            ended.set()
-            thread.join()
 
-    def _break_silence(self, ended: threading.Event) -> None:
-        while not ended.wait(max(0.0, self._last + SILENCE - time.monotonic())):
-            with self._lock:
-                now = time.monotonic()
-                if now - self._last >= SILENCE:
-                    self._screen.show(self.running.lines(now, most=1))
-                    self._screen.flush()
-                    self._last = now
+    def _break_silence(self) -> None:
+        with self._lock:
+            now = time.monotonic()
+            if now - self._last >= SILENCE:
+                self._screen.show(self.running.lines(now, most=1))
+                self._screen.flush()
+                self._last = now
 
 
 class _LiveView(_View):
@@ -216,12 +211,38 @@ class _LiveView(_View):
                     self._screen.console.width - 1,
                 )
             ),
-            refresh_per_second=4,
+            auto_refresh=False,  # it does not wait until another thread has written its lines
             transient=True,
             redirect_stdout=False,
         )
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        with ExitStack() as self._opening:
+        with ExitStack() as self._opening, _repeated(self._refresh, lambda: _REFRESH_SECONDS):
             yield
+
+    def _refresh(self) -> None:
+        with self._lock:
+            if self._live is not None:
+                self._live.refresh()
+
+
+@contextmanager
+def _repeated(act: Callable[[], object], seconds: Callable[[], float]) -> Iterator[None]:
+    """Act again and again while the block runs, beside it.
+
+    :param seconds: returns how long to wait before the next time.
+    """
+    ended = threading.Event()
+
+    def repeat() -> None:
+        while not ended.wait(max(0.0, seconds())):
+            act()
+
+    thread = threading.Thread(target=repeat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

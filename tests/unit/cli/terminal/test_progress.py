@@ -6,12 +6,16 @@ from __future__ import annotations
 import io
 import json
 import threading
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
+import rich.live
 
+from container_update.cli.reports.lines import Line
 from container_update.cli.terminal import progress
 from container_update.cli.terminal.running import Running, clock_text
+from container_update.cli.terminal.screen import Screen
 from container_update.model.errors import ContainerUpdateError, UpdateFailedError
 from container_update.model.objects import ObjectKey
 from container_update.model.outcome import (
@@ -214,3 +218,31 @@ def test_a_narrow_terminal_cuts_the_name_and_the_rest_before_the_trouble(width: 
     line = str(next(iter(under_way.lines(100, most=1, width=width))))
     assert "new 0/3  ErrPull  undo in 30 s" in line[:width]
     assert "a-long-name" in line or width == 42
+
+
+class Terminal(io.StringIO):
+    """What is taken for a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_nothing_is_drawn_anew_while_lines_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cursor would be moved by what is not on the terminal yet, and a line would be lost."""
+    monkeypatch.setattr(progress, "_REFRESH_SECONDS", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    drawn, show = threading.Event(), Screen.show
+    found = []
+
+    def show_slowly(screen: Screen, lines: Iterable[Line]) -> None:
+        drawn.clear()
+        found.append(drawn.wait(0.2))
+        show(screen, lines)
+
+    monkeypatch.setattr(Screen, "show", show_slowly)
+    monkeypatch.setattr(rich.live.Live, "refresh", lambda _: drawn.set())
+    with progress.shown(Terminal(), progress.LIVE) as view:
+        view(ROLL)
+        assert drawn.wait(10), "it is drawn again and again"
+        view(DONE)
+    assert found == [False, False]
