@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many requests an update sends, and how many of them wait for one another."""
+"""What an update costs, as counts: requests, those that wait for one another, function calls."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +15,12 @@ from container_update import connect, install, update
 from tests.functional.conftest import OPTIONS, REAL
 from tests.internals.core import guide_request
 
+ROOT = Path(__file__).resolve().parents[2]
 LATENCY = 0.5
 """Of each request, in seconds: requests that do not wait for one another begin within it."""
+CALLS = 660_000
+"""Of Python and C functions, with all that is imported: processor time, as a count that is the same
+on every machine."""
 MARGIN = 2
 """Round trips more than there have to be: where a machine is so busy that some begin later."""
 
@@ -40,3 +46,24 @@ def test_an_update_of_the_guides_sample_waits_for_few_answers_one_after_another(
     assert found["requests"] <= 30
     assert found["before the first write"] <= 5 + MARGIN
     assert found["after the last pod"] <= 3 + MARGIN
+
+
+@pytest.mark.skipif(bool(REAL), reason="what is counted is an update on the embedded cluster")
+def test_an_update_of_the_guides_sample_calls_no_more_functions_than_it_did(
+    tmp_path: Path,
+) -> None:
+    request = replace(guide_request("v1"), namespace="default", instance_id="guide")
+    kubeconfig, count = str(tmp_path / "kubeconfig"), tmp_path / "count"
+    with (
+        embedded.process(kubeconfig, 0.0, 0.0),
+        connect(kubeconfig, options=OPTIONS) as cluster,
+    ):
+        where = {"namespace": "default", "instance_id": request.instance_id}
+        install(request.old, cluster, options=OPTIONS, def_files=request.def_files, **where)
+        command = [sys.executable, "-m", "benchmarks.calls", str(count), "apply", request.old]
+        command += [request.new, "-n", "default", "--instance-id", "guide", "--yes"]
+        command += [word for path in request.def_files for word in ("--def-file", path)]
+        command += [word for path in request.config_paths for word in ("--config-path", path)]
+        command += ["--kubeconfig", kubeconfig]
+        subprocess.run(command, check=True, cwd=ROOT, timeout=120, capture_output=True)
+    assert int(count.read_text()) <= 1.2 * CALLS
