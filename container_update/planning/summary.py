@@ -26,6 +26,7 @@ from container_update.workloads.registry import kind_of
 
 _MATCH = "Nothing to do: the running objects already match the new package."
 _MATCH_IN_PART = "Nothing to do: images and configuration already match the new package."
+_MATCH_AS_NOTED = "Nothing to do: what can change already matches the new package; see the notes."
 _NOTHING_TO_DO = {
     INSTALL: "Nothing to do: everything that the package describes is there already.",
     UNDO: "Nothing to undo: no finished update of this VNF instance is kept.",
@@ -84,7 +85,8 @@ def counted(number: int, noun: str) -> str:
 
 def nothing_to_do(plan: Plan) -> str:
     """Say that a plan has no steps."""
-    return _NOTHING_TO_DO.get(plan.kind, _MATCH_IN_PART if plan.ignored else _MATCH)
+    match = _MATCH_IN_PART if plan.ignored else _MATCH_AS_NOTED if plan.notes else _MATCH
+    return _NOTHING_TO_DO.get(plan.kind, match)
 
 
 # --- what changes -------------------------------------------------------------------------------

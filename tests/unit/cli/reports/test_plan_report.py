@@ -93,7 +93,7 @@ def test_a_plan_reads_from_configuration_to_restarts_to_what_is_left_alone() -> 
 def test_a_plan_with_nothing_to_do_says_so_with_its_notes() -> None:
     plan = Plan("ns", None, (), notes=(Note(CM, "left alone"),))
     assert text_of(plan_report.plan_lines(plan)).splitlines() == [
-        "Nothing to do: the running objects already match the new package.",
+        "Nothing to do: what can change already matches the new package; see the notes.",
         "Notes:",
         "    ConfigMap ns/cm: left alone",
     ]
@@ -178,7 +178,7 @@ def test_a_sum_has_only_what_is_known(steps: tuple[Step, ...], text: str) -> Non
 
 
 def test_an_outcome_of_nothing_says_so() -> None:
-    nothing = replace(outcome(), plan=replace(PLAN, ignored=()))
+    nothing = replace(outcome(), plan=replace(PLAN, ignored=(), notes=()))
     assert text_of(outcome_report.outcome_lines(nothing)) == (
         "Nothing to do: the running objects already match the new package."
     )
