@@ -137,7 +137,7 @@ class Execution:
         try:
             self.note(number, [self._results[step.place] for step in group])
         except errors.ClusterError as error:
-            self.give_up(str(error))
+            self.give_up("" if self.cancel else str(error))
 
     def _context_of(self, waiter: Waiter, *, resumed: bool = False) -> ExecutionContext:
         removed = [step.key for step in self.plan.steps if step.is_removal]
@@ -167,7 +167,7 @@ class Execution:
         failed = [r for r in self._results.values() if r.state is StepState.FAILED]
         results = [self._results.get(step.place) for step in steps]
         if any(result is None or result.state is not StepState.DONE for result in results):
-            self._fail(next(iter(failed), None))
+            self.give_up(next((f"{r.step.key} failed: {r.message}" for r in failed), ""))
         if workloads := [step for step in steps if step.starts_pods]:
             self._stay_ready(workloads)
 
@@ -178,19 +178,12 @@ class Execution:
             try:
                 self._waiter.sleep(self.options.drain_seconds)
             except AbortedError:
-                self._fail()
+                self.give_up()
 
     def skip(self, steps: Iterable[Step]) -> None:
         """Count steps as done: by a run before this one, which was interrupted."""
         for step in steps:
             self._results[step.place] = StepResult(step, StepState.DONE, "done before")
-
-    def give_up(self, cause: str) -> NoReturn:
-        """End the run because of something other than its steps; raises as :meth:`run` does."""
-        self.refuse_if_lost()
-        if self.cancel:
-            self._fail()
-        self._end(cause, errors.UpdateFailedError)
 
     @property
     def results(self) -> tuple[StepResult, ...]:
@@ -291,7 +284,7 @@ class Execution:
                     return
                 self._waiter.pause(left)
         except AbortedError:
-            self._fail()
+            self.give_up()
         except (NotReadyError, errors.ClusterError) as error:
             failed = replace(
                 self._results[step.place],
@@ -301,7 +294,7 @@ class Execution:
             )
             self._results[step.place] = failed
             self.progress(failed)
-            self._fail(failed)
+            self.give_up(f"{step.key} failed: {error}")
 
     def _begun(self) -> list[Step]:
         """Return the steps that may have been applied: by this run, by an earlier one, or by a
@@ -313,17 +306,15 @@ class Execution:
             if self.resumed or (step.is_switch and has_run) or step.place in self._results
         ]
 
-    def _fail(self, cause: StepResult | None = None) -> NoReturn:
-        """End the run because of a failed step, or without one because it was cancelled."""
-        self.refuse_if_lost()
-        if cause is not None:
-            self._end(f"{cause.step.key} failed: {cause.message}", errors.UpdateFailedError)
-        self._end(f"The update was stopped {self.cancel.reason}", errors.UpdateInterruptedError)
+    def give_up(self, cause: str = "") -> NoReturn:
+        """Undo what was begun, or leave it as it is where so asked; raises as :meth:`run` does.
 
-    def _end(self, what: str, error: type[errors.UpdateFailedError]) -> NoReturn:
-        """Undo, or leave it as it is where so asked; raise either way."""
-        interrupted = error is errors.UpdateInterruptedError
-        if (self.cancel.keep_journal and interrupted) or (self.leave_failed and not interrupted):
+        :param cause: why; '': the run was cancelled.
+        """
+        self.refuse_if_lost()
+        error = errors.UpdateFailedError if cause else errors.UpdateInterruptedError
+        what = cause or f"The update was stopped {self.cancel.reason}"
+        if self.leave_failed if cause else self.cancel.keep_journal:
             raise error(self._outcome(), what, next_step=errors.NextStep.RESUME_OR_ROLLBACK)
         undone = self.undo(what, self._begun())
         outcome = self._outcome(undone)

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from container_update.cluster.history.revision import Origin
+from container_update.cluster.history.origin import origin_of
 from container_update.cluster.history.store import Kept
 from container_update.cluster.informer import Informer
 from container_update.cluster.journal import Journal
@@ -24,6 +24,7 @@ from container_update.cluster.scope import Scope, scope_of
 from container_update.engine.events import EventRecorder
 from container_update.engine.execute import Execution, pods_by_workload
 from container_update.engine.fence import Fence
+from container_update.engine.goal import Goal
 from container_update.engine.journalled_run import JournalledRun
 from container_update.model import errors, operation
 from container_update.model.cancellation import CancelToken
@@ -97,46 +98,37 @@ class Operation:
         )
 
     @contextmanager
-    def begun(  # noqa: PLR0913
-        self,
-        plan: Plan,
-        informer: Informer,
-        cancel: CancelToken,
-        goal: str,
-        context: Mapping[str, Any] | None = None,
-        *,
-        origin: Origin | None = None,
-        instance: bytes = b"",
+    def begun(
+        self, goal: Goal, plan: Plan, informer: Informer, cancel: CancelToken
     ) -> Iterator[JournalledRun]:
-        """Hold the lease and the journal while the block carries out the plan.
+        """Hold the lease and the journal while the block carries out the plan of a goal.
 
-        :param goal: a digest of what is requested.
-        :param context: plain values that a resume needs beside the steps.
-        :param origin: for the history; None: the operation does not belong in there.
-        :param instance: what the VNF instance runs from afterwards, for the history.
         :raises ClusterError: the account lacks a right; nothing was written.
         :raises UpdateInProgressError: another update of this instance runs, or ran since the
             plan was made.
         """
         owns = self._refuse_missing_rights(plan)
-        common = operation.begun(utc_now(), goal, self.instance_id)
-        steps = object_steps(plan)
+        common = operation.begun(utc_now(), goal.digest(), self.instance_id)
+        steps, origin = object_steps(plan), None
+        if goal.kind:
+            origin = origin_of(goal.kind, plan.packages, goal.undoes, goal.scripts)
         with self.lock(common["operation"], cancel) as lock:
             record = Record(
                 **common,
                 steps=plan.steps,
                 pods_before=pods_by_workload(steps, informer),
                 def_files=plan.def_files,
-                context=context or {},
+                context=goal.context(),
                 origin=origin,
                 objects=tuple(manifest.key for manifest in plan.manifests),
-                instance=instance,
+                instance=goal.recorded(plan) if origin and self.options.history else b"",
             )
             journal = self._journal_of(lock)
             is_first = journal.first_since(self._read_at)
             journal.write(record, lock, lambda: self._refuse_stale(is_first, plan, informer))
             run = self._run_of(lock, journal, record, plan, informer, owns=owns, resumed=False)
-            run.marked = _created(steps) if owns else ()
+            created = (s.key for s in steps if s.action in (Action.CREATE, Action.HAND_OVER))
+            run.marked = tuple(created) if owns else ()
             with run.until_ended():
                 yield run
             self.kept = run.kept
@@ -251,27 +243,30 @@ class Operation:
 
         owns = False
 
+        def read() -> Record | None:
+            record, self._read_at = journal.read(), journal.read_at
+            return record
+
         @contextmanager
-        def held() -> Iterator[ExitStack]:
+        def held(found: Record) -> Iterator[ExitStack]:
             nonlocal owns
-            if found is not None:
-                try:
-                    owns = self._refuse_missing_rights(self._plan_of(found))
-                except errors.ClusterError:  # of what is not to be believed, that is said
-                    believe(found, back or found.phase is operation.Phase.UNDO)
-                    raise
+            try:
+                owns = self._refuse_missing_rights(self._plan_of(found))
+            except errors.ClusterError:  # of what is not to be believed, that is said
+                believed(found, back or found.phase is operation.Phase.UNDO)
+                raise
             with lock, ExitStack() as stack:
                 yield stack
 
-        def claim(record: Record, _: ExitStack) -> Record | None:
+        def claim(record: Record, goes_back: bool) -> Record | None:
+            record = believed(record, goes_back)
             claimed = journal.claim(record)
-            if claimed is None:
-                return None
-            fence = Fence(self.cluster.guarded(lock.check), self.options.workers)
-            fence.raise_((step.key for step in record.object_steps), lock.operation)
+            if claimed is not None:
+                fence = Fence(self.cluster.guarded(lock.check), self.options.workers)
+                fence.raise_((step.key for step in record.object_steps), lock.operation)
             return claimed
 
-        def believe(record: Record, goes_back: bool) -> Record:
+        def believed(record: Record, goes_back: bool) -> Record:
             if self.cluster.journal_key:  # it is signed, or it would not have been read
                 return record
 
@@ -302,29 +297,16 @@ class Operation:
             stack.enter_context(informer).list(collections(keys) | traffic(keys))
             return self._run_of(lock, journal, record, plan, informer, owns=owns, resumed=True)
 
-        found: Record | None = None
-
-        def read() -> Record | None:
-            nonlocal found
-            found, self._read_at = journal.read(), journal.read_at
-            return found
-
-        def promoted(record: Record) -> Record:
+        def finish(record: Record, stack: ExitStack) -> Outcome:
             hold = record.held_at
-            is_over = hold is not None and hold.key.name == promote
-            return journal.note(record, hold.group + 1) if hold and is_over else record
+            if hold is not None and hold.key.name == promote:
+                record = journal.note(record, hold.group + 1)
+            return self._finish(run(record, stack), go_on, promote)
 
-        return operation.recover(
-            read,
-            held,
-            claim,
-            lambda record, stack: self._finish(run(record, stack), go_on, promote),
-            lambda record, stack: self._go_back(run(record, stack)),
-            goal=goal,
-            back=back,
-            promote=promoted,
-            believe=believe,
-        )
+        def undo(record: Record, stack: ExitStack) -> Outcome | None:
+            return self._go_back(run(record, stack))
+
+        return operation.recover(read, held, claim, finish, undo, goal=goal, back=back)
 
     def refuse_foreign(
         self, plan: Plan, described: Iterable[ObjectKey] | None, recorded_in: Iterable[str]
@@ -438,7 +420,3 @@ class Operation:
         operation.refuse_incomplete(record, outcome)
         run.end(outcome, cause)
         return outcome
-
-
-def _created(steps: Sequence[ObjectStep]) -> tuple[ObjectKey, ...]:
-    return tuple(step.key for step in steps if step.action in (Action.CREATE, Action.HAND_OVER))

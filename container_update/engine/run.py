@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from container_update.cluster.history.origin import origin_of
 from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingCluster
 from container_update.engine.checks.image_check import pulled
@@ -91,20 +90,7 @@ def run(  # noqa: PLR0913
         if plan.is_empty:
             instance.tidy(cancel)
         else:
-            origin = (
-                origin_of(goal.kind, plan.packages, goal.undoes, goal.scripts)
-                if goal.kind
-                else None
-            )
-            with instance.begun(
-                plan,
-                observed.informer,
-                cancel,
-                goal.digest(),
-                goal.context(),
-                origin=origin,
-                instance=goal.recorded(plan) if origin and options.history else b"",
-            ) as begun:
+            with instance.begun(goal, plan, observed.informer, cancel) as begun:
                 results = (*results, *goal.carry_out(begun))
         return Outcome(
             plan=plan,

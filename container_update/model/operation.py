@@ -167,38 +167,36 @@ HeldT = TypeVar("HeldT")
 
 def recover(  # noqa: PLR0913
     read: Callable[[], RecordT | None],
-    hold: Callable[[], AbstractContextManager[HeldT]],
-    claim: Callable[[RecordT, HeldT], RecordT | None],
+    hold: Callable[[RecordT], AbstractContextManager[HeldT]],
+    claim: Callable[[RecordT, bool], RecordT | None],
     finish: Callable[[RecordT, HeldT], Outcome],
     undo: Callable[[RecordT, HeldT], Outcome | None],
     *,
     goal: Callable[[], str] | None,
     back: bool,
-    promote: Callable[[RecordT], RecordT] = lambda record: record,
-    believe: Callable[[RecordT, bool], RecordT] = lambda record, _: record,
 ) -> Outcome | None:
     """Finish or undo the operation that left its journal behind.
 
     :param read: reads the journal.
     :param hold: takes the lease.
     :param claim: makes the journal this run's, so that no late request of the run before changes
-        anything any more; returns the record as it is then, None where it has been removed.
+        anything any more; returns what may be carried out of the record, or undone (True), by
+        whoever it was written, None where it has been removed. It raises the error of one that is
+        not to be believed, before anything is written.
     :param finish: brings the operation to its end and removes the journal.
     :param undo: undoes what can be undone; returns None where the operation had come to its end.
     :param goal: returns what is asked for now; an operation with another goal is undone. It is
         called before anything is done, where there is an operation.
     :param back: undo in any case.
-    :param promote: returns the record with the hold at which it waits for a person as passed.
-    :param believe: returns what may be carried out of a record, or undone (True), by whoever it was
-        written; raises the error of one that is not to be believed. Nothing was written then.
     :returns: what became of it; None: there was none.
     :raises UpdateInProgressError: it is still running.
     :raises UndoIncompleteError: it could not be undone.
     """
-    if read() is None:
+    found = read()
+    if found is None:
         return None
     asked = goal() if goal else None
-    with hold() as held:
+    with hold(found) as held:
         record = read()  # as it is now that nobody else changes it
         if record is None:
             return None
@@ -209,13 +207,13 @@ def recover(  # noqa: PLR0913
                 next_step=NextStep.PROMOTE_OR_ABORT,
             )
         goes_back = back or other_goal or record.phase is Phase.UNDO
-        record = claim(believe(record, goes_back), held)
+        record = claim(record, goes_back)
         if record is None:
             return None
         if goes_back or record.phase is Phase.UNDO:
             return undo(record, held)
         LOG.warning("going on with %s", record.operation, extra=REPORTED)
-        return finish(promote(record), held)
+        return finish(record, held)
 
 
 def refuse_incomplete(record: OperationRecord, outcome: Outcome) -> None:

@@ -243,7 +243,7 @@ class StackInstance:
 
         journal = self.journal("")
 
-        def claim(record: StackRecord, _: StackJournal) -> StackRecord:
+        def claim(record: StackRecord, _: bool) -> StackRecord:
             return record  # who holds the journal has claimed it
 
         outcome = recover(self.read, self._held, claim, finish, undo, goal=goal, back=back)
@@ -252,7 +252,7 @@ class StackInstance:
         return outcome
 
     @contextmanager
-    def _held(self) -> Iterator[StackJournal]:
+    def _held(self, _: StackRecord) -> Iterator[StackJournal]:
         journal = self.journal(str(uuid.uuid4()))
         journal.take_over()
         with _released(journal):

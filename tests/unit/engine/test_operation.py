@@ -16,6 +16,7 @@ from container_update.cluster.journal import Journal
 from container_update.cluster.lease import LeaseLock
 from container_update.cluster.retry import RetryingCluster
 from container_update.engine.fence import TAKEN_OVER
+from container_update.engine.goal import Goal
 from container_update.engine.operation import JournalledRun, Operation
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Right
@@ -87,6 +88,24 @@ def plan(cluster: FakeCluster) -> Plan:
     )
 
 
+class Asked(Goal):
+    """That plan."""
+
+    namespace, instance_id = "ns", "i"
+
+    def __init__(self, context: Json | None) -> None:
+        self._context = context or {}
+
+    def digest(self) -> str:
+        return GOAL
+
+    def plan(self, observed: object) -> Plan:
+        raise AssertionError("the tests have made it")
+
+    def context(self) -> Json:
+        return self._context
+
+
 def run(
     cluster: FakeCluster,
     body: Callable[[JournalledRun], Sequence[StepResult]] = lambda run: run.execution.run(),
@@ -97,7 +116,8 @@ def run(
     informer = Informer(cluster)
     informer.list({Collection.of(ONE)})
     cancel = CancelToken() if cancel is None else cancel
-    with operation(cluster, **more).begun(plan(cluster), informer, cancel, GOAL, context) as begun:
+    goal = Asked(context)
+    with operation(cluster, **more).begun(goal, plan(cluster), informer, cancel) as begun:
         body(begun)
 
 

@@ -54,12 +54,12 @@ def way(*reads: Record | None, goal: str | None = None, back: bool = False) -> l
         return next(journal)
 
     @contextmanager
-    def hold() -> Iterator[str]:
+    def hold(_: Record) -> Iterator[str]:
         done.append("hold")
         yield "lease"
         done.append("release")
 
-    def claim(record: Record, _: str) -> Record | None:
+    def claim(record: Record, _: bool) -> Record | None:
         done.append("claim")
         return next(journal, record)
 
@@ -101,7 +101,7 @@ def test_nothing_is_done_with_it_where_the_present_request_cannot_be_read() -> N
     def goal() -> str:
         raise PackageError("no such package")
 
-    def hold() -> NoReturn:
+    def hold(_: Record) -> NoReturn:
         raise AssertionError("the lease was taken")
 
     with pytest.raises(PackageError, match="no such package"):
