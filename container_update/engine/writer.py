@@ -177,35 +177,21 @@ class ObjectWriter:
         return images(answer.body) == images(live)
 
     def apply(self, step: ObjectStep, live: Json | None) -> Json:
-        """Replace the live object by what the step wants; see :meth:`_replace`."""
-        return self._replace(
-            step, live, lambda own, now: own.desired(now), lambda own, now: own.is_untouched(now)
-        )
+        """Replace the live object by what the step wants; otherwise as :meth:`edit`.
+
+        :raises ChangedByAnotherError: somebody else changed what the step is about.
+        """
+        return self._replace(step, live, back=False)
 
     def restore(self, step: ObjectStep, live: Json) -> Json:
-        """Replace the live object by what it was before the step; see :meth:`_replace`."""
-        return self._replace(
-            step, live, lambda own, now: own.restored(now), lambda own, now: own.is_own(now)
-        )
+        """Replace the live object by what it was before the step; as :meth:`apply`."""
+        return self._replace(step, live, back=True)
 
-    def _replace(
-        self,
-        step: ObjectStep,
-        live: Json | None,
-        edit: Callable[[ObjectStep, Json], Json],
-        may_write: Callable[[ObjectStep, Json], bool],
-    ) -> Json:
-        """Write an edited object; on a conflict read it again and go on.
-
-        :param may_write: tells that nobody else changed what the step is about.
-        :returns: the object as it is in the cluster now.
-        :raises ChangedByAnotherError: somebody else did.
-        """
-
+    def _replace(self, step: ObjectStep, live: Json | None, *, back: bool) -> Json:
         def changed(live: Json) -> Json:
             own = self.recognised(step, live) if isinstance(step, WorkloadStep) else step
-            desired = edit(own, live)
-            if desired != live and not may_write(own, live):
+            desired = own.restored(live) if back else own.desired(live)
+            if desired != live and not (own.is_own(live) if back else own.is_untouched(live)):
                 raise ChangedByAnotherError(
                     f"{step.key} was changed by somebody else since it was read"
                 )

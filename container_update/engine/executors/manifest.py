@@ -15,6 +15,7 @@ from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.manifest import recorded_digest
 from container_update.planning.steps.new_objects import created_again, new_object
 from container_update.workloads.pod_status import is_deleting
+from container_update.workloads.readiness import Baseline
 from container_update.workloads.registry import is_workload, kind_of
 
 
@@ -41,7 +42,8 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
     def _create(self, step: ManifestStep, deadline: float) -> None:
         assert step.content is not None, "what is created has its manifest"
         body = new_object(step.content, step.key.namespace, self.writer.labels)
-        created = self.writer.create_new(body, partial(self._is_created, step), deadline)
+        is_own = partial(self._is_made_of, step.content)
+        created = self.writer.create_new(body, is_own, deadline)
         if (step.key.group, step.key.kind) == DEFINITION:
             self.writer.until_kind_is_served(created, deadline)
         if step.starts_pods:
@@ -55,14 +57,9 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         if step.action is Action.SWITCH and step.key.kind == "Service":
             self.rollout.until_served(step.key, self.context.leaving, deadline)
 
-    def _is_created(self, step: ManifestStep, live: Json) -> bool:
-        """Tell whether a live object is what the step creates: an object of the same name may be
-        somebody else's."""
-        assert step.content is not None, "what is created has its manifest"
-        return self._is_made_of(step.content, live)
-
     def _is_made_of(self, content: Json, live: Json) -> bool:
-        """Tell whether this plan has created a live object, from this content."""
+        """Tell whether this plan has created a live object, from this content: an object of the
+        same name may be somebody else's."""
         same_manifest = recorded_digest(live) == recorded_digest(content)
         return same_manifest and instance_of(live) == (self.writer.instance_id or None)
 
@@ -75,19 +72,15 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         is_planned = self._is_made_of(step.old, live) if uid is None else now == uid
         if not is_planned:
             raise ChangedByAnotherError(f"{step.key} was created again by somebody else")
-        pods = self._pods_of(live)
-        self.writer.delete(live, deadline)
-        self._wait_gone(step, now, deadline, pods)
+        self._remove(step, live, deadline)
 
-    def _pods_of(self, live: Json) -> frozenset[str]:
-        return frozenset(pod["metadata"]["uid"] for pod in self.informer.pods_of(live))
+    def _remove(self, step: ManifestStep, live: Json, deadline: float) -> None:
+        pods = Baseline.of(self.informer.pods_of(live)).uids
+        self.writer.delete(live, deadline)
+        self._wait_gone(step, live["metadata"]["uid"], deadline, pods)
 
     def _wait_gone(
-        self,
-        step: ManifestStep,
-        uid: str,
-        deadline: float,
-        pods: frozenset[str] = frozenset(),
+        self, step: ManifestStep, uid: str, deadline: float, pods: frozenset[str] = frozenset()
     ) -> None:
         kind = kind_of(step.key)
         if kind is not None and not kind.runs_to_completion:
@@ -118,14 +111,14 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
 
     def _delete_created(self, step: ManifestStep, deadline: float) -> Reverted:
         live = self.cluster.get(step.key)
-        if live is not None and not self._is_created(step, live):
+        if live is None:
+            self._wait_gone(step, "", deadline)
+            return Reverted.UNCHANGED
+        assert step.content is not None, "what is created has its manifest"
+        if not self._is_made_of(step.content, live):
             return Reverted.OF_OTHERS
-        uid = live["metadata"]["uid"] if live is not None else ""
-        pods = self._pods_of(live) if live is not None else frozenset()
-        if live is not None:
-            self.writer.delete(live, deadline)
-        self._wait_gone(step, uid, deadline, pods)
-        return Reverted.UNCHANGED if live is None else Reverted.RESTORED
+        self._remove(step, live, deadline)
+        return Reverted.RESTORED
 
     def _restore(self, step: ManifestStep, deadline: float) -> Reverted:
         live = self.cluster.get(step.key)

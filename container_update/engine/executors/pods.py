@@ -56,8 +56,7 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
         if live is None:
             raise ChangedByAnotherError(f"{step.key} was deleted by somebody else")
         abandoned = self.abandoned(live)
-        there = frozenset(pod["metadata"]["uid"] for pod in self.informer.pods_of(live))
-        there -= abandoned
+        there = Baseline.of(self.informer.pods_of(live)).uids - abandoned
         self.informer.observe(self.writer.apply(step, live))
         before = Baseline(there, allowed=there, abandoned=abandoned)
         self.rollout.until_new(step.key, before, deadline)

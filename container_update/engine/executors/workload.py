@@ -41,7 +41,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         if self.writer.resumed:
             abandoned -= _uids(filter(step.is_applied, self.informer.pods_of(before)))
         if live in (None, before) or not self.writer.recognised(step, live).is_applied(live):
-            old_pods |= {owned["metadata"]["uid"] for owned in self.informer.pods_of(before)}
+            old_pods |= _uids(self.informer.pods_of(before))
         written = self.writer.apply(step, live)
         is_same = written["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
         if is_same and step.action is not Action.EVICT:
@@ -53,12 +53,8 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         wanted = _uids(filter(step.is_applied, self.informer.pods_of(before)))
         old_pods -= wanted | abandoned  # in the midst of another roll, some are as wanted
         seen = conditions(before if written is live else written)  # a resumed run wrote it before
-        self._wait(
-            step,
-            written,
-            Baseline(old_pods, abandoned=abandoned, conditions=seen),
-            deadline,
-        )
+        baseline = Baseline(old_pods, abandoned=abandoned, conditions=seen)
+        self._wait(step, written, baseline, deadline)
 
     def _wait(self, step: WorkloadStep, written: Json, before: Baseline, deadline: float) -> None:
         if step.action is Action.RESTART_CONTAINERS:
@@ -69,11 +65,9 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             self.rollout.until_replaced(step.key, lambda _: before, deadline, stuck)
         elif step.action is Action.EVICT:
             self.rollout.until_complete(step.key, before, deadline)
-            old = [
-                owned
-                for owned in self.informer.pods_of(written)
-                if owned["metadata"]["uid"] in before.uids or step.is_outdated(owned)
-            ]
+            owned = self.informer.pods_of(written)
+            uids = before.uids | _uids(filter(step.is_outdated, owned))
+            old = [now for now in owned if now["metadata"]["uid"] in uids]
             self._evict_one_by_one(step.key, old, before, deadline)
 
     def _recreate_pod(self, step: WorkloadStep, deadline: float) -> None:
@@ -195,8 +189,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             first = min(waiting, key=self._is_ready_now)
             waiting.remove(first)
             self._evict(first, deadline)
-            allowed = frozenset(later["metadata"]["uid"] for later in waiting)
-            self.rollout.until_new(key, replace(gone, allowed=allowed), deadline)
+            self.rollout.until_new(key, replace(gone, allowed=_uids(waiting)), deadline)
         self.rollout.until_new(key, gone, deadline)
 
     def _is_ready_now(self, old: Json) -> bool:
