@@ -82,17 +82,16 @@ def add_output(command: argparse.ArgumentParser, formats: Sequence[str]) -> None
         help=f"the format: {', '.join(formats)} (default: %(default)s)")  # fmt: skip
 
 
-def order_packages(parsed: argparse.Namespace) -> None:
-    """Take a single package for the new one: the old one is what the record says."""
-    if parsed.new is None:
-        parsed.old, parsed.new = "", parsed.old
-
-
 def expect_packages(parsed: argparse.Namespace) -> None:
-    """Start the processes that parse the VNFDs, while the client of the cluster is imported."""
+    """Start the processes that parse the VNFDs, while the client of the cluster is imported.
+
+    A single package is the new one: the old one is what the record says.
+    """
     from container_update.package import csar  # noqa: PLC0415, slow to load
     from container_update.package.tosca import process  # noqa: PLC0415, slow to load
 
+    if parsed.new is None:
+        parsed.old, parsed.new = "", parsed.old
     number = sum(csar.may_have_vnfd(package) for package in (parsed.old, parsed.new) if package)
     process.start(number, option_arguments.read(parsed))
 

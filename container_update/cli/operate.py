@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update.cli import connection, saved_plan
 from container_update.cli.arguments import option_arguments
-from container_update.cli.reports.header import Header
 from container_update.cli.terminal import approval, output, signals
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.model.plan import Plan
@@ -45,21 +44,12 @@ def add_saving_arguments(command: argparse.ArgumentParser, when: str = "") -> No
         "change always do), and say how many it accepts")  # fmt: skip
 
 
-def show(
-    parsed: argparse.Namespace,
-    out: TextIO,
-    request: Request,
-    *,
-    finds: bool = True,
-) -> int:
-    """Show the plan of a goal, save it where that is asked for; return the exit status.
-
-    :param finds: the instance is found by its record where none is named.
-    """
+def show(parsed: argparse.Namespace, out: TextIO, request: Request) -> int:
+    """Show the plan of a goal, save it where that is asked for; return the exit status."""
     from container_update.engine.run import preview  # noqa: PLC0415, slow to load
 
     with connection.connected_cluster(parsed) as cluster:
-        goal, _ = _goal(parsed, cluster, request, finds=finds)
+        goal = _goal(parsed, cluster, request)
         with planned(parsed, out):
             plan = preview(goal, cluster, option_arguments.read(parsed))
         return present(plan, parsed, out, request, cluster.context.server)
@@ -76,24 +66,19 @@ def planned(parsed: argparse.Namespace, out: TextIO) -> Iterator[None]:
         yield
     except (RefusedWritesError, UnpulledImagesError) as error:
         if parsed.output == output.TEXT:
-            output.show_plan(error.plan, output.header_of(parsed), parsed, out)
+            output.show_plan(error.plan, parsed, out)
         raise
 
 
 def present(
-    plan: Plan,
-    parsed: argparse.Namespace,
-    out: TextIO,
-    request: Request,
-    server: str,
+    plan: Plan, parsed: argparse.Namespace, out: TextIO, request: Request, server: str
 ) -> int:
     """Show a plan, save it where that is asked for; return the exit status.
 
     :param server: the URL of the API server.
     """
-    header = output.header_of(parsed)
     if parsed.output == output.TEXT:
-        status = output.show_plan(plan, header, parsed, out)
+        status = output.show_plan(plan, parsed, out)
     if parsed.server:
         output.remark(_acceptance(plan), parsed, out)
     if parsed.out is not None:
@@ -101,24 +86,27 @@ def present(
         saved_plan.save(parsed.out, plan, its, server)
         output.remark(f"Saved in {parsed.out}.", parsed, out)
     if parsed.output != output.TEXT:  # one document: the plan, or why it is refused
-        status = output.show_plan(plan, header, parsed, out)
+        status = output.show_plan(plan, parsed, out)
     return status
 
 
 def _acceptance(plan: Plan) -> str:
-    number = f"all {plan.writes}" if plan.tried == plan.writes else f"{plan.tried} of {plan.writes}"
-    why = "" if plan.tried == plan.writes else "; the notes say why the others cannot be tried"
+    number, why = f"all {plan.writes}", ""
+    if plan.tried != plan.writes:
+        number = f"{plan.tried} of {plan.writes}"
+        why = "; the notes say why the others cannot be tried"
     return f"The API server accepts {number} writes (dry run){why}."
 
 
 def _goal(
-    parsed: argparse.Namespace, cluster: KubernetesCluster, request: Request, *, finds: bool
-) -> tuple[Goal, Header]:
+    parsed: argparse.Namespace, cluster: KubernetesCluster, request: Request, *, saved: bool = False
+) -> Goal:
     from container_update.cli import goals  # noqa: PLC0415, slow to load
     from container_update.engine.instances import NotInstalledError  # noqa: PLC0415, as above
 
-    found = connection.find_instance(parsed, cluster) if finds else parsed.instance_id
-    wanted, options = {**request(), "instanceId": found}, option_arguments.read(parsed)
+    wanted, options = dict(request()), option_arguments.read(parsed)
+    if not saved and wanted["verb"] != "install":
+        wanted["instanceId"] = connection.find_instance(parsed, cluster)
     try:
         goal = goals.goal_of(wanted, cluster, options)
     except NotInstalledError:
@@ -127,7 +115,8 @@ def _goal(
         wanted = {**wanted, "verb": "install", "package": wanted["new"]}
         goal = goals.goal_of(wanted, cluster, options)
     goal.asks_server = goal.asks_server or getattr(parsed, "server", False)
-    return goal, connection.instance_header(parsed, cluster, goal.instance_id)
+    connection.instance_header(parsed, cluster, goal.instance_id)
+    return goal
 
 
 def ask_about_others(
@@ -158,8 +147,6 @@ def carry_out(
     out: TextIO,
     request: Request,
     saved: Mapping[str, Any] | None = None,
-    *,
-    finds: bool = True,
 ) -> int:
     """Carry out a goal and show what became of it; return the exit status.
 
@@ -171,9 +158,9 @@ def carry_out(
         connection.connected_cluster(parsed) as cluster,
         signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
     ):
-        goal, header = _goal(parsed, cluster, request, finds=finds)
+        goal = _goal(parsed, cluster, request, saved=saved is not None)
         ask_about_others(parsed, out, cluster, goal.instance_id)
-        with output.progress(header, parsed, out) as progress:
+        with output.progress(parsed, out) as progress:
             outcome = run(
                 goal,
                 cluster,

@@ -89,7 +89,7 @@ def _change(parsed: argparse.Namespace, out: TextIO) -> int:
         target = _target(parsed, heat)
         with change.job_of(parsed, body, target.vim_type) as job:
             if parsed.plan:
-                return output.show_plan(preview_change(job, target), parsed.header, parsed, out)
+                return output.show_plan(preview_change(job, target), parsed, out)
             return change.carry_out(parsed, job, target, cancel, out)
 
 

@@ -76,7 +76,6 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
     """Plan or carry out the change that the arguments describe; return the exit status."""
     # what is wrong with the request is said before anything is connected
     body = body_of(parsed, "kubernetes")
-    connection.order_packages(parsed)
     if parsed.out is not None:
         saved_plan.refuse_standard_input(parsed.old, parsed.new)
         _refuse_secrets(body)
@@ -137,7 +136,7 @@ def carry_out(  # noqa: PLR0913
 
     scripts = change_package.coordination_of(job, target, cancel)
     try:
-        with output.progress(output.header_of(parsed), parsed, out) as progress:
+        with output.progress(parsed, out) as progress:
             changed = change_package.run_change(job, target, cancel, check(progress), scripts)
     finally:
         show_scripts(scripts.reports, parsed, out)

@@ -47,7 +47,10 @@ def add_undo_arguments(command: argparse.ArgumentParser) -> None:
 
 def history(parsed: argparse.Namespace, out: TextIO) -> int:
     """List the operations that have ended, or show one; return the exit status."""
-    revisions = _revisions(parsed)
+    from container_update.engine.goals import go_back as operations  # noqa: PLC0415, slow to load
+
+    with connection.connected_instance(parsed) as (cluster, where):
+        revisions = operations.history(cluster, option_arguments.read(parsed), **where)
     is_one = parsed.revision is not None or parsed.last or parsed.diff
     if not revisions and (is_one or parsed.output != output.JSON):
         return output.write_nothing(history_report.NOTHING_KEPT, parsed, out)
@@ -91,10 +94,3 @@ def _chosen(parsed: argparse.Namespace, revisions: Sequence[Revision]) -> Revisi
         f"revision {parsed.revision}: expected one that is kept in namespace {parsed.namespace} "
         f"({known}), found none of this number"
     )
-
-
-def _revisions(parsed: argparse.Namespace) -> tuple[Revision, ...]:
-    from container_update.engine.goals import go_back as operations  # noqa: PLC0415, slow to load
-
-    with connection.connected_instance(parsed) as (cluster, where):
-        return operations.history(cluster, option_arguments.read(parsed), **where)

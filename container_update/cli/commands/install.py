@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from typing import Any, TextIO
 
 from container_update.cli import connection, operate, saved_plan
@@ -41,7 +40,7 @@ def _add_common(command: argparse.ArgumentParser) -> None:
 
 def install(parsed: argparse.Namespace, out: TextIO) -> int:
     """Create the objects of a package; return the exit status."""
-    return _run(parsed, out, "install", finds=False)
+    return _run(parsed, out, "install")
 
 
 def uninstall(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -49,16 +48,12 @@ def uninstall(parsed: argparse.Namespace, out: TextIO) -> int:
     return _run(parsed, out, "uninstall")
 
 
-def _run(parsed: argparse.Namespace, out: TextIO, verb: str, *, finds: bool = True) -> int:
-    request = partial(_request, verb, parsed)
-    if parsed.plan:
-        return operate.show(parsed, out, request, finds=finds)
-    return operate.carry_out(parsed, out, request, finds=finds)
+def _run(parsed: argparse.Namespace, out: TextIO, verb: str) -> int:
+    def request() -> dict[str, Any]:
+        deleted = {
+            "deleteData": getattr(parsed, "delete_data", False),
+            "deleteShared": getattr(parsed, "delete_shared", False),
+        }
+        return saved_plan.requested(verb, parsed, package=parsed.package, **deleted)
 
-
-def _request(verb: str, parsed: argparse.Namespace) -> dict[str, Any]:
-    deleted = {
-        "deleteData": getattr(parsed, "delete_data", False),
-        "deleteShared": getattr(parsed, "delete_shared", False),
-    }
-    return saved_plan.requested(verb, parsed, package=parsed.package, **deleted)
+    return (operate.show if parsed.plan else operate.carry_out)(parsed, out, request)

@@ -8,14 +8,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli import connection, operate
 from container_update.cli.arguments import option_arguments
 from container_update.cli.commands import watch
 from container_update.cli.reports import json_report, status_report
-from container_update.cli.reports.header import NONE
 from container_update.cli.terminal import output, signals
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.cli.terminal.screen import Screen
@@ -29,16 +27,25 @@ if TYPE_CHECKING:
 
 def status(parsed: argparse.Namespace, out: TextIO) -> int:
     """Show an operation that is running or was interrupted; return the exit status."""
-    if getattr(parsed, "watch", False):
+    if parsed.watch:
         return watch.run(parsed, out)
-    current, states = _current(parsed)
-    return show_status(current, states, parsed, out)
+    from container_update.engine import instances  # noqa: PLC0415, slow to load
+    from container_update.engine import recover as recovery  # noqa: PLC0415, slow to load
+
+    options = option_arguments.read(parsed)
+    states: Sequence[WorkloadState] = ()
+    with connection.connected_instance(parsed) as (cluster, where):
+        found = recovery.status(cluster, options, **where)
+        if not (found.record or found.holder):
+            states = instances.workloads(cluster, **where, options=options)
+    return show_status(found, states, parsed, out)
 
 
 def show_status(
     current: Status, states: Sequence[WorkloadState], parsed: argparse.Namespace, out: TextIO
 ) -> int:
-    """Write what is under way, and how the workloads are; return the exit status."""
+    """Write what is under way, and how the workloads are where nothing is; return the exit
+    status."""
     if parsed.output == output.JSON:
         found = [state.as_dict() for state in states]
         body = json_report.document("Status", {**current.as_dict(), "workloads": found})
@@ -48,19 +55,6 @@ def show_status(
         if states:
             Screen(out).show(status_report.workload_lines(states, datetime.now(timezone.utc)))
     return DONE if current.record or current.holder else NOTHING_TO_DO
-
-
-def _current(parsed: argparse.Namespace) -> tuple[Status, Sequence[WorkloadState]]:
-    """Return what is under way, and how the workloads are where nothing is."""
-    from container_update.engine import instances  # noqa: PLC0415, slow to load
-    from container_update.engine import recover as recovery  # noqa: PLC0415, slow to load
-
-    options = option_arguments.read(parsed)
-    with connection.connected_instance(parsed) as (cluster, where):
-        found = recovery.status(cluster, options, **where)
-        if found.record or found.holder:
-            return found, ()
-        return found, instances.workloads(cluster, **where, options=options)
 
 
 STATUS_FORMATS = (output.TEXT, output.JSON)
@@ -91,7 +85,16 @@ def run(verb: str, parsed: argparse.Namespace, out: TextIO) -> int:
 
     :param verb: how: ``resume``, ``rollback``, ``promote`` or ``abort``.
     """
-    return recovered(partial(_recover_cluster, parsed, out, verb), parsed, out)
+    from container_update.engine import recover as recovery  # noqa: PLC0415, slow to load
+
+    def end(cancel: CancelToken, progress: Progress) -> Outcome | None:
+        way: recovery.Verb = getattr(recovery, verb)
+        options = option_arguments.read(parsed)
+        with connection.connected_instance(parsed) as (cluster, where):
+            operate.ask_about_others(parsed, out, cluster, parsed.instance_id)
+            return way(cluster, options, cancel, progress, **where, packages=parsed.packages)
+
+    return recovered(end, parsed, out)
 
 
 def recovered(
@@ -102,7 +105,7 @@ def recovered(
     """End what was interrupted and show what became of it; return the exit status."""
     began = time.monotonic()
     with (
-        output.progress(NONE, parsed, out) as progress,
+        output.progress(parsed, out) as progress,
         signals.stopped_by_signals(leave=True) as cancel,
     ):
         outcome = recover(cancel, progress)
@@ -111,15 +114,3 @@ def recovered(
     outcome = replace(outcome, seconds=time.monotonic() - began)
     output.show_outcome(outcome, parsed, out)
     return DONE
-
-
-def _recover_cluster(
-    parsed: argparse.Namespace, out: TextIO, verb: str, cancel: CancelToken, progress: Progress
-) -> Outcome | None:
-    from container_update.engine import recover as recovery  # noqa: PLC0415, slow to load
-
-    options = option_arguments.read(parsed)
-    with connection.connected_instance(parsed) as (cluster, where):
-        operate.ask_about_others(parsed, out, cluster, parsed.instance_id)
-        end: recovery.Verb = getattr(recovery, verb)
-        return end(cluster, options, cancel, progress, **where, packages=parsed.packages)

@@ -47,7 +47,6 @@ def _add_common(
 
 def plan(parsed: argparse.Namespace, out: TextIO) -> int:
     """Show what an update would do; return the exit status."""
-    connection.order_packages(parsed)
     if parsed.out is not None:
         saved_plan.refuse_standard_input(parsed.old, parsed.new)
     connection.expect_packages(parsed)
@@ -62,14 +61,13 @@ def apply(parsed: argparse.Namespace, out: TextIO) -> int:
     """Update the CNF, or carry out a saved plan; return the exit status."""
     saved = saved_plan.load(Path(parsed.old)) if parsed.new is None else None
     if saved is None:
-        connection.order_packages(parsed)
         connection.expect_packages(parsed)
         return operate.carry_out(parsed, out, partial(_request, parsed))
     request = saved["request"]
     _take_over(parsed, request)
     if request["verb"] == saved_plan.CHANGE:
         return change.apply_saved(saved, parsed, out)
-    return operate.carry_out(parsed, out, lambda: request, saved, finds=False)
+    return operate.carry_out(parsed, out, lambda: request, saved)
 
 
 def _take_over(parsed: argparse.Namespace, request: Mapping[str, Any]) -> None:

@@ -9,7 +9,6 @@ from typing import TextIO
 
 from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
-from container_update.cli.reports.header import Header
 from container_update.cli.terminal import output
 from container_update.cli.terminal import progress as progress_views
 from container_update.cli.terminal.output import DONE
@@ -17,8 +16,6 @@ from container_update.model.errors import UpdateFailedError
 from container_update.model.operation import OperationRecord
 from container_update.model.outcome import Outcome, StepState
 from container_update.planning.summary import counted
-
-_NOTHING = "No operation is under way."
 
 
 def run(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -29,21 +26,18 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
     with connection.connected_instance(parsed) as (cluster, where):
         watched = watch.attach(cluster, options, **where)
         if watched is None:
-            return output.write_nothing(_NOTHING, parsed, out)
-        header = Header.of_cluster(cluster.context, parsed.namespace)
-        row = ("Operation", _named(watched.record))
-        header = replace(header, target=(*header.target, row))
+            return output.write_nothing("No operation is under way.", parsed, out)
+        record = watched.record
+        header = connection.cluster_header(parsed, cluster)
+        row = ("Operation", f"{record.operation} of {record.host}, started {record.started}")
+        parsed.header = replace(header, target=(*header.target, row))
         try:
-            with output.progress(header, parsed, out) as progress:
+            with output.progress(parsed, out) as progress:
                 outcome = watched.follow(progress)
         except KeyboardInterrupt:
             output.complain("no longer watching; the operation goes on")
             return DONE
-    return _show(outcome, watched.record, parsed, out)
-
-
-def _named(record: OperationRecord) -> str:
-    return f"{record.operation} of {record.host}, started {record.started}"
+    return _show(outcome, record, parsed, out)
 
 
 def _show(

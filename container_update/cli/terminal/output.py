@@ -208,8 +208,9 @@ def remark(sentence: str, parsed: argparse.Namespace, out: TextIO) -> None:
     stream.write(f"{sentence}\n")
 
 
-def show_plan(plan: Plan, header: Header, parsed: argparse.Namespace, out: TextIO) -> int:
+def show_plan(plan: Plan, parsed: argparse.Namespace, out: TextIO) -> int:
     """Write the plan of an operation that is not carried out; return the exit status."""
+    header = header_of(parsed)
     if parsed.output == TEXT:
         Screen(out).show([*header.lines(plan.packages), *plan_lines(plan, every=parsed.all)])
     elif parsed.output == JSON:
@@ -279,12 +280,8 @@ def _undo_of(outcome: Outcome, parsed: argparse.Namespace) -> str:
     return update_back_command(parsed)
 
 
-def progress(
-    header: Header, parsed: argparse.Namespace, out: TextIO
-) -> AbstractContextManager[Progress]:
+def progress(parsed: argparse.Namespace, out: TextIO) -> AbstractContextManager[Progress]:
     """Return a progress callback for a ``with`` block: what the arguments say is shown.
-
-    :param header: is shown before the plan.
 
     With another format than text the standard output is for the results alone.
     """
@@ -305,7 +302,7 @@ def progress(
         parsed.progress_style,
         every=every,
         approve=approve,
-        header=header,
+        header=header_of(parsed),
         undoes=not getattr(parsed, "leave_failed", False),
     )
 
