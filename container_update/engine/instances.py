@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import partial
 
 from container_update.cluster.history.instance_record import InstanceRecord
@@ -92,8 +92,7 @@ class WorkloadState:
 
     def as_dict(self) -> Json:
         """Return the same as plain values."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**values, "key": str(self.key), "images": list(self.images)}
+        return {**asdict(self), "key": str(self.key), "images": list(self.images)}
 
 
 def workloads(

@@ -251,7 +251,7 @@ class Operation:
         def held(found: Record) -> Iterator[ExitStack]:
             nonlocal owns
             try:
-                owns = self._refuse_missing_rights(self._plan_of(found))
+                owns = self._refuse_missing_rights(self.plan_of(found))
             except errors.ClusterError:  # of what is not to be believed, that is said
                 believed(found, back or found.phase is operation.Phase.UNDO)
                 raise
@@ -289,7 +289,7 @@ class Operation:
             return replace(record, steps=tuple(ordered))
 
         def run(record: Record, stack: ExitStack) -> JournalledRun:
-            plan = self._plan_of(record)
+            plan = self.plan_of(record)
             keys = [*(step.key for step in record.object_steps), *record.objects]
             scope, seconds = scope_of(record.object_steps), self.options.watch_seconds
             scope.include(record.objects)
@@ -358,7 +358,8 @@ class Operation:
             )
         return believed
 
-    def _plan_of(self, record: Record) -> Plan:
+    def plan_of(self, record: Record) -> Plan:
+        """Return what an operation does, as far as its journal knows."""
         plan = Plan(
             self.namespace,
             self.instance_id,

@@ -55,10 +55,7 @@ def read_packages(
 
 
 def _paired(
-    request: ChangeRequest,
-    placing: Placing,
-    before: csar.Csar | InstanceRecord,
-    after: csar.Csar,
+    request: ChangeRequest, placing: Placing, before: csar.Csar | InstanceRecord, after: csar.Csar
 ) -> Packages:
     known = ReadDocuments()
     if isinstance(before, InstanceRecord):
@@ -70,10 +67,15 @@ def _paired(
     new_files = request.def_files or (*after.manifest_files(), *filter(fetch.is_url, old))
     listed = read_manifests(after, new_files, placing, known)
     refuse_none(listed, after, request.def_files)
+    others: match.ByPath = {}
+    if package_pair.unlisted(old, listed):  # an old object may be in one of its other files
+        paths = [path for path in old if after.has(path)] + list(after.manifest_files())
+        unread = (path for path in paths if path not in listed)
+        others = read_manifests(after, unread, placing, known)
     return package_pair.pair(
         old,
         listed,
-        _unlisted_files(after, old, listed, placing, known),
+        others,
         old_vdus=old_vdus,
         new_vdus=dict(after.vdus()),
         vnfd_id=request.vnfd_id,
@@ -108,20 +110,6 @@ def described_by(package: str, placing: Placing, options: Options) -> tuple[Mani
     with csar.open_package(package, options=options) as opened:
         by_path = described_in(opened, placing)
     return tuple(manifest for manifests in by_path.values() for manifest in manifests)
-
-
-def _unlisted_files(
-    after: csar.Csar,
-    old: match.ByPath,
-    listed: match.ByPath,
-    placing: Placing,
-    known: ReadDocuments,
-) -> match.ByPath:
-    """Read the new package's other files, where an old object may be in one of them."""
-    if not package_pair.unlisted(old, listed):
-        return {}
-    paths = [path for path in old if after.has(path)] + list(after.manifest_files())
-    return read_manifests(after, (path for path in paths if path not in listed), placing, known)
 
 
 def read_manifests(

@@ -88,10 +88,8 @@ class Undo:
         yield handed  # what was removed has the name again that it had
         held = [step for step in reversed(steps) if step.action is Action.HOLD]
         back = [step for step in reversed(steps) if step not in (*handed, *held)]
-        switches, removed = (
-            [step for step in back if step.is_switch],
-            [step for step in back if step.is_removal],
-        )
+        switches = [step for step in back if step.is_switch]
+        removed = [step for step in back if step.is_removal]
         workloads = [step for step in back if step.starts_pods and step not in switches]
         objects = [step for step in back if step not in (*switches, *removed, *workloads)]
         removed_objects = [step for step in removed if not is_workload(step.key)]

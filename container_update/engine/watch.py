@@ -27,14 +27,8 @@ from container_update.model.errors import NextStep, UpdateInterruptedError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.operation import Phase
 from container_update.model.options import Options
-from container_update.model.outcome import (
-    Outcome,
-    Progress,
-    StepResult,
-    StepState,
-    UndoStarted,
-)
-from container_update.model.plan import Place, Plan, Step
+from container_update.model.outcome import Outcome, Progress, StepResult, StepState, UndoStarted
+from container_update.model.plan import Place, Step
 from container_update.planning.steps import ObjectStep
 from container_update.planning.steps.judgement import applied, restored
 from container_update.planning.update import collections, traffic
@@ -82,12 +76,6 @@ class Watch:
     _trouble: str = field(default="", init=False)
     """The last trouble of a pod that was seen."""
 
-    @property
-    def plan(self) -> Plan:
-        """What it does, as far as the journal knows."""
-        record, namespace = self.record, self.operation.namespace
-        return Plan(namespace, record.instance_id, record.steps, def_files=record.def_files)
-
     def follow(self, progress: Progress) -> Outcome:
         """Report what the operation does until it has ended.
 
@@ -103,7 +91,7 @@ class Watch:
         with Informer(cluster, scope, watch_seconds=seconds) as self._informer:
             self._listed = collections(keys) | traffic(keys)
             self._informer.list(self._listed)
-            progress(self.plan)
+            progress(self.operation.plan_of(self.record))
             self._informer.watch(followed(keys))
             waiter = Waiter(self._informer, options.grace_period, self.clock)
             while (phase := self._read_phase()) is not None:
@@ -183,9 +171,8 @@ class Watch:
             self._progress(step_wait(self._informer, step.key, readiness))
 
     def _report(self, step: Step, state: StepState) -> None:
-        since = self._begun.get(step.place)
-        seconds = self.clock() - since if since is not None else 0.0
-        result = StepResult(step, state, seconds=seconds)
+        now = self.clock()
+        result = StepResult(step, state, seconds=now - self._begun.get(step.place, now))
         self._results[step.place] = result
         self._progress(result)
 
@@ -201,8 +188,7 @@ class Watch:
             )
         cause = self._trouble or "the process that runs it knows why"
         self._progress(UndoStarted(cause, steps))
-        now = self.clock()
-        self._begun = {step.place: now for step in steps}
+        self._begun = dict.fromkeys((step.place for step in steps), self.clock())
         self._waits.clear()
         skipped = [step for step in self.record.steps if step.place not in self._begun]
         self._results = {s.place: StepResult(s, StepState.NOT_STARTED) for s in skipped}
@@ -220,10 +206,9 @@ class Watch:
     def _is_undone(self) -> bool:
         """Tell whether it was undone between two looks: a finished one has left traces."""
         self._informer.list(self._listed)
-        phases = (Phase.UPDATE, Phase.UNDO)
         done, undone = (
             any(self._judge(step, phase) is not None for step in self.record.steps)
-            for phase in phases
+            for phase in (Phase.UPDATE, Phase.UNDO)
         )
         return undone and not done
 
@@ -240,4 +225,5 @@ class Watch:
             for step in self.record.steps
         )
         took = utc_now() - datetime.fromisoformat(self.record.started)
-        return Outcome(self.plan, results, seconds=max(0.0, took.total_seconds()))
+        plan = self.operation.plan_of(self.record)
+        return Outcome(plan, results, seconds=max(0.0, took.total_seconds()))

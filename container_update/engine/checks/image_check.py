@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingCluster
 from container_update.model import context_threads
 from container_update.model.cancellation import CancelToken
@@ -209,7 +210,9 @@ class _Pulling:
             )
             waiting: Json = state.get("waiting") or {}
             if waiting.get("reason") in _FAILED:
-                said = [str(waiting.get("message")), *self._events(pod)]
+                # while it waits for the next pull, its status may not say why one failed
+                events = Informer(self.cluster).events_about(pod, reason="Failed")
+                said = [str(each.get("message")) for each in (waiting, *events)]
                 why = f"{waiting['reason']}: {said[-1]}"
                 if finding := _judged(waiting["reason"], " ".join(said).replace(image, "")):
                     return replace(finding, text=f"{finding.text} ({why})")
@@ -223,15 +226,6 @@ class _Pulling:
             else:
                 return None  # it may not be able to start, but it is there
         return _Finding(f"not known: {why or 'it was not pulled in time'}", is_certain=False)
-
-    def _events(self, pod: Json) -> Iterator[str]:
-        """Yield why pulls of a pod failed: while it waits for the next one, its status may not say
-        it."""
-        about = f"involvedObject.uid={pod['metadata']['uid']},reason=Failed"
-        with suppress(ClusterError):
-            events = Collection("", "Event", pod["metadata"]["namespace"], about)
-            for event in self.cluster.list(events).items:
-                yield str(event.get("message"))
 
     def _delete(self, pod: Json) -> None:
         try:

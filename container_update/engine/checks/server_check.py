@@ -128,20 +128,21 @@ class _Asking:
 
     def _tried(self, step: ObjectStep) -> _Answer:
         if step.before is None:
-            body = new_object(_content(step), step.key.namespace, self.labels)
+            content = step.content if isinstance(step, ConfigStep | ManifestStep) else None
+            assert content is not None, "what is created has its manifest"
+            body = new_object(content, step.key.namespace, self.labels)
             return _Answer(step, None, self.cluster.dry_run("create", body))
         if step.action is Action.DELETE:
             return _Answer(step, step.before, self._but(404, "delete", step.before))
         if step.action in (Action.RECREATE, Action.RECREATE_POD):
             self._but(404, "delete", step.before)
-            body = self._again(step, step.before)  # that its name is taken is found last of all
+            if isinstance(step, WorkloadStep):
+                body = step.new_pod(self.labels)
+            else:
+                body = new_object(step.desired(step.before), step.key.namespace, {})
+            # that its name is taken is found last of all
             return _Answer(step, step.before, self._but(409, "create", body))
         return self._replace(step, step.before)
-
-    def _again(self, step: ObjectStep, before: Json) -> Json:
-        if isinstance(step, WorkloadStep):
-            return step.new_pod(self.labels)
-        return new_object(step.desired(before), step.key.namespace, {})
 
     def _but(self, status: int, verb: DryRunVerb, body: Json) -> DryRun:
         """Try a write; a refusal with this status is none."""
@@ -179,12 +180,6 @@ class _Asking:
                 f"{'; '.join(texts)}: nothing was written",
                 refusals[0][1],
             )
-
-
-def _content(step: ObjectStep) -> Json:
-    content = step.content if isinstance(step, ConfigStep | ManifestStep) else None
-    assert content is not None, "what is created has its manifest"
-    return content
 
 
 def _notes(answers: Iterable[_Answer]) -> Iterator[Note]:

@@ -12,10 +12,7 @@ from container_update.cluster.history.store import History
 from container_update.cluster.record import digest_of
 from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.scope import Scope
-from container_update.engine.checks.namespaces import (
-    refuse_missing,
-    refuse_missing_namespaces,
-)
+from container_update.engine.checks.namespaces import refuse_missing, refuse_missing_namespaces
 from container_update.engine.goal import Observed, PackageGoal
 from container_update.engine.read_packages import packages_of
 from container_update.engine.run import run

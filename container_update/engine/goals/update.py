@@ -227,8 +227,6 @@ def _vdus_of(package: csar.Csar) -> Mapping[str, str]:
 def _with_live_names(matched: match.Matching, informer: Informer) -> match.Matching:
     """Return the pairs with the names that a Blue-Green change may have given the Deployments."""
     names = renames.live_names(informer.live)
-    if not names:
-        return matched
     pairs = tuple(
         (renames.with_live_name(old, names), new and renames.with_live_name(new, names))
         for old, new in matched.pairs
