@@ -91,14 +91,11 @@ class Diagnostician:
         present = [pod for pod in pods if not is_deleting(pod)]
         found = [(pod, failing_container(pod, before.restarts)) for pod in present]
         failing = [(pod, container) for pod, container in found if container is not None]
-        return min(
-            failing,
-            key=lambda entry: (
-                not entry[1].has_trouble,
-                entry[0]["metadata"]["uid"] in before.uids,
-            ),
-            default=(None, None),
-        )
+
+        def rank(entry: tuple[Json, FailingContainer]) -> tuple[bool, bool]:
+            return not entry[1].has_trouble, entry[0]["metadata"]["uid"] in before.uids
+
+        return min(failing, key=rank, default=(None, None))
 
     def _events(self, pod: Json, known: str, hidden: Sequence[str]) -> tuple[str, ...]:
         """Return the newest warnings about a pod, the newest first."""

@@ -35,7 +35,7 @@ from container_update.model.outcome import (
 )
 from container_update.model.pauses import HoldStep
 from container_update.model.plan import Action, Place, Plan, Step
-from container_update.model.reporter import REPORTED, reporter
+from container_update.model.reporter import REPORTED
 from container_update.model.scripts import RunScript, ScriptStep
 from container_update.planning.steps import ConfigStep, ObjectStep, object_steps
 from container_update.workloads.pod_status import is_deleting
@@ -66,7 +66,8 @@ class Execution:
     :param pods_before: for each workload the UIDs of the pods it had before the update.
     :param cancel: cancels the run.
     :param before_undo: called once, before anything is undone.
-    :param progress: called with each step when it begins and with its result when it ends.
+    :param progress: a Reporter, called with each step when it begins and with its result when it
+        ends.
     :param leave_failed: keep what a failure leaves for a rollback or a resume, do not undo it.
     :param owner: the ownerReference that new objects of the plan's namespace get.
     :param resumed: a run before this one was interrupted.
@@ -92,7 +93,6 @@ class Execution:
     run_script: RunScript = lambda _: None
 
     def __post_init__(self) -> None:
-        self.progress = reporter(self.progress)
         self._results: dict[Place, StepResult] = {}
         self._steps = object_steps(self.plan)
         self._waiter = Waiter(self.informer, self.options.grace_period)
@@ -140,15 +140,11 @@ class Execution:
             self.give_up("" if self.cancel else str(error))
 
     def _context_of(self, waiter: Waiter, *, resumed: bool = False) -> ExecutionContext:
-        removed = [step.key for step in self.plan.steps if step.is_removal]
+        plan = self.plan
+        removed = [step.key for step in plan.steps if step.is_removal]
         return ExecutionContext(
             ObjectWriter(
-                self.cluster,
-                waiter,
-                self.plan.instance_id,
-                resumed,
-                self.owner,
-                self.plan.namespace,
+                self.cluster, waiter, plan.instance_id, resumed, self.owner, plan.namespace
             ),
             RolloutWaiter(waiter, self.progress),
             self.pods_before,
@@ -270,16 +266,15 @@ class Execution:
         Without a readiness probe a pod is Ready before it does anything: it may have crashed while
         others were waited for.
         """
-        since = self._waiter.clock()
+        rollout, clock = self._context.rollout, self._waiter.clock
+        since = clock()
         try:
             while True:
                 for step in steps:
-                    if not self._context.rollout.is_still_done(step.key):
-                        self._context.rollout.wait_again(
-                            step.key, self._waiter.clock() + self.options.timeout
-                        )
-                        since = self._waiter.clock()
-                left = since + self.options.settle_seconds - self._waiter.clock()
+                    if not rollout.is_still_done(step.key):
+                        rollout.wait_again(step.key, clock() + self.options.timeout)
+                        since = clock()
+                left = since + self.options.settle_seconds - clock()
                 if left <= 0:
                     return
                 self._waiter.pause(left)

@@ -70,16 +70,14 @@ class JournalledRun:
         :param cause: why it was undone.
         :raises LeaseLostError: another run may have gone on with it.
         """
-        stay = frozenset(self.marked)
-        if undone is not None:
-            stay = frozenset(undone.left_to_others)
-        self.execution.events.finish()
+        stay = frozenset(self.marked if undone is None else undone.left_to_others)
+        execution = self.execution
+        execution.events.finish()
         self._confirm_and_keep(undone, cause)
         for _ in range(2):
             try:
                 if self._is_uninstalled and undone is None:
                     self._forget_instance()
-                execution = self.execution
                 fence = Fence(execution.cluster, execution.options.workers)
                 fence.lower(self.marked, self.journal.owner, stay)
                 self.journal.remove()
@@ -135,8 +133,7 @@ class JournalledRun:
 
     @property
     def _history(self) -> History:
-        namespace = self.execution.plan.namespace
-        return History(self.execution.cluster, namespace, self.record.instance_id)
+        return History(self.execution.cluster, self.journal.namespace, self.record.instance_id)
 
     @property
     def _is_uninstalled(self) -> bool:

@@ -41,7 +41,6 @@ from container_update.planning.update import collections, traffic
 
 LOG = logging.getLogger(__name__)
 
-
 Described = Callable[[], "Iterable[ObjectKey] | None"]
 GoOn = Callable[[JournalledRun], tuple[StepResult, ...]]
 """Finishes an interrupted run; returns what became of each step."""
@@ -224,22 +223,22 @@ class Operation:
         Where journals are not signed, whoever may create a Secret may have written it: see
         :mod:`~container_update.planning.foreign_steps`.
 
-        :param goal: returns that of the present request; a run with another goal is undone.
-        :param back: undo in any case.
         :param promote: the name of the hold that is over: it goes on where it waits there.
         :param go_on: finishes a run that has a context, which is more than its steps.
         :param described: returns the objects that the packages of the request describe; None: it
             names none.
-        :returns: what became of it, None where there was nothing.
-        :raises UpdateInProgressError: it is still running.
         :raises UpdateFailedError: it could not be finished and was undone.
-        :raises UndoIncompleteError: it could not be undone.
+
+        The other parameters, what is returned and the other errors are those of
+        :func:`container_update.model.operation.recover`.
         """
         cancel = CancelToken() if cancel is None else cancel
         lock = self.lock(str(uuid.uuid4()), cancel)
         journal = self._journal_of(lock)
-        if goal is None:  # a new run removes what is left by itself
-            self._clear(cancel)
+        if goal is None:  # a new run removes by itself what one left that changed nothing
+            status = self.status()
+            if status.record is None and (status.leftovers or status.expired):
+                self._take_and_clear(cancel)
 
         owns = False
 
@@ -316,9 +315,8 @@ class Operation:
         if not self.cluster.journal_key:
             source = f"the history of the VNF instance in namespace {self.namespace}"
             owned = self._owned(described, recorded_in, all_of_it=True)
-            steps = object_steps(plan)
-            seen = {step.key: step.before for step in steps}
-            self._believed(steps, seen, owned, Action.DELETE, source)
+            seen = {step.key: step.before for step in object_steps(plan)}
+            self._believed(object_steps(plan), seen, owned, Action.DELETE, source)
 
     def _owned(
         self, described: Iterable[ObjectKey] | None, namespaces: Iterable[str], *, all_of_it: bool
@@ -379,12 +377,6 @@ class Operation:
                 self._take_and_clear(cancel)
             except errors.ContainerUpdateError as error:
                 LOG.warning("the lease of a run that ended could not be removed: %s", error)
-
-    def _clear(self, cancel: CancelToken) -> None:
-        """Remove what is left of a run that ended before it changed anything."""
-        status = self.status()
-        if status.record is None and (status.leftovers or status.expired):
-            self._take_and_clear(cancel)
 
     def _take_and_clear(self, cancel: CancelToken) -> None:
         with self.lock(str(uuid.uuid4()), cancel) as lock:

@@ -63,7 +63,16 @@ class Verb:
         retrying = RetryingCluster(cluster, options.retry_seconds)
         instance = Operation(retrying, namespace, instance_id, options, progress)
         cancel = CancelToken() if cancel is None else cancel
-        outcome = _recover(instance, cancel, packages, *self._way(instance))
+        back, promote = self._way(instance)
+        record, go_on = None if back else instance.journal.read(), None
+        if record is not None and record.context:  # a change is finished by its request
+            change, named = recorded_change(record, instance, packages, cancel)
+            go_on = change.carry_out
+        else:
+            named = Named.read(packages, namespace, options)
+        outcome = instance.recover(
+            back=back, promote=promote, cancel=cancel, go_on=go_on, described=named.described
+        )
         if outcome is None:  # "nothing to do" only of a namespace that exists
             refuse_if_known_missing(namespace, instance.cluster)
             return None
@@ -170,21 +179,6 @@ def _hold_of(instance: Operation) -> str:
             f"expected an operation that waits for a person, found {found}"
         )
     return record.held_at.key.name
-
-
-def _recover(
-    instance: Operation, cancel: CancelToken, packages: Sequence[str], back: bool, promote: str
-) -> Outcome | None:
-    """Finish the operation, or undo it; a change of the package is finished by its request."""
-    record, go_on = None if back else instance.journal.read(), None
-    if record is not None and record.context:
-        change, named = recorded_change(record, instance, packages, cancel)
-        go_on = change.carry_out
-    else:
-        named = Named.read(packages, instance.namespace, instance.options)
-    return instance.recover(
-        back=back, promote=promote, cancel=cancel, go_on=go_on, described=named.described
-    )
 
 
 def recorded_change(

@@ -149,7 +149,6 @@ class RolloutWaiter:
 
     def until(self, key: ObjectKey, judge: Callable[[Json], Readiness], deadline: float) -> None:
         """Wait until *judge* says done of the live object."""
-
         kind = kind_of(key)
         refused = RefusedPods(kind, self.waiter) if kind and kind.refusals_are_events else None
 
@@ -186,10 +185,8 @@ def step_wait(
 ) -> StepWait:
     """Return what a step waits for, with the new pods of its workload that are ready."""
     kind, live = kind_of(key), informer.get(key)
-    ready, desired = 0, 0
-    if kind is not None and live is not None:
-        counts = kind.counts(live)
-        ready, desired = counts.ready, counts.desired
+    counts = kind.counts(live) if kind is not None and live is not None else None
+    ready, desired = (counts.ready, counts.desired) if counts else (0, 0)
     if readiness.ready is not None:
         ready = readiness.ready
     return StepWait(key, readiness.message, ready, desired, gives_up_in, readiness.trouble)

@@ -28,7 +28,6 @@ from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Action, Plan
-from container_update.model.reporter import reporter
 from container_update.planning.change_cause import with_change_causes
 from container_update.planning.order import arranged
 from container_update.workloads import ownership
@@ -68,9 +67,9 @@ def run(  # noqa: PLR0913
     :raises UpdateInterruptedError: it was cancelled; everything was put back, or left if so asked.
     """
     began, sent_before = time.monotonic(), cluster.requests
-    cancel, report = CancelToken() if cancel is None else cancel, reporter(progress)
-    retrying = RetryingCluster(cluster, options.retry_seconds)
-    instance = Operation(retrying, goal.namespace, goal.instance_id, options, report, leave_failed)
+    cancel = CancelToken() if cancel is None else cancel
+    retrying, where = RetryingCluster(cluster, options.retry_seconds), goal.namespace
+    instance = Operation(retrying, where, goal.instance_id, options, progress, leave_failed)
     with _wrong_requests_first(goal):
         resumed = instance.recover(
             goal=goal.digest,
@@ -79,12 +78,14 @@ def run(  # noqa: PLR0913
             go_on=goal.carry_out,
             described=goal.described,
         )
-    if resumed is not None and (resumed.held or (goal.happens_once and _is_done(resumed))):
-        return resumed
+    if resumed is not None:
+        is_done = all(result.state is StepState.DONE for result in resumed.results)
+        if resumed.held or (goal.happens_once and is_done):
+            return resumed
     with _observed(goal, retrying, options) as observed:
-        retrying.ask_rights(goal.namespace)
+        retrying.ask_rights(where)
         plan = _planned(goal, observed, instance, cancel)
-        report(plan)
+        instance.progress(plan)
         log_remarks(plan)
         results = resumed.results if resumed else ()
         if plan.is_empty:
@@ -140,10 +141,6 @@ def _planned(
     if instance.options.pull and not plan.is_empty:
         plan = pulled(plan, observed.cluster, instance.options, cancel)
     return with_change_causes(replace(plan, kind=goal.kind)) if goal.kind else plan
-
-
-def _is_done(outcome: Outcome) -> bool:
-    return all(result.state is StepState.DONE for result in outcome.results)
 
 
 def restarted_pods(

@@ -38,6 +38,7 @@ LABEL = "container-update/pull"
 _SECONDS, _PAUSE = 300.0, 0.2
 """How long an image may take at most, and between two looks at the pods."""
 _PLACING = ("imagePullSecrets", "serviceAccountName", "nodeSelector", "tolerations")
+_PENDING = (None, "ContainerCreating")
 _FINAL = frozenset({"InvalidImageName", "ErrImageNeverPull"})
 _FAILED = _FINAL | {"ErrImagePull", "ImagePullBackOff"}
 _NOT_ALLOWED = re.compile(r"\b401\b|\b403\b|unauthori[sz]ed|forbidden|denied|authorization", re.I)
@@ -205,9 +206,8 @@ class _Pulling:
         key, deadline, why = ObjectKey.of(pod), time.monotonic() + self.seconds, ""
         while time.monotonic() < deadline and not self.stopped.wait(_PAUSE):
             status = (self.cluster.get(key) or {}).get("status") or {}
-            state = next(
-                (each.get("state") or {} for each in container_statuses({"status": status})), {}
-            )
+            found = next(iter(container_statuses({"status": status})), {})
+            state = found.get("state") or {}
             waiting: Json = state.get("waiting") or {}
             if waiting.get("reason") in _FAILED:
                 # while it waits for the next pull, its status may not say why one failed
@@ -216,9 +216,7 @@ class _Pulling:
                 why = f"{waiting['reason']}: {said[-1]}"
                 if finding := _judged(waiting["reason"], " ".join(said).replace(image, "")):
                     return replace(finding, text=f"{finding.text} ({why})")
-            elif waiting.get("reason") in (None, "ContainerCreating") and not state.keys() - {
-                "waiting"
-            }:
+            elif state.keys() <= {"waiting"} and waiting.get("reason") in _PENDING:
                 conditions = (c.get("message") for c in status.get("conditions") or ())
                 why = why or str(status.get("message") or next(filter(None, conditions), ""))
                 if status.get("phase") == "Failed":  # a node refused it

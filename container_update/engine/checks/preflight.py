@@ -134,10 +134,8 @@ def idle(status: Status) -> str:
     told = "; ".join(line.rstrip(".:") for line in _headlines(status))
     if status.record or status.holder:
         alive = status.holder is not None and not status.expired
-        raise UpdateInProgressError(
-            told,
-            next_step=NextStep.WAIT if alive else NextStep.RESUME_OR_ROLLBACK,
-        )
+        step = NextStep.WAIT if alive else NextStep.RESUME_OR_ROLLBACK
+        raise UpdateInProgressError(told, next_step=step)
     return told
 
 

@@ -71,10 +71,9 @@ def asked(plan: Plan, cluster: RetryingCluster, options: Options) -> Plan:
     with context_threads.pool(options.workers) as pool:
         answers = tuple(pool.map(asking.about, steps))
     asking.raise_refusals(answers)
-    plan = replace(plan, notes=(*plan.notes, *_notes(answers)))
-    plan = replace(
-        plan, tried=sum(answer.tried is not None for answer in answers), writes=len(steps)
-    )
+    tried = sum(answer.tried is not None for answer in answers)
+    notes = (*plan.notes, *_notes(answers))
+    plan = replace(plan, notes=notes, tried=tried, writes=len(steps))
     stored = {
         answer.step.place: (answer.live, answer.tried.body)
         for answer in answers

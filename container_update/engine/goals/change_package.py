@@ -21,7 +21,6 @@ from container_update.model.objects import merge_patch
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
-from container_update.model.reporter import reporter
 from container_update.model.scripts import ScriptReport
 from container_update.records.vnf_records import Records
 
@@ -101,11 +100,7 @@ class AnyChange(Protocol):
         """Recover what an earlier run left, plan, and carry the plan out."""
 
     def preview(self) -> Plan:
-        """Return the plan; write nothing.
-
-        :raises PackageError: a package or the request is wrong.
-        :raises PlanError: what runs is in no state to be changed this way.
-        """
+        """Return the plan; write nothing, raise the same errors."""
 
     def records(self) -> Records:
         """Return what the VNFM has to record."""
@@ -155,7 +150,7 @@ def run_change(
     cancel = CancelToken() if cancel is None else cancel
     scripts = scripts or coordination_of(job, target, cancel)
     change = _change(job, target, scripts)
-    outcome = change.run(cancel, reporter(progress))
+    outcome = change.run(cancel, progress)
     records = None if outcome.held else change.records()
     return Changed(outcome, records, tuple(scripts.reports))
 

@@ -28,7 +28,6 @@ from container_update.package import archive, fetch
 
 Values = Mapping[str, Any]
 
-
 BLUE_GREEN = "Blue-Green"
 
 LINKS = ("extVirtualLinks", "extManagedVirtualLinks")

@@ -33,7 +33,6 @@ from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import INSTALL, UNDO, Plan
-from container_update.model.requests import PackageIdentity
 from container_update.package import csar
 from container_update.planning.comparison import match
 from container_update.planning.comparison.package_pair import Packages
@@ -152,7 +151,9 @@ class GoBack(Goal):
         self._first = _first(self._read(), revision)
 
     def _read(self) -> tuple[Revision, ...]:
-        return History(self._cluster, self.namespace, self.instance_id).read(whole=True)
+        """Return the revisions of what was carried out and not undone at once, the newest first."""
+        revisions = History(self._cluster, self.namespace, self.instance_id).read(whole=True)
+        return tuple(each for each in revisions if each.result is Result.DONE)
 
     def digest(self) -> str:
         """See Goal: it names the first operation that is undone."""
@@ -160,14 +161,13 @@ class GoBack(Goal):
 
     def scope(self) -> Scope:
         """See Goal."""
-        revisions = self._read()
-        self._undone = _undone(revisions, self._revision)
+        done = self._read()
+        self._undone = _undone(done, self._revision)
         spaces = (name for each in self._undone for name in each.namespaces)
         self.recorded_in = {self.namespace, *spaces}
         if not self._undone:
             return Scope()
         self.undoes = first = self._undone[0].number
-        done = (each for each in revisions if each.result is Result.DONE)
         self._before = next((each for each in done if each.number < first), None)
         return Scope() if self._changes else Scope(self._undoing.keys)
 
@@ -210,7 +210,8 @@ class GoBack(Goal):
         observed.list(undoing.keys)
         live = observed.live
         plan = planned(self, undoing.matching(live), live, observed.cluster, self._options)
-        packages = _packages(self._undone[0], self._undone[-1])
+        old, new = self._undone[0].origin.packages[:1], self._undone[-1].origin.packages[1:]
+        packages = (*new, *old) if old and new else ()  # what runs, and what ran before
         return replace(undoing.completed(plan, live), packages=packages)
 
     # --- where a change of the package is undone ------------------------------------------------
@@ -258,34 +259,30 @@ class GoBack(Goal):
         if not run.record.context:
             return super().carry_out(run)
         if (change := self._change) is None:
-            where = (self._cluster, self.namespace, self.instance_id, self._options)
-            change, _ = recorded_change(
-                run.record, Operation(*where), self._packages, run.execution.cancel
-            )
+            here = Operation(self._cluster, self.namespace, self.instance_id, self._options)
+            change, _ = recorded_change(run.record, here, self._packages, run.execution.cancel)
         return change.carry_out(run)
 
 
 # --- which are undone ---------------------------------------------------------------------------
 
 
-def _undone(revisions: Sequence[Revision], number: int | None) -> tuple[Revision, ...]:
+def _undone(done: Sequence[Revision], number: int | None) -> tuple[Revision, ...]:
     """Return the revisions to undo, the oldest first.
 
     :raises PlanError: one of them cannot be undone.
     """
-    first = _first(revisions, number)
+    first = _first(done, number)
     if first is None:
         return ()
-    done = [each for each in revisions if each.result is Result.DONE]
     undone = tuple(reversed([each for each in done if each.number >= first.number]))
     for each in undone:
         _refuse_unfit(each)
     return undone
 
 
-def _first(revisions: Sequence[Revision], number: int | None) -> Revision | None:
+def _first(done: Sequence[Revision], number: int | None) -> Revision | None:
     """Return the revision of that number; None: the newest that no other one has undone."""
-    done = [each for each in revisions if each.result is Result.DONE]
     if number is None:
         newest, before = next(iter(done), None), None
         while newest is not None and newest.origin.undoes is not None:
@@ -311,12 +308,6 @@ def _refuse_unfit(revision: Revision) -> None:
             f"{what}: what was there before it is not kept, because it is too large, or a part "
             "of it was deleted: update to the old package"
         )
-
-
-def _packages(first: Revision, last: Revision) -> tuple[PackageIdentity, ...]:
-    """Return the package that runs, and the one that ran before."""
-    old, new = first.origin.packages[:1], last.origin.packages[1:]
-    return (*new, *old) if old and new else ()
 
 
 def _of_role(then: str, scripts: Mapping[str, str], now: str) -> dict[str, str]:

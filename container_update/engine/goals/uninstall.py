@@ -100,9 +100,7 @@ class Uninstall(Goal):
 
     def scope(self) -> Scope:
         """See Goal."""
-        if self.instance_id:
-            return Scope(instance_id=self.instance_id)
-        return Scope(self._described)
+        return Scope(instance_id=self.instance_id) if self.instance_id else Scope(self._described)
 
     def plan(self, observed: Observed) -> Plan:
         """See Goal."""

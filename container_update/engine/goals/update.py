@@ -183,14 +183,13 @@ class Update(Goal):
     def _refuse_nothing(self, matched: match.Matching, informer: Informer) -> None:
         """Raise NotInstalledError where the VNF has workloads and nothing of it is there: its
         configuration alone would be created."""
-        known = [old for old, _ in matched.pairs if old.key.is_config or is_workload(old.key)]
-        if any(map(is_workload, (old.key for old in known))) and not any(
-            informer.get(old.key) for old in known
-        ):
+        olds = (old.key for old, _ in matched.pairs)
+        known = [key for key in olds if key.is_config or is_workload(key)]
+        if any(map(is_workload, known)) and not any(map(informer.get, known)):
             raise NotInstalledError(
                 f"nothing of the {len(known)} objects that {self.request.old or 'the record'} "
                 f"describes is in namespace {self.namespace}: expected the VNF that is updated, "
-                f"{known[0].key} for one; install it, or name the namespace where it is"
+                f"{known[0]} for one; install it, or name the namespace where it is"
             )
 
     def _unknown_workloads(self, observed: Observed) -> dict[ObjectKey, Json]:
@@ -235,11 +234,7 @@ def _with_live_names(matched: match.Matching, informer: Informer) -> match.Match
 
 
 def _match(
-    request: UpdateRequest,
-    old: csar.Csar | InstanceRecord,
-    new: csar.Csar,
-    *,
-    whole: bool = False,
+    request: UpdateRequest, old: csar.Csar | InstanceRecord, new: csar.Csar, *, whole: bool = False
 ) -> match.Matching:
     """Read the manifests of both packages and find each old object's new one.
 

@@ -61,6 +61,8 @@ class Process:
         variables: Mapping[str, str] | None = None,
         answer_bytes: int = 0,
     ) -> None:
+        kept = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+        places = {"HOME": str(home), "TMPDIR": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
         held, self._lifeline = os.pipe()
         # -S: nothing of the site is needed, and the supervisor starts in a few milliseconds
         supervised = [sys.executable, "-I", "-S", *_program(supervisor), str(held), *command]
@@ -74,7 +76,7 @@ class Process:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE if answer_bytes else subprocess.STDOUT,
                     cwd=folder,
-                    env={**_environment(home), **(variables or {})},
+                    env={**kept, **places, **(variables or {})},
                     start_new_session=True,
                     pass_fds=[held],
                 )
@@ -176,8 +178,3 @@ class _Output:
 def _program(module: ModuleType) -> tuple[str, str]:
     """Return the arguments that have Python run a module, which in a bundle is no file."""
     return "-c", inspect.getsource(module)
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-    return {**kept, "HOME": str(folder), "TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
