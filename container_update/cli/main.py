@@ -314,9 +314,9 @@ def _add_daily(add: Callable[..., argparse.ArgumentParser]) -> None:
     text = "show an operation that runs or was interrupted, else how the workloads are"
     recover.add_status_arguments(add("status", recover.status, text))
     text = "create what a package describes, and wait until it is ready"
-    install.add_install_arguments(add("install", install.install, text))
+    install.add_install_arguments(add("install", partial(install.run, "install"), text))
     text = "delete what a package describes, and wait until it is gone"
-    install.add_uninstall_arguments(add("uninstall", install.uninstall, text))
+    install.add_uninstall_arguments(add("uninstall", partial(install.run, "uninstall"), text))
     text = "check all that an update needs: cluster, namespace, rights, packages; write nothing"
     doctor.add_arguments(add("doctor", doctor.run, text))
 

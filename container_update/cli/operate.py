@@ -30,7 +30,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_saving_arguments(command, "with --plan: ")
     output.add_plan_arguments(command)
     output.add_approval_arguments(command)
-    output.add_progress_arguments(command)
     connection.add_cluster_arguments(command)
 
 

@@ -69,7 +69,6 @@ def add_change_arguments(command: argparse.ArgumentParser, *, vdus: str) -> None
         help="leave a change that fails for resume or rollback instead of undoing it")  # fmt: skip
     output.add_plan_arguments(command)
     output.add_approval_arguments(command)
-    output.add_progress_arguments(command)
 
 
 def run(parsed: argparse.Namespace, out: TextIO) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update.cli import connection, operate, saved_plan
@@ -29,9 +28,7 @@ def add_history_arguments(command: argparse.ArgumentParser) -> None:
     add("--diff", action="store_true",
         help="show the images and the lines of ConfigMaps that it changed")  # fmt: skip
     output.add_plan_arguments(command)
-    formats = (output.TEXT, output.JSON, output.MARKDOWN)
-    reading = option_arguments.READING
-    connection.add_cluster_arguments(command, formats, shown=(), used=reading)
+    connection.add_cluster_arguments(command, shown=(), used=option_arguments.READING)
 
 
 def add_undo_arguments(command: argparse.ArgumentParser) -> None:
@@ -74,13 +71,12 @@ def history(parsed: argparse.Namespace, out: TextIO) -> int:
 
 def undo(parsed: argparse.Namespace, out: TextIO) -> int:
     """Undo finished updates; return the exit status."""
-    how = operate.show if parsed.plan else operate.carry_out
-    return how(parsed, out, partial(_request_of, parsed))
 
+    def request() -> dict[str, Any]:
+        packages = [saved_plan.absolute(each) for each in parsed.package]
+        return saved_plan.requested("undo", parsed, revision=parsed.revision, packages=packages)
 
-def _request_of(parsed: argparse.Namespace) -> dict[str, Any]:
-    packages = [saved_plan.absolute(each) for each in parsed.package]
-    return saved_plan.requested("undo", parsed, revision=parsed.revision, packages=packages)
+    return (operate.show if parsed.plan else operate.carry_out)(parsed, out, request)
 
 
 def _chosen(parsed: argparse.Namespace, revisions: Sequence[Revision]) -> Revision:

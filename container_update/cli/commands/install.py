@@ -38,17 +38,12 @@ def _add_common(command: argparse.ArgumentParser) -> None:
     operate.add_arguments(command)
 
 
-def install(parsed: argparse.Namespace, out: TextIO) -> int:
-    """Create the objects of a package; return the exit status."""
-    return _run(parsed, out, "install")
+def run(verb: str, parsed: argparse.Namespace, out: TextIO) -> int:
+    """Create the objects of a package, or delete those of an instance; return the exit status.
 
+    :param verb: which: ``install`` or ``uninstall``.
+    """
 
-def uninstall(parsed: argparse.Namespace, out: TextIO) -> int:
-    """Delete the objects of an instance; return the exit status."""
-    return _run(parsed, out, "uninstall")
-
-
-def _run(parsed: argparse.Namespace, out: TextIO, verb: str) -> int:
     def request() -> dict[str, Any]:
         deleted = {
             "deleteData": getattr(parsed, "delete_data", False),

@@ -76,7 +76,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="the packages of the operation: needed where it is about other namespaces, "
         "objects in no namespace or RBAC, or runs scripts")  # fmt: skip
     output.add_approval_arguments(command)
-    output.add_progress_arguments(command)
     connection.add_cluster_arguments(command)
 
 
@@ -104,10 +103,7 @@ def recovered(
 ) -> int:
     """End what was interrupted and show what became of it; return the exit status."""
     began = time.monotonic()
-    with (
-        output.progress(parsed, out) as progress,
-        signals.stopped_by_signals(leave=True) as cancel,
-    ):
+    with output.progress(parsed, out) as progress, signals.stopped_by_signals(leave=True) as cancel:
         outcome = recover(cancel, progress)
     if outcome is None:
         return output.write_nothing(output.NOTHING_INTERRUPTED, parsed, out)

@@ -32,7 +32,6 @@ def add_apply_arguments(command: argparse.ArgumentParser) -> None:
         help="install NEW where the instance is not installed yet")  # fmt: skip
     _add_common(command)
     output.add_approval_arguments(command)
-    output.add_progress_arguments(command)
 
 
 def _add_common(
