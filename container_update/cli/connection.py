@@ -121,8 +121,8 @@ def cluster_header(parsed: argparse.Namespace, cluster: KubernetesCluster) -> He
 
 def instance_header(
     parsed: argparse.Namespace, cluster: KubernetesCluster, instance_id: str | None
-) -> Header:
-    """Return the head of a report about an instance; which one it is where that was not given.
+) -> None:
+    """Begin the reports about an instance: which one it is, where that was not given.
 
     :param instance_id: of the goal.
     """
@@ -130,7 +130,6 @@ def instance_header(
     if instance_id and not parsed.instance_id:
         header = replace(header, target=(*header.target, ("Instance", instance_id)))
     parsed.header, parsed.instance_id = header, instance_id
-    return header
 
 
 def find_instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> str | None:

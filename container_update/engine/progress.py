@@ -26,18 +26,19 @@ def step_events(event: Event) -> list[Json]:
     if isinstance(event, Plan):
         return [
             {
-                **_values(step, PLANNED),
+                **_entry(step.key, step.action.value, PLANNED),
                 "reasons": [str(reason) for reason in step.reasons],
                 "diff": change_lines(step),
             }
             for step in event.steps
         ]
     if isinstance(event, Step):
-        return [_values(event, RUNNING)]
+        return [_entry(event.key, event.action.value, RUNNING)]
     if not isinstance(event, StepResult):
         return []
     state = PLANNED if event.state is StepState.NOT_STARTED else event.state.value
-    return [_values(event.step, state, event.message, event.seconds)]
+    step = event.step
+    return [_entry(step.key, step.action.value, state, event.message, event.seconds)]
 
 
 NO_ACTION = "no action"
@@ -52,8 +53,7 @@ def remarks(plan: Plan) -> list[Json]:
         for note in notes:
             texts.setdefault((action, note.key), []).append(note.text)
     return [
-        _entry(str(key), action, NO_ACTION, "; ".join(found))
-        for (action, key), found in texts.items()
+        _entry(key, action, NO_ACTION, "; ".join(found)) for (action, key), found in texts.items()
     ]
 
 
@@ -63,13 +63,11 @@ def log_remarks(plan: Plan) -> None:
         LOG.info("%s: %s: %s", remark["object"], remark["action"], remark["message"])
 
 
-def _values(step: Step, state: str, message: str = "", seconds: float = 0.0) -> Json:
-    return _entry(str(step.key), step.action.value, state, message, seconds)
-
-
-def _entry(text: str, action: str, state: str, message: str = "", seconds: float = 0.0) -> Json:
+def _entry(
+    key: ObjectKey, action: str, state: str, message: str = "", seconds: float = 0.0
+) -> Json:
     return {
-        "object": text,
+        "object": str(key),
         "action": action,
         "state": state,
         "message": message,

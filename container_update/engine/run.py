@@ -68,8 +68,9 @@ def run(  # noqa: PLR0913
     """
     began, sent_before = time.monotonic(), cluster.requests
     cancel = CancelToken() if cancel is None else cancel
-    retrying, where = RetryingCluster(cluster, options.retry_seconds), goal.namespace
-    instance = Operation(retrying, where, goal.instance_id, options, progress, leave_failed)
+    retrying = RetryingCluster(cluster, options.retry_seconds)
+    namespace, instance_id = goal.namespace, goal.instance_id
+    instance = Operation(retrying, namespace, instance_id, options, progress, leave_failed)
     with _wrong_requests_first(goal):
         resumed = instance.recover(
             goal=goal.digest,
@@ -82,8 +83,9 @@ def run(  # noqa: PLR0913
         is_done = all(result.state is StepState.DONE for result in resumed.results)
         if resumed.held or (goal.happens_once and is_done):
             return resumed
-    with _observed(goal, retrying, options) as observed:
-        retrying.ask_rights(where)
+    with Informer(retrying, goal.scope(), watch_seconds=options.watch_seconds) as informer:
+        observed = Observed(retrying, informer)
+        retrying.ask_rights(namespace)
         plan = _planned(goal, observed, instance, cancel)
         instance.progress(plan)
         log_remarks(plan)
@@ -91,13 +93,13 @@ def run(  # noqa: PLR0913
         if plan.is_empty:
             instance.tidy(cancel)
         else:
-            with instance.begun(goal, plan, observed.informer, cancel) as begun:
+            with instance.begun(goal, plan, informer, cancel) as begun:
                 results = (*results, *goal.carry_out(begun))
         return Outcome(
             plan=plan,
             results=results,
             vnfcs=ownership.vnfcs(goal.vdus(), plan.manifests, observed.live),
-            restarted=restarted_pods(results, observed.informer),
+            restarted=restarted_pods(results, informer),
             requests=cluster.requests - sent_before,
             seconds=time.monotonic() - began,
             **instance.in_history,
@@ -108,8 +110,8 @@ def preview(goal: Goal, cluster: Cluster, options: Options = Options()) -> Plan:
     """Return the plan that :func:`run` would carry out; write nothing, raise the same errors."""
     retrying = RetryingCluster(cluster, options.retry_seconds)
     instance = Operation(retrying, goal.namespace, goal.instance_id, options)
-    with _observed(goal, retrying, options) as observed:
-        return _planned(goal, observed, instance)
+    with Informer(retrying, goal.scope(), watch_seconds=options.watch_seconds) as informer:
+        return _planned(goal, Observed(retrying, informer), instance)
 
 
 @contextmanager
@@ -120,13 +122,6 @@ def _wrong_requests_first(goal: Goal) -> Iterator[None]:
     except ClusterError:
         goal.check()
         raise
-
-
-@contextmanager
-def _observed(goal: Goal, cluster: RetryingCluster, options: Options) -> Iterator[Observed]:
-    """Yield what is live, which is kept fresh while the block runs."""
-    with Informer(cluster, goal.scope(), watch_seconds=options.watch_seconds) as informer:
-        yield Observed(cluster, informer)
 
 
 def _planned(

@@ -139,6 +139,8 @@ def test_an_update_is_followed_until_it_has_finished_with_read_rights_alone(
     assert {r.state for r in running.result().results} == {StepState.DONE}
     assert {r.state for r in outcome.results} == {StepState.DONE}
     assert isinstance(seen[0], Plan)
+    assert len(seen[0].packages) == 2
+    assert seen[0].packages == running.result().plan.packages
     for name in ("cm", "d", "p"):
         assert seen.states(name) == ["done"]
     order = [event.step.key.name for event in seen.of(StepResult)]

@@ -34,7 +34,6 @@ _CHUNK = 64 * 1024
 _END_SECONDS = 10.0
 """Time for the supervisor to end everything; a script could have stopped it."""
 
-
 Started = TypeVar("Started", bound="Process")
 
 
