@@ -49,15 +49,21 @@ def change_package(  # noqa: PLR0913
     ...     outcome = change_package(request, cluster, old="packages/v1", new="packages/v2")
 
     :param request: a ChangeCurrentVnfPkgRequest (SOL003), as a value or as its JSON.
+    :param cluster: where the VNF runs.
+    :param cancel: cancels the change from another thread or a signal handler.
+    :param progress: called with the plan, with each step that begins, and with each step's result.
     :param old: the package that the VNF runs from, as ``UpdateRequest.old``.
     :param new: the package to move to.
     :param def_files: the instance's def-files; empty: every manifest that *old* lists.
     :param namespace: of the objects whose manifests name none.
     :param one_namespace: all objects are in *namespace*, whatever their manifests say.
     :param instance_id: the VNF instance; objects that bear another one's label are refused.
-
-    The other parameters, what is returned and the errors are those of
-    :func:`~container_update.engine.run.run`.
+    :returns: the plan, what became of each step, and the pods of every VDU.
+    :raises PackageError: a package or the request is wrong; nothing was written.
+    :raises PlanError: the VNF is in no state to be changed this way; nothing was written.
+    :raises UpdateInProgressError: another update of this instance runs; nothing was written.
+    :raises UpdateFailedError: it failed; everything was put back.
+    :raises UndoIncompleteError: the same, and something could not be put back.
     """
     target = KubernetesTarget(cluster, namespace, tuple(def_files), cluster.access, one_namespace)
     job = ChangeJob(_read(request, target), old, new, instance_id, options)

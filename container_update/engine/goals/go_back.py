@@ -88,15 +88,19 @@ def undo(  # noqa: PLR0913
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     outcome = undo(cluster, namespace="cnf")
 
+    :param cancel: cancels it from another thread or a signal handler.
+    :param progress: see :data:`~container_update.model.outcome.Progress`.
     :param revision: the number of the first update to undo; all after it are undone too. None: the
         newest that has not been undone.
     :param packages: those of a change that is undone, in any order: needed where it had
         coordination scripts, which nothing in the cluster is believed about, or is about other
         namespaces, objects in no namespace or RBAC.
-    :returns: what became of it; None where there is nothing to undo. The other parameters and
-        errors are those of :func:`history` and of :func:`~container_update.engine.run.run`.
+    :returns: what became of it; None where there is nothing to undo. The other parameters are those
+        of :func:`history`.
     :raises PackageError: a package is not that of the change, or is missing; nothing was written.
     :raises PlanError: what an update did is not kept, or the cluster's state does not allow it.
+    :raises UpdateInProgressError: another operation of this instance runs; nothing was written.
+    :raises UpdateFailedError: a workload did not get ready; everything was put back.
     """
     goal = GoBack(cluster, options, revision, namespace, instance_id, packages)
     outcome = run(goal, cluster, options, cancel, progress)
