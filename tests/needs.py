@@ -13,3 +13,7 @@ KUBECTL = pytest.mark.skipif(
 OPENSSL = pytest.mark.skipif(
     shutil.which("openssl") is None, reason="no openssl: apt-get install openssl"
 )
+REGISTRY = pytest.mark.skipif(
+    shutil.which("docker-registry") is None,
+    reason="no docker-registry: apt-get install docker-registry",
+)

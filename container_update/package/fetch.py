@@ -46,6 +46,10 @@ class UnauthorizedError(PackageError):
         self.challenge = challenge
 
 
+class NotFoundError(PackageError):
+    """The server has nothing there."""
+
+
 def is_url(path: str) -> bool:
     """Return whether a def-file is a URL, not a path in the package."""
     try:
@@ -78,6 +82,7 @@ def fetch_into(
     :param elsewhere: a redirect may lead to another host, by the same rules: for content that is
         compared with a digest.
     :raises UnauthorizedError: the server wants other headers.
+    :raises NotFoundError: it has nothing there.
     :raises PackageError: the options forbid it, or it cannot be fetched.
     """
     with Deadline(options.url_seconds) as deadline:
@@ -89,8 +94,19 @@ def fetch_into(
                     f"{url} cannot be fetched: not complete after {options.url_seconds:g} seconds "
                     "(option url_seconds)"
                 ) from error
-            problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            raise PackageError(f"{url} cannot be fetched: {problem}") from error
+            raise PackageError(f"{url} cannot be fetched: {_problem(error)}") from error
+
+
+def _problem(error: Exception) -> str:
+    """Return what is wrong, with what to do where the words of the library hide it."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return (
+            f"{error.verify_message}: the environment variable SSL_CERT_FILE can name the file "
+            "with the certificates of authorities that are trusted"
+        )
+    if isinstance(error, ssl.SSLError):
+        return f"TLS fails ({error.reason or error}): does the server speak plain HTTP alone?"
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def _follow(  # noqa: PLR0913
@@ -122,6 +138,8 @@ def _follow(  # noqa: PLR0913
                 problem = f"{url} cannot be fetched: {response.status} {response.reason!a}"
                 if response.status == 401:
                     raise UnauthorizedError(problem, response.headers.get("WWW-Authenticate", ""))
+                if response.status == 404:
+                    raise NotFoundError(problem)
                 if not 300 <= response.status < 400 or not response.headers.get("Location"):
                     raise PackageError(problem)
                 current = _redirected(current, response.headers["Location"], elsewhere=elsewhere)
@@ -147,13 +165,13 @@ def _checked(url: str, options: Options) -> urllib.parse.SplitResult:
     if parts.scheme not in options.url_schemes:
         allowed = ", ".join(sorted(options.url_schemes)) or "none"
         raise PackageError(
-            f"{url}: expected a URL with one of the schemes {allowed}: put the file into the "
-            "package, or allow the scheme with the option url_schemes"
+            f"{url}: expected a URL with one of the schemes {allowed}: use a file instead, "
+            "or allow the scheme with the option url_schemes"
         )
     if parts.scheme != "file" and options.url_hosts and host not in options.url_hosts:
         raise PackageError(
-            f"{url}: expected one of the hosts {', '.join(sorted(options.url_hosts))}: put the "
-            "file into the package, or allow the host with the option url_hosts"
+            f"{url}: expected one of the hosts {', '.join(sorted(options.url_hosts))}: use a "
+            "file instead, or allow the host with the option url_hosts"
         )
     if parts.scheme not in ("file", *_PORTS) or (parts.scheme != "file" and not host):
         raise PackageError(
@@ -185,7 +203,7 @@ def _addresses(url: str, host: str, port: int, options: Options, seconds: float)
         if host not in options.url_hosts and network_of(address) is not Network.PUBLIC:
             raise PackageError(
                 f"{url} cannot be fetched: {host} is at {address}, which is not a public address: "
-                "put the file into the package, or allow the host with the option url_hosts"
+                "use a file instead, or allow the host with the option url_hosts"
             )
     return addresses
 

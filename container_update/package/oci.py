@@ -37,8 +37,12 @@ _REFERENCE = re.compile(
 )
 _MANIFESTS = (
     "application/vnd.oci.image.manifest.v1+json, "
-    "application/vnd.docker.distribution.manifest.v2+json"
+    "application/vnd.docker.distribution.manifest.v2+json, "
+    "application/vnd.oci.image.index.v1+json, "
+    "application/vnd.docker.distribution.manifest.list.v2+json"
 )
+"""Lists of manifests too: a registry says that it has none, or chooses for whom does not ask."""
+_CHART = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 _TITLE = "org.opencontainers.image.title"
 """The annotation with the name of a file."""
 _DIGEST = re.compile(r"(sha256|sha512):([0-9a-f]{64,128})")
@@ -55,6 +59,7 @@ _NO_DOCUMENT = (ValueError, RecursionError, AttributeError, KeyError, TypeError)
 """What is raised where JSON of others is no JSON, or is not what is looked for."""
 _FILE = Fields({"digest": TEXT, "annotations": MAPPING}, frozenset({"digest"}))
 _MANIFEST = Fields({"layers": ListOf(_FILE)}, frozenset({"layers"}))
+_INDEX = Fields({"manifests": ListOf(_FILE)}, frozenset({"manifests"}))
 
 
 @dataclass(frozen=True)
@@ -132,7 +137,13 @@ def pull(source: str, folder: Path, options: Options) -> Path:
     host = f"{match['host']}{match['port'] or ''}"
     scheme = "http" if match["host"] in _LOOPBACK else "https"
     repository = _Repository(source, host, f"{scheme}://{host}/v2/{match['name']}", options)
-    content = repository.read(f"manifests/{match['digest'] or match['tag']}", _LARGEST_MANIFEST)
+    try:
+        content = repository.read(f"manifests/{match['digest'] or match['tag']}", _LARGEST_MANIFEST)
+    except fetch.NotFoundError as error:
+        raise PackageError(
+            f"{source}: expected an artifact, found none of this name, tag or digest ({error}): "
+            f"name one that is there: oras repo tags {host}/{match['name']}"
+        ) from error
     if match["digest"]:
         _compare(source, match["digest"], io.BytesIO(content))
     files = _files(source, content)
@@ -152,17 +163,27 @@ def _files(source: str, content: bytes) -> Mapping[str, str]:
         manifest: Any = json.loads(content)
     except (ValueError, RecursionError):
         manifest = None
+    if _INDEX.first_violation(manifest) is None:
+        raise PackageError(
+            f"{source}: expected one artifact, found a list of {len(manifest['manifests'])}: name "
+            f"the digest of one, as oras manifest fetch {source.removeprefix(SCHEME)} shows them"
+        )
     wrong = _MANIFEST.first_violation(manifest)
     if wrong is not None:
         raise PackageError(f"{source}: expected the manifest of an artifact with files: {wrong}")
     files: dict[str, str] = {}
     for layer in manifest["layers"]:
-        title = str((layer.get("annotations") or {}).get(_TITLE) or "package.zip")
-        name, digest = posixpath.basename(title), layer["digest"]
+        title, kind = (layer.get("annotations") or {}).get(_TITLE), layer.get("mediaType")
+        name, digest = posixpath.basename(str(title or "package.zip")), layer["digest"]
+        if kind == _CHART:
+            raise PackageError(
+                f"{source}: expected a package, found a Helm chart: helm pull {source} --untar, "
+                "then name its folder"
+            )
         if not _NAME.fullmatch(name) or name in files or len(files) == _MOST_FILES:
             raise PackageError(
                 f"{source}: expected at most {_MOST_FILES} files, each with a name of its own, "
-                f"found {title[:80]!a}"
+                f"found {str(title or kind)[:80]!a}"
             )
         if not _DIGEST.fullmatch(digest):
             raise PackageError(f"{source}: expected a digest of {name}, found {digest[:80]!a}")
