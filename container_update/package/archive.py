@@ -92,7 +92,7 @@ class Archive(ABC):
         :param algorithm: as ``hashlib`` names it.
         """
         with self.open(path) as file:
-            return _digest(file, algorithm)
+            return digest_of(file, algorithm)
 
     def sha256(self) -> str:
         """Return the hash of the package: of one file that of its bytes, else of all names and
@@ -101,7 +101,8 @@ class Archive(ABC):
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def _digest(file: IO[bytes], algorithm: str) -> str:
+def digest_of(file: IO[bytes], algorithm: str) -> str:
+    """Return the hash of what is still to be read of a file, in lower-case hexadecimal digits."""
     digest = hashlib.new(algorithm)
     while chunk := file.read(_MIB):
         digest.update(chunk)
@@ -350,7 +351,7 @@ class _Zip(Archive):
 
     def sha256(self) -> str:
         with _readable(self.source, self.source), self.path.open("rb") as file:
-            return _digest(file, "sha256")
+            return digest_of(file, "sha256")
 
     def close(self) -> None:
         self.closing.close()

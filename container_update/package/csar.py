@@ -97,7 +97,10 @@ class Csar:
         self._findings = metadata.findings
         self._check_urls()
         self._listed = {artifact.file: artifact for artifact in self.artifacts}
-        is_signed = files.is_signed or self._manifest
+        signed = [each.signed for each in self.artifacts if each.signed]
+        names = [name for each in signed for name in (each.signature, each.certificate)]
+        self._of_files = {csar_metadata.shortest(name) for name in names}
+        is_signed = files.is_signed or self._manifest or signed
         if is_signed and not options.signature_ca:
             message = "the package has a signature, and nobody says whose it may be"
             advice = "name those whose signatures are trusted, by the option signature_ca"
@@ -112,10 +115,10 @@ class Csar:
                 f"{self.source}: expected a signed package (option require_signature), found no "
                 "signature in its manifest, none beside it, and none with it in a zip"
             )
-        of_metadata = (self._manifest, csar_metadata.TOSCA_META, self._certificate)
+        of_metadata = {self._manifest, csar_metadata.TOSCA_META, self._certificate} | self._of_files
         for name in self.names():
             listed = self._listed.get(name)
-            if name not in of_metadata and not (listed and listed.hash):
+            if name not in of_metadata and not (listed and (listed.hash or listed.signed)):
                 raise PackageError(
                     f"{name} in {self.source}: expected its hash in the signed {self._manifest} "
                     "(option require_signature), found none: list it there and sign that again"
@@ -148,17 +151,21 @@ class Csar:
             with self._open(path) as file:
                 return file.read()
         content = fetch.fetch(path, self.options)
-        artifact = self._with_hash(path)
-        if artifact:
-            self._compare(artifact, hashlib.new(artifact.algorithm, content).hexdigest())
+        if artifact := self._checked(path):
+            self._check(artifact, io.BytesIO(content))
         return content
 
     @contextmanager
     def _open(self, path: str) -> Iterator[IO[bytes]]:
-        """Open a file of the package for a ``with`` block, which checks its hash if listed."""
-        artifact = self._with_hash(path)
+        """Open a file of the package for a ``with`` block, which checks its hash if listed; what
+        has a signature is checked before, as a whole."""
+        artifact = self._checked(path)
         with self._open_file(path) as file:
-            digest = hashlib.new(artifact.algorithm) if artifact else None
+            if artifact and artifact.signed:
+                file = io.BytesIO(file.read())  # noqa: PLW2901, the same content
+                self._check(artifact, file)
+                file.seek(0)
+            digest = hashlib.new(artifact.algorithm) if artifact and artifact.hash else None
             hashed = Hashed(file, self.options.def_file_bytes, digest)
             try:
                 yield io.BufferedReader(hashed, _BLOCK)
@@ -168,30 +175,48 @@ class Csar:
                         pass
                     self._compare(artifact, digest.hexdigest())
 
-    def _with_hash(self, path: str) -> Artifact | None:
-        """Return the entry of a file whose hash is to be checked."""
+    def _checked(self, path: str) -> Artifact | None:
+        """Return the entry of a file whose hash or signature is to be checked."""
         artifact = self._listed.get(csar_metadata.shortest(path)) if self._check_hashes else None
-        return artifact if artifact and artifact.hash else None
+        return artifact if artifact and (artifact.hash or artifact.signed) else None
 
     def verify(self) -> None:
-        """Check every hash that the metadata lists, those of URLs too.
+        """Check every hash and signature that the metadata lists, those of URLs too.
 
-        :raises PackageError: for the first file that is missing or has another hash.
+        :raises PackageError: for the first file that is missing or has another one.
         """
         for artifact in self.artifacts:
             self.check_hash(artifact)
 
     def check_hash(self, artifact: Artifact) -> None:
-        """Check that a listed file, or URL, is there and has its hash.
+        """Check that a listed file, or URL, is there and has its hash and its signature.
 
-        :raises PackageError: it is missing or has another hash.
+        :raises PackageError: it is missing, or has another one.
         """
-        algorithm = artifact.algorithm or "sha256"
         if fetch.is_url(artifact.path):
-            digest = hashlib.new(algorithm, fetch.fetch(artifact.path, self.options)).hexdigest()
+            self._check(artifact, io.BytesIO(fetch.fetch(artifact.path, self.options)))
         else:
-            digest = self._files.digest(artifact.path, algorithm)
-        self._compare(artifact, digest)
+            with self._files.open(artifact.path) as file:
+                self._check(artifact, file)
+
+    def _check(self, artifact: Artifact, file: IO[bytes]) -> None:
+        """Compare all of a file with its hash, and with its signature."""
+        self._compare(artifact, archive.digest_of(file, artifact.algorithm or "sha256"))
+        if signed := artifact.signed:
+            what = (
+                f"{signed.at}: the signature {signed.signature} of {artifact.path} in {self.source}"
+            )
+            made, of = self._named_at(signed.at, signed.signature), signed.certificate
+            by = self._named_at(signed.at, of) if of else b""
+            file.seek(0)
+            signature.check(what, file, made, by, self.options)
+
+    def _named_at(self, at: str, path: str) -> bytes:
+        """Return the content of a file that a line of the metadata names."""
+        try:
+            return self._read_file(path)
+        except PackageError as error:
+            raise PackageError(f"{at}: {error}") from error
 
     def sha256(self) -> str:
         """Return the hash of the package, in hexadecimal digits."""
@@ -438,7 +463,7 @@ class Csar:
             certificate = certificate or posixpath.splitext(path)[0] + ".cert"
             beside = self._read_file(certificate) if self._files.has(certificate) else b""
             what = f"the signature in {path} of {self.source}"
-            signature.check(what, said, signed, beside, self.options)
+            signature.check(what, io.BytesIO(said), signed, beside, self.options)
             self._manifest, self._certificate = path, certificate
         return csar_metadata.parse(said, path)
 

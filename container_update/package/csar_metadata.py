@@ -13,7 +13,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Source
@@ -25,7 +25,7 @@ _MOST_ENTRIES = 20_000
 
 TOSCA_META = "TOSCA-Metadata/TOSCA.meta"
 
-_KEYS = ("Name", "Source", "Content-Type", "Algorithm", "Hash")
+_KEYS = ("Name", "Source", "Content-Type", "Algorithm", "Hash", "Signature", "Certificate")
 _HEADERS = (
     *("Entry-Definitions", "ETSI-Entry-Manifest", "Entry-Manifest"),
     *("ETSI-Entry-Certificate", "Entry-Certificate"),
@@ -34,6 +34,18 @@ _SPELLINGS = {key.lower(): key for key in _KEYS + _HEADERS}
 _LONGEST_LINE = 4096
 _LINE = re.compile(r"\s*([A-Za-z][A-Za-z0-9_-]*)\s*:(?:\s+(.*))?$")
 _ALGORITHM = re.compile(r"sha-?(224|256|384|512)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Signed:
+    """What the metadata says of a file's own signature."""
+
+    signature: str
+    """The path of the file with it."""
+    certificate: str
+    """The path of the certificate of who signed; '' where the signature has it."""
+    at: str = field(compare=False)
+    """File and line of the former."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,7 @@ class Artifact:
     """In lower-case hexadecimal digits."""
     hash_at: str = ""
     """File and line of the hash."""
+    signed: Signed | None = None
 
     @property
     def file(self) -> str:
@@ -124,16 +137,22 @@ def _respelt(source: Source, found: str, expected: str) -> Finding:
 def merged(artifacts: tuple[Artifact, ...]) -> tuple[Artifact, ...]:
     """Return each file once, in order, as it is spelled first with a hash.
 
-    :raises PackageError: one file is listed with two hashes.
+    :raises PackageError: one file is listed with two hashes, or two signatures.
     """
     by_file: dict[str, Artifact] = {}
     for artifact in artifacts:
         first = by_file.setdefault(artifact.file, artifact)
         if not first.hash:
-            by_file[artifact.file] = artifact
+            by_file[artifact.file] = replace(artifact, signed=artifact.signed or first.signed)
         elif artifact.hash and (first.algorithm, first.hash) != (artifact.algorithm, artifact.hash):
             raise PackageError(
                 f"{artifact.path} is listed twice, with different hashes: list it once"
+            )
+        elif not first.signed:
+            by_file[artifact.file] = replace(first, signed=artifact.signed)
+        if first.signed and artifact.signed not in (None, first.signed):
+            raise PackageError(
+                f"{artifact.path} is listed twice, with different signatures: list it once"
             )
     return tuple(by_file.values())
 
@@ -161,7 +180,21 @@ def _artifact(location: str, block: Mapping[str, str]) -> Artifact:
                 f"{len(digest)} characters"
             )
     at = block.get("Hash at", "")
-    return Artifact(path, block.get("Content-Type", ""), algorithm, digest.lower(), at)
+    kind = block.get("Content-Type", "")
+    return Artifact(path, kind, algorithm, digest.lower(), at, _signature(path, block))
+
+
+def _signature(path: str, block: Mapping[str, str]) -> Signed | None:
+    for key in ("Signature", "Certificate"):
+        if not block.get(key, key):
+            raise PackageError(f"{block[f'{key} at']}: expected the {key} of {path}, found nothing")
+    if "Certificate" in block and "Signature" not in block:
+        raise PackageError(
+            f"{block['Certificate at']}: {path} has Certificate without Signature: add it"
+        )
+    if "Signature" not in block:
+        return None
+    return Signed(block["Signature"], block.get("Certificate", ""), block["Signature at"])
 
 
 def _fields(text: bytes, path: str) -> Iterator[tuple[str, str, int]]:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The signature of a package (SOL004, 5.1): of its manifest (option 1), or of all of it (option 2).
+"""The signature of a package (SOL004, 5.1): of its manifest (option 1), or of all of it (option 2);
+and of a single file, which its manifest names.
 
 It is CMS, which the program ``openssl`` verifies: what there is on PyPI for CMS signs, or reads the
 structure and leaves it to us what to compare with what.
@@ -8,11 +9,12 @@ structure and leaves it to us what to compare with what.
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from shutil import which
 from tempfile import TemporaryDirectory
+from typing import IO
 
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
@@ -65,7 +67,7 @@ def _beside(path: Path, endings: Sequence[str]) -> Iterator[Path]:
 
 
 def check(
-    what: str, content: Path | bytes, signature: bytes, certificate: bytes, options: Options
+    what: str, content: Path | IO[bytes], signature: bytes, certificate: bytes, options: Options
 ) -> None:
     """Compare a detached signature with what it is of.
 
@@ -76,11 +78,12 @@ def check(
         ``signature_ca`` do not know.
     """
     with TemporaryDirectory(prefix="container-update-") as folder:
-        if isinstance(content, bytes):
-            signed = Path(folder, "content")
-            signed.write_bytes(content)
-        else:
+        if isinstance(content, Path):
             signed = content.resolve()
+        else:
+            signed = Path(folder, "content")
+            with signed.open("wb") as file:
+                shutil.copyfileobj(content, file)
         words = ["-content", str(signed), "-out", str(Path(folder, "out"))]
         if certificate:
             Path(folder, "certificate").write_bytes(certificate)
@@ -95,7 +98,7 @@ def check(
 
 
 def _openssl(what: str, words: Sequence[str], signature: bytes) -> None:
-    program = which("openssl")
+    program = shutil.which("openssl")
     if program is None:
         raise PackageError(f"{what} cannot be checked: install the program openssl")
     try:

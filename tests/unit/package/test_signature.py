@@ -230,3 +230,104 @@ def test_a_file_that_is_not_what_the_signed_manifest_says_is_refused(
 ) -> None:
     source = in_manifest(tmp_path, VENDOR, {A: CONFIG_MAP + "\n"})
     assert "expected the sha256 hash" in refusal(source, trusted)
+
+
+# --- files that have a signature of their own ---------------------------------------------------
+
+
+def with_files(folder: Path, more: str, files: dict[str, bytes], hashed: str = CONFIG_MAP) -> str:
+    """Write a package whose signed manifest says more of its def-file."""
+    said = block(A, hashed, name="Source") + more
+    meta = "TOSCA-Meta-File-Version: 1.0\nETSI-Entry-Manifest: upf.mf\n"
+    signed = VENDOR.sign(said.encode(), PEM).decode()
+    text = {"TOSCA-Metadata/TOSCA.meta": meta, "upf.mf": said + signed, A: CONFIG_MAP}
+    source = write_folder(folder / "unpacked", text)
+    for name, content in files.items():
+        (Path(source) / name).write_bytes(content)
+    return source
+
+
+def own(signer: Party = VENDOR, form: Encoding = PEM, text: str = CONFIG_MAP) -> dict[str, bytes]:
+    """Return the files with a signature and its certificate."""
+    signed = signer.sign(text.encode(), form, names=False)
+    return {"Files/a.sig": signed, "Files/a.cert": signer.pem.encode()}
+
+
+BOTH = "Signature: Files/a.sig\nCertificate: Files/a.cert\n"
+SIGNATURE = {"Files/a.sig": own()["Files/a.sig"]}
+ALONE = "signature: ./Files/a.sig\n"
+OF_FILES: dict[str, tuple[str, dict[str, bytes]]] = {
+    "a signature and a certificate": (BOTH, own()),
+    "the same in binary": (BOTH, own(form=DER)),
+    "a signature with its certificate": (
+        ALONE,
+        {"Files/a.sig": VENDOR.sign(CONFIG_MAP.encode())},
+    ),
+    "an entry more, with the signature": (f"Source: {A}\n{BOTH}", own()),
+}
+
+
+@pytest.mark.parametrize("name", OF_FILES)
+def test_a_file_that_a_trusted_party_signed_is_read(
+    name: str, tmp_path: Path, trusted: Options
+) -> None:
+    source = with_files(tmp_path, *OF_FILES[name])
+    assert read(source, trusted) == read(source, Options()) == ["ConfigMap core/c"]
+
+
+WRONG_FILES: dict[str, tuple[str, dict[str, bytes], str]] = {
+    "made of something else": (BOTH, own(text="other"), "expected the signature of these files"),
+    "made by a stranger": (BOTH, own(STRANGER), "expected the signature of these files"),
+    "no signature": (BOTH, {**own(), "Files/a.sig": b"junk"}, "expected the signature"),
+    "without its certificate": (ALONE, SIGNATURE, "expected the signature of these files"),
+    "not there": (BOTH, {}, "Files/a.sig in"),
+    "with a certificate that is not there": (BOTH, SIGNATURE, "Files/a.cert in"),
+    "outside the package": ("Signature: ../a.sig\n", {}, "../a.sig"),
+    "without a name": ("Signature:\n", {}, f"expected the Signature of {A}, found nothing"),
+    "a certificate alone": (
+        "Certificate: Files/a.cert\n",
+        own(),
+        f"{A} has Certificate without Signature: add it",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_FILES)
+def test_the_signature_of_a_file_is_refused_that_is(
+    name: str, tmp_path: Path, trusted: Options
+) -> None:
+    more, files, expected = WRONG_FILES[name]
+    source = with_files(tmp_path, more, files)
+    error = refusal(source, trusted)
+    assert error.startswith("upf.mf:4: ")
+    assert expected in error
+    with (
+        pytest.raises(PackageError, match=r"upf\.mf:4"),
+        csar.open_package(
+            source, options=Options(signature_ca=trusted.signature_ca), check_hashes=False
+        ) as package,
+    ):
+        package.verify()
+
+
+def test_two_signatures_of_a_file_are_refused(tmp_path: Path, trusted: Options) -> None:
+    more = f"{BOTH}Source: ./{A}\nSignature: Files/b.sig\n"
+    assert "with different signatures" in refusal(with_files(tmp_path, more, own()), trusted)
+
+
+def test_a_file_with_a_signature_needs_no_hash(tmp_path: Path, trusted: Options) -> None:
+    more = f"Source: Files/b.yaml\n{BOTH}"
+    other = CONFIG_MAP.replace("name: c", "name: d")
+    source = with_files(tmp_path, more, {"Files/b.yaml": other.encode(), **own(text=other)})
+    assert read(source, trusted) == ["ConfigMap core/c", "ConfigMap core/d"]
+    (Path(source) / "Files/b.yaml").write_text(CONFIG_MAP)
+    assert "Files/b.yaml" in refusal(source, trusted)
+
+
+def test_a_signature_of_a_file_is_told_where_nobody_is_trusted(tmp_path: Path) -> None:
+    files = {"upf.mf": block(A, CONFIG_MAP, name="Source") + BOTH, "upf.yaml": "{}", A: CONFIG_MAP}
+    source = write_folder(tmp_path / "unpacked", files)
+    for name, content in own().items():
+        (Path(source) / name).write_bytes(content)
+    with csar.open_package(source) as package:
+        assert any("nobody says whose" in finding.message for finding in package.findings)
