@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from container_update.cli.goals import apply_plan, save_plan
+    from container_update.cli.goals import apply_plan, plan_of, save_plan
     from container_update.cluster.client import connect
     from container_update.cluster.history.revision import Revision
     from container_update.engine.goal import Goal
@@ -47,7 +47,13 @@ if TYPE_CHECKING:
         UndoStarted,
     )
     from container_update.model.plan import Plan, Step
-    from container_update.model.requests import UpdateRequest
+    from container_update.model.requests import (
+        ChangePackageRequest,
+        InstallRequest,
+        TerminateRequest,
+        UndoRequest,
+        UpdateRequest,
+    )
     from container_update.model.scripts import ScriptStep
     from container_update.planning.change import Planner
     from container_update.workloads.kind import WorkloadKind
@@ -56,11 +62,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CancelToken",
+    "ChangePackageRequest",
     "ChangeRequest",
     "Cluster",
     "ClusterError",
     "ContainerUpdateError",
     "Goal",
+    "InstallRequest",
     "LeaseLostError",
     "NextStep",
     "Options",
@@ -76,7 +84,9 @@ __all__ = [
     "Step",
     "StepResult",
     "StepWait",
+    "TerminateRequest",
     "UndoIncompleteError",
+    "UndoRequest",
     "UndoStarted",
     "UpdateFailedError",
     "UpdateInProgressError",
@@ -92,6 +102,7 @@ __all__ = [
     "history",
     "install",
     "plan_change",
+    "plan_of",
     "plan_undo",
     "plan_update",
     "promote",
@@ -106,9 +117,11 @@ __all__ = [
 
 _MODULES = {
     "CancelToken": "model.cancellation",
+    "ChangePackageRequest": "model.requests",
     "ChangeRequest": "engine.goals.change_request",
     "Cluster": "model.cluster",
     "Goal": "engine.goal",
+    "InstallRequest": "model.requests",
     "Options": "model.options",
     "Outcome": "model.outcome",
     "Plan": "model.plan",
@@ -120,6 +133,8 @@ _MODULES = {
     "Revision": "cluster.history.revision",
     "StepResult": "model.outcome",
     "StepWait": "model.outcome",
+    "TerminateRequest": "model.requests",
+    "UndoRequest": "model.requests",
     "UndoStarted": "model.outcome",
     "UpdateRequest": "model.requests",
     "WorkloadKind": "workloads.kind",
@@ -130,6 +145,7 @@ _MODULES = {
     "history": "engine.goals.go_back",
     "install": "engine.goals.install",
     "plan_change": "engine.goals.change_package",
+    "plan_of": "cli.goals",
     "plan_undo": "engine.goals.go_back",
     "plan_update": "engine.goals.update",
     "abort": "engine.recover",

@@ -29,7 +29,6 @@ _ADDRESSED_BY = ("kubeconfig", "context", "namespace", "instance_id")
 
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
-    from container_update.engine.goals.change import KubernetesTarget
 
 
 def add_package_arguments(command: argparse.ArgumentParser, *, saved: bool = False) -> None:
@@ -149,11 +148,3 @@ def connected_instance(
     with connected_cluster(parsed) as cluster:
         parsed.instance_id = find_instance(parsed, cluster)
         yield cluster, {"namespace": parsed.namespace, "instance_id": parsed.instance_id}
-
-
-def kubernetes_target(parsed: argparse.Namespace, cluster: KubernetesCluster) -> KubernetesTarget:
-    """Return the namespace of the cluster that the arguments name."""
-    from container_update.engine.goals.change import KubernetesTarget  # noqa: PLC0415
-
-    def_files = tuple(getattr(parsed, "def_file", ()))
-    return KubernetesTarget(cluster, parsed.namespace, def_files, cluster.access)

@@ -1,44 +1,70 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a saved plan asks for, as a goal; saved plans in the library."""
+"""What somebody asks for, as a goal; plans of it that are saved and carried out later."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from container_update.cli import saved_plan
 from container_update.cluster.client import KubernetesCluster
 from container_update.engine.goal import Goal
-from container_update.engine.goals import update
+from container_update.engine.goals import change_package, update
+from container_update.engine.goals.change import KubernetesTarget, PackageChange
+from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.go_back import GoBack
 from container_update.engine.goals.install import Install
+from container_update.engine.goals.job import ChangeJob
 from container_update.engine.goals.uninstall import Uninstall
-from container_update.engine.run import run
+from container_update.engine.run import preview, run
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
-from container_update.model.errors import PlanError
+from container_update.model.errors import PackageError, PlanError
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
-from container_update.model.requests import UpdateRequest
+from container_update.model.requests import (
+    ChangePackageRequest,
+    InstallRequest,
+    Request,
+    UndoRequest,
+    UpdateRequest,
+)
+from container_update.package import csar
 from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.uninstall import Included
+from container_update.records.vnf_records import Records
+
+LOG = logging.getLogger(__name__)
 
 
-def save_plan(
-    plan: Plan, request: UpdateRequest, cluster: KubernetesCluster, path: str | Path
-) -> None:
-    """Write the plan of an update to a file, for :func:`apply_plan` or ``container-update apply``.
+def plan_of(
+    request: Request,
+    cluster: Cluster,
+    options: Options = Options(),  # noqa: B008
+) -> Plan:
+    """Return the plan of any request; write nothing, raise the errors of its operation.
 
     >>> with connect() as cluster:  # doctest: +SKIP
-    ...     save_plan(plan_update(request, cluster), request, cluster, "approved.plan")
+    ...     plan = plan_of(InstallRequest("packages/v1", namespace="cnf"), cluster)
+    """
+    with _opened(request, cluster, options) as goal:
+        return preview(goal, cluster, options)
+
+
+def save_plan(plan: Plan, request: Request, cluster: KubernetesCluster, path: str | Path) -> None:
+    """Write a plan to a file, for :func:`apply_plan` or ``container-update apply``.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     save_plan(plan_of(request, cluster), request, cluster, "approved.plan")
 
     :param request: what the plan was made of; its packages are read again when it is carried out.
     """
-    saved_plan.refuse_standard_input(request.old, request.new)
-    wanted = {**saved_plan.update_request(request), "server": plan.writes > 0}
-    saved_plan.save(Path(path), plan, wanted, cluster.context.server)
+    saved_plan.save(Path(path), plan, request, cluster.context.server)
 
 
 def apply_plan(
@@ -48,7 +74,7 @@ def apply_plan(
     cancel: CancelToken | None = None,
     progress: Progress = lambda _: None,
 ) -> Outcome:
-    """Carry out exactly the plan in a file, or nothing: any but that of a change of the package.
+    """Carry out exactly the plan in a file, or nothing.
 
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     outcome = apply_plan("approved.plan", cluster)
@@ -56,41 +82,103 @@ def apply_plan(
     The other parameters, what is returned and the errors are those of
     :func:`~container_update.engine.run.run`.
 
-    :raises PlanError: the file has no such plan, or what it was made from is not there any more.
+    :raises PlanError: the file has no plan, or what it was made from is not there any more.
     """
     saved = saved_plan.load(Path(path))
-    if saved is None or saved["request"]["verb"] == saved_plan.CHANGE:
-        found = "no saved plan" if saved is None else "one of a change of the package"
-        raise PlanError(f"{path}: expected a saved plan, found {found}: make it anew")
-    goal = goal_of(saved["request"], cluster, options)
-    goal.asks_server = goal.asks_server or saved["request"]["server"]
+    if saved is None:
+        raise PlanError(f"{path}: expected a saved plan, found another file: make it anew")
+    request = saved_plan.request_of(saved)
     checked = saved_plan.checked(progress, saved, cluster.context.server)
-    return run(goal, cluster, options, cancel, checked)
+    with _opened(request, cluster, options) as goal:
+        goal.asks_server = goal.asks_server or saved["request"]["server"]
+        outcome = run(goal, cluster, options, cancel, checked)
+        if isinstance(request, ChangePackageRequest) and request.records and not outcome.held:
+            assert isinstance(goal, PackageChange), "of such a request"
+            instance = json_file(request.instance) if request.instance else {}
+            write_records(request.records, goal.records(), instance)
+    return outcome
 
 
-def goal_of(request: Mapping[str, Any], cluster: Cluster, options: Options) -> Goal:
-    """Return the goal that a request asks for, which is in the words of a saved plan."""
-    verb, namespace, instance_id = (request[name] for name in ("verb", "namespace", "instanceId"))
-    def_files = tuple(request["defFiles"])
-    if verb == "undo":
-        return GoBack(
-            cluster, options, request["revision"], namespace, instance_id, request["packages"]
-        )
-    if verb == saved_plan.UPDATE:
-        wanted = UpdateRequest(
-            old=request["old"],
-            new=request["new"],
-            def_files=def_files,
-            config_paths=tuple(request["configPaths"]),
-            namespace=namespace,
-            instance_id=instance_id,
-        )
-        return update.goal_of(wanted, cluster, options)
-    placing = Placing(def_files, namespace)
-    if verb == "install":
-        goal = Install(request["package"], placing, instance_id, options)
+@contextmanager
+def _opened(request: Request, cluster: Cluster, options: Options) -> Iterator[Goal]:
+    """Yield the goal of a request; of a change of the package too, while its package is open."""
+    if not isinstance(request, ChangePackageRequest):
+        yield goal_of(request, cluster, options)
+        return
+    target = target_of(request, cluster)
+    with job_of(request, target.vim_type, options) as job:
+        scripts = change_package.coordination_of(job, target, CancelToken())
+        yield target.change(job, change_package.planner_of(job, target), scripts)
+
+
+def goal_of(request: Request, cluster: Cluster, options: Options) -> Goal:
+    """Return the goal of a request, other than for a change of the package."""
+    namespace, instance_id = request.namespace, request.instance_id
+    if isinstance(request, UpdateRequest):
+        return update.goal_of(request, cluster, options)
+    if isinstance(request, UndoRequest):
+        revision, packages = request.revision, request.packages
+        return GoBack(cluster, options, revision, namespace, instance_id, packages)
+    assert not isinstance(request, ChangePackageRequest), "it has a job"
+    placing = Placing(request.def_files, namespace, request.one_namespace)
+    if isinstance(request, InstallRequest):
+        goal = Install(request.package, placing, instance_id, options)
         if instance_id is None:
             goal.refuse_taken(cluster)
         return goal
-    included = Included(data=request["deleteData"], shared=request["deleteShared"])
-    return Uninstall(request["package"], placing, instance_id, options, included)
+    included = Included(data=request.delete_data, shared=request.delete_shared)
+    return Uninstall(request.package, placing, instance_id, options, included)
+
+
+# --- a change of the package --------------------------------------------------------------------
+
+
+def target_of(request: ChangePackageRequest, cluster: Cluster) -> KubernetesTarget:
+    """Return where the VNF of a request runs."""
+    where = (request.namespace, request.def_files, cluster.access, request.one_namespace)
+    return KubernetesTarget(cluster, *where)
+
+
+@contextmanager
+def job_of(
+    request: ChangePackageRequest, vim_type: str, options: Options, *, leave_failed: bool = False
+) -> Iterator[ChangeJob]:
+    """Yield the job of a request; a new package that is opened for its id stays open meanwhile."""
+    body, opened = request.body, None
+    with ExitStack() as stack:
+        if "vnfdId" not in body:
+            opened = stack.enter_context(csar.open_package(request.new, options=options))
+            body = {**body, "vnfdId": opened.vnfd_id or "unknown"}
+        yield ChangeJob(
+            request=ChangeRequest.of(body, vim_type),
+            old=request.old,
+            new=request.new,
+            instance_id=request.instance_id,
+            options=options,
+            leave_failed=leave_failed,
+            instance=json_file(request.instance) if request.instance else {},
+            opened=opened,
+        )
+
+
+def json_file(path: str | Path) -> Mapping[str, Any]:
+    """Return the JSON object in a file.
+
+    :raises PackageError: there is none.
+    """
+    try:
+        body = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError) as error:
+        raise PackageError(f"{path}: expected a JSON file: {error}") from error
+    if not isinstance(body, dict):
+        raise PackageError(f"{path}: expected a JSON object, found another JSON value")
+    return body
+
+
+def write_records(path: str | Path, records: Records, instance: Mapping[str, Any]) -> None:
+    """Write the VnfInstance; the change is done, also where that is not possible."""
+    text = json.dumps(records.applied(dict(instance)), indent=2)
+    try:
+        Path(path).write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        LOG.warning("the change is done, but %s cannot be written: %s", path, error.strerror)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -14,13 +15,14 @@ from container_update.cli.arguments import option_arguments
 from container_update.cli.terminal import approval, output, signals
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.model.plan import Plan
+from container_update.model.requests import InstallRequest, Request, UpdateRequest
 
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
     from container_update.engine.goal import Goal
 
-Request = Callable[[], Mapping[str, Any]]
-"""Returns what a command was asked for, as a saved plan keeps it, once it has connected."""
+Asked = Callable[[], Request]
+"""Returns what a command was asked for; its namespace is known once it has connected."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -43,15 +45,17 @@ def add_saving_arguments(command: argparse.ArgumentParser, when: str = "") -> No
         "change always do), and say how many it accepts")  # fmt: skip
 
 
-def show(parsed: argparse.Namespace, out: TextIO, request: Request) -> int:
+def show(parsed: argparse.Namespace, out: TextIO, request: Asked) -> int:
     """Show the plan of a goal, save it where that is asked for; return the exit status."""
     from container_update.engine.run import preview  # noqa: PLC0415, slow to load
 
+    if parsed.out is not None:
+        saved_plan.refuse_unfit(request())
     with connection.connected_cluster(parsed) as cluster:
         goal = _goal(parsed, cluster, request)
         with planned(parsed, out):
             plan = preview(goal, cluster, option_arguments.read(parsed))
-        return present(plan, parsed, out, request, cluster.context.server)
+        return present(plan, parsed, out, request, cluster)
 
 
 @contextmanager
@@ -70,19 +74,17 @@ def planned(parsed: argparse.Namespace, out: TextIO) -> Iterator[None]:
 
 
 def present(
-    plan: Plan, parsed: argparse.Namespace, out: TextIO, request: Request, server: str
+    plan: Plan, parsed: argparse.Namespace, out: TextIO, request: Asked, cluster: KubernetesCluster
 ) -> int:
-    """Show a plan, save it where that is asked for; return the exit status.
+    """Show a plan, save it where that is asked for; return the exit status."""
+    from container_update.cli.goals import save_plan  # noqa: PLC0415, slow to load
 
-    :param server: the URL of the API server.
-    """
     if parsed.output == output.TEXT:
         status = output.show_plan(plan, parsed, out)
     if parsed.server:
         output.remark(_acceptance(plan), parsed, out)
     if parsed.out is not None:
-        its = {**request(), "server": parsed.server}
-        saved_plan.save(parsed.out, plan, its, server)
+        save_plan(plan, request(), cluster, parsed.out)
         output.remark(f"Saved in {parsed.out}.", parsed, out)
     if parsed.output != output.TEXT:  # one document: the plan, or why it is refused
         status = output.show_plan(plan, parsed, out)
@@ -98,21 +100,23 @@ def _acceptance(plan: Plan) -> str:
 
 
 def _goal(
-    parsed: argparse.Namespace, cluster: KubernetesCluster, request: Request, *, saved: bool = False
+    parsed: argparse.Namespace, cluster: KubernetesCluster, request: Asked, *, saved: bool = False
 ) -> Goal:
-    from container_update.cli import goals  # noqa: PLC0415, slow to load
+    from container_update.cli.goals import goal_of  # noqa: PLC0415, slow to load
     from container_update.engine.instances import NotInstalledError  # noqa: PLC0415, as above
 
-    wanted, options = dict(request()), option_arguments.read(parsed)
-    if not saved and wanted["verb"] != "install":
-        wanted["instanceId"] = connection.find_instance(parsed, cluster)
+    wanted, options = request(), option_arguments.read(parsed)
+    if not saved and not isinstance(wanted, InstallRequest):
+        wanted = replace(wanted, instance_id=connection.find_instance(parsed, cluster))
     try:
-        goal = goals.goal_of(wanted, cluster, options)
+        goal = goal_of(wanted, cluster, options)
     except NotInstalledError:
-        if not getattr(parsed, "install", False):
+        if not (getattr(parsed, "install", False) and isinstance(wanted, UpdateRequest)):
             raise
-        wanted = {**wanted, "verb": "install", "package": wanted["new"]}
-        goal = goals.goal_of(wanted, cluster, options)
+        new = InstallRequest(
+            wanted.new, wanted.def_files, wanted.namespace, instance_id=wanted.instance_id
+        )
+        goal = goal_of(new, cluster, options)
     goal.asks_server = goal.asks_server or getattr(parsed, "server", False)
     connection.instance_header(parsed, cluster, goal.instance_id)
     return goal
@@ -144,7 +148,7 @@ def ask_about_others(
 def carry_out(
     parsed: argparse.Namespace,
     out: TextIO,
-    request: Request,
+    request: Asked,
     saved: Mapping[str, Any] | None = None,
 ) -> int:
     """Carry out a goal and show what became of it; return the exit status.

@@ -8,11 +8,12 @@ Secret, and what has changed since is found by the same rules.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,15 @@ from container_update.model.errors import PlanError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Event, Progress
 from container_update.model.plan import Plan
-from container_update.model.requests import STANDARD_INPUT, UpdateRequest
+from container_update.model.requests import (
+    STANDARD_INPUT,
+    ChangePackageRequest,
+    InstallRequest,
+    Request,
+    TerminateRequest,
+    UndoRequest,
+    UpdateRequest,
+)
 from container_update.model.schema import (
     MAPPING,
     TEXT,
@@ -38,34 +47,46 @@ from container_update.model.schema import (
 from container_update.planning.steps import object_steps
 
 KIND = "SavedPlan"
-UPDATE = "update"
-"""The verb of a plan that does not say another one."""
-CHANGE = "change"
-"""The verb of a change of the package."""
+_VERBS: Mapping[str, type[Request]] = {
+    "update": UpdateRequest,
+    "change": ChangePackageRequest,
+    "install": InstallRequest,
+    "uninstall": TerminateRequest,
+    "undo": UndoRequest,
+}
 
 _LISTS = ("steps", "unchanged", "ignored", "notes", "defFiles")
 _COMPARED = ("namespace", "instanceId", *_LISTS)
-_GIVEN = {"verb": UPDATE, "configPaths": [], "server": False}
-"""What a plan of an earlier version, or of another verb, does not say."""
-
-
-def _request(**fields: Schema) -> Fields:
-    common = {"namespace": TEXT, "instanceId": _OPTIONAL, "server": TRUTH, "verb": OneOf(_VERBS)}
-    fields |= common | dict.fromkeys(("defFiles", "configPaths"), ListOf(TEXT))
-    return Fields(fields, fields.keys(), whole="saved request")
-
-
+_GIVEN = {"verb": "update", "configPaths": [], "oneNamespace": False, "server": False}
+"""What a plan of an earlier version does not say."""
 _OPTIONAL = or_null(TEXT)
-_VERBS = (UPDATE, CHANGE, "install", "uninstall", "undo")
-_PACKAGE = {"package": _OPTIONAL, "deleteData": TRUTH, "deleteShared": TRUTH}
-_REQUESTS: Mapping[str, Fields] = {
-    UPDATE: _request(old=TEXT, new=TEXT),
-    CHANGE: _request(old=TEXT, new=TEXT, body=MAPPING, instance=_OPTIONAL, records=_OPTIONAL),
-    "install": _request(**_PACKAGE),
-    "uninstall": _request(**_PACKAGE),
-    "undo": _request(revision=or_null(WHOLE), packages=ListOf(TEXT)),
+_VALUES = {
+    "verb": OneOf(_VERBS),
+    "server": TRUTH,
+    **dict.fromkeys(("namespace", "old", "new", "package"), TEXT),
+    **dict.fromkeys(("instance_id", "instance", "records"), TEXT),
+    **dict.fromkeys(("one_namespace", "delete_data", "delete_shared"), TRUTH),
+    **dict.fromkeys(("def_files", "config_paths", "packages"), ListOf(TEXT)),
+    "revision": WHOLE,
+    "body": MAPPING,
 }
-"""What each verb's request has, and nothing else."""
+"""What a file has of each field of a request, or null where that is the default."""
+
+
+def _names(kind: type[Request]) -> dict[str, str]:
+    """Return what the file calls each field of a request: ``defFiles`` for ``def_files``."""
+    return {f.name: re.sub("_(.)", lambda part: part[1].upper(), f.name) for f in fields(kind)}
+
+
+def _schema(kind: type[Request]) -> Fields:
+    names, known = _names(kind), {name: _VALUES[name] for name in ("verb", "server")}
+    for each in fields(kind):
+        value = _VALUES[each.name]
+        known[names[each.name]] = or_null(value) if each.default is None else value
+    return Fields(known, known.keys(), whole="saved request")
+
+
+_REQUESTS = {verb: _schema(kind) for verb, kind in _VERBS.items()}
 _PLAN = complete(
     packages=ListOf(complete(sha256=TEXT)),
     namespace=TEXT,
@@ -73,7 +94,7 @@ _PLAN = complete(
     **dict.fromkeys(_LISTS, Schema(list, "a list")),
 )
 _DOCUMENT = complete(server=TEXT, request=MAPPING, versions=MAPPING, plan=_PLAN)
-_PATHS = ("old", "new", "package")
+_PATHS = ("old", "new", "package", "instance", "records")
 _LARGEST = 256 * 1024**2
 """In bytes."""
 _NOT_CONTENT = ("managedFields", "resourceVersion", "generation")
@@ -83,62 +104,61 @@ class StalePlanError(PlanError):
     """What a saved plan was made from is not what is there: nothing was written."""
 
 
-def refuse_standard_input(*packages: str | None) -> None:
-    """Raise UsageError for a package that nobody can read again when the plan is carried out."""
-    if STANDARD_INPUT in packages:
+def refuse_unfit(request: Request) -> None:
+    """Raise UsageError for a request that no file shall keep: its package is read once only, or it
+    has a password."""
+    from container_update.engine.goals.change_request import secrets_in  # noqa: PLC0415, slow
+
+    values = asdict(request)
+    if STANDARD_INPUT in (*values.get("packages", ()), *map(values.get, _PATHS)):
         raise UsageError(
             "--out: expected packages that can be read again later, found - (standard input): "
             "write it to a file"
         )
+    if next(secrets_in(values.get("body")), None) is not None:
+        raise UsageError(
+            "--out: expected a request without passwords and tokens, found one in it: a saved plan "
+            "keeps the request, take them out of it"
+        )
 
 
-def absolute(package: str) -> str:
-    """Return a package's path for a file that another command reads elsewhere."""
+def _absolute(path: str) -> str:
+    """Return a path for a file that another command reads elsewhere."""
     from container_update.package.fetch import is_url  # noqa: PLC0415, slow to load
 
-    return package if not package or is_url(package) else str(Path(package).absolute())
+    return path if not path or is_url(path) else str(Path(path).absolute())
 
 
-def requested(verb: str, parsed: argparse.Namespace, **more: Any) -> dict[str, Any]:
-    """Return what the arguments of a command ask for, as values that a saved plan keeps.
-
-    :param more: what only this verb has.
-    """
-    return {
-        "verb": verb,
-        "defFiles": list(getattr(parsed, "def_file", ())),
-        "namespace": parsed.namespace,
-        "instanceId": parsed.instance_id,
-        **more,
-    }
+def _request_dict(request: Request) -> dict[str, Any]:
+    """Return a request as the values that a file keeps; its paths are as from everywhere."""
+    values, names = asdict(request), _names(type(request))
+    values |= {name: _absolute(values[name]) for name in _PATHS if values.get(name)}
+    if isinstance(request, UndoRequest):
+        values["packages"] = [_absolute(each) for each in request.packages]
+    verb = next(verb for verb, kind in _VERBS.items() if kind is type(request))
+    return {"verb": verb, **{names[name]: value for name, value in values.items()}}
 
 
-def update_request(request: UpdateRequest) -> dict[str, Any]:
-    """Return the request for an update as values that a saved plan keeps."""
-    return {
-        "verb": UPDATE,
-        "old": request.old,
-        "new": request.new,
-        "defFiles": list(request.def_files),
-        "configPaths": list(request.config_paths),
-        "namespace": request.namespace,
-        "instanceId": request.instance_id,
-    }
+def request_of(saved: Mapping[str, Any]) -> Request:
+    """Return what a saved plan was made for."""
+    given = {n: tuple(v) if isinstance(v, list) else v for n, v in saved["request"].items()}
+    kind: Any = _VERBS[saved["request"]["verb"]]
+    request: Request = kind(**{field: given[name] for field, name in _names(kind).items()})
+    return request
 
 
-def save(path: Path, plan: Plan, request: Mapping[str, Any], server: str) -> None:
+def save(path: Path, plan: Plan, request: Request, server: str) -> None:
     """Write a plan to a file; an older saved plan is replaced.
 
-    :param request: what the command was asked for, with its ``verb``; its packages are named as
-        from everywhere.
-
+    :param request: what it was made for.
     :raises UsageError: the file exists and is something else, or cannot be written.
     """
+    refuse_unfit(request)
     body = json_report.document(
         KIND,
         {
             "server": server,
-            "request": {**request, **{n: absolute(request[n]) for n in _PATHS if request.get(n)}},
+            "request": {**_request_dict(request), "server": plan.writes > 0},
             "plan": json_report.plan_dict(plan),
             "versions": _versions(plan),
         },
@@ -161,9 +181,11 @@ def load(path: Path) -> Mapping[str, Any] | None:
         return None
     wrong = _DOCUMENT.first_violation(body)
     if wrong is None:
-        request = _GIVEN | body["request"]
-        verb = request["verb"] if request["verb"] in _VERBS else UPDATE
-        wrong = _REQUESTS[verb].first_violation(request, ("request",))
+        verb = body["request"].get("verb", _GIVEN["verb"])
+        schema = _REQUESTS[verb if verb in tuple(_VERBS) else "update"]
+        given = {name: value for name, value in _GIVEN.items() if name in schema.fields}
+        request = given | body["request"]
+        wrong = schema.first_violation(request, ("request",))
     if wrong is not None:
         raise PlanError(f"{path}: no saved plan as plan --out wrote it: {wrong}: make it again")
     return {**body, "request": request}

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 DEF_FILES: Final = "lcm-kubernetes-def-files"
 """The attribute that lists the files a CNF is made of: in additionalParams of requests and of v1
@@ -50,6 +50,81 @@ class UpdateRequest:
     """All objects are in *namespace*, whatever their manifests say: as Tacker creates them."""
     instance_id: str | None = None
     """The VNF instance; objects that bear another one's label are refused."""
+
+
+@dataclass(frozen=True)
+class InstallRequest:
+    """A request to create what a package describes, with the parameters of ``install``.
+
+    >>> InstallRequest("packages/v1", namespace="cnf").instance_id is None
+    True
+    """
+
+    package: str
+    def_files: tuple[str, ...] = ()
+    namespace: str = "default"
+    one_namespace: bool = False
+    instance_id: str | None = None
+
+
+@dataclass(frozen=True)
+class TerminateRequest:
+    """A request to delete what is a VNF instance's, with the parameters of ``terminate``.
+
+    >>> TerminateRequest(instance_id="vnf-1", delete_data=True).delete_shared
+    False
+    """
+
+    package: str | None = None
+    def_files: tuple[str, ...] = ()
+    namespace: str = "default"
+    one_namespace: bool = False
+    instance_id: str | None = None
+    delete_data: bool = False
+    """The PersistentVolumeClaims too, and with them the data."""
+    delete_shared: bool = False
+    """What is in no namespace too, and Namespaces with all that is in them."""
+
+
+@dataclass(frozen=True)
+class UndoRequest:
+    """A request to undo finished operations, with the parameters of ``undo``.
+
+    >>> UndoRequest(revision=3).packages
+    ()
+    """
+
+    revision: int | None = None
+    packages: tuple[str, ...] = ()
+    namespace: str = "default"
+    instance_id: str | None = None
+
+
+@dataclass(frozen=True)
+class ChangePackageRequest:
+    """A ChangeCurrentVnfPkgRequest with what it does not say, as ``change_package`` takes both.
+
+    >>> body = {"additionalParams": {"upgrade_type": "Blue-Green"}}
+    >>> ChangePackageRequest(body, old="packages/v1", new="packages/v2").instance_id is None
+    True
+    """
+
+    body: Mapping[str, Any] = field(repr=False)
+    """Its JSON; without ``vnfdId`` that of the new package counts."""
+    old: str
+    new: str
+    def_files: tuple[str, ...] = ()
+    namespace: str = "default"
+    one_namespace: bool = False
+    instance_id: str | None = None
+    instance: str | None = None
+    """A JSON file with the VnfInstance, which scripts and *records* need."""
+    records: str | None = None
+    """The file to write the VnfInstance to after the change."""
+
+
+Request = UpdateRequest | InstallRequest | TerminateRequest | UndoRequest | ChangePackageRequest
+"""What an instance of a VNF in a cluster can be asked for, in a form that a file can keep."""
 
 
 @dataclass(frozen=True)

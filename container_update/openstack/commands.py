@@ -86,7 +86,8 @@ def _change(parsed: argparse.Namespace, out: TextIO) -> int:
     ):
         parsed.header = _header(parsed)
         target = _target(parsed, heat)
-        with change.job_of(parsed, body, target.vim_type) as job:
+        request = change.request_of(parsed, body)
+        with change.opened_job(parsed, request, target.vim_type) as job:
             if parsed.plan:
                 return output.show_plan(preview_change(job, target), parsed, out)
             return change.carry_out(parsed, job, target, cancel, out)
@@ -110,7 +111,9 @@ def _recovered(
     cancel: CancelToken,
     progress: Progress,
 ) -> Outcome | None:
-    request = change.json_file(parsed.request) if parsed.request else None
+    from container_update.cli.goals import json_file  # noqa: PLC0415, slow to load
+
+    request = json_file(parsed.request) if parsed.request else None
     with _connected(parsed) as heat:
         from container_update.openstack import recovery as stack_recovery  # noqa: PLC0415, an extra
 

@@ -15,6 +15,17 @@ from typing import Any
 
 import pytest
 
+from container_update import (
+    ChangePackageRequest,
+    InstallRequest,
+    PlanError,
+    TerminateRequest,
+    UndoRequest,
+    UpdateRequest,
+    apply_plan,
+    plan_of,
+    save_plan,
+)
 from tests.functional.cnf import IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import ENV, config_map, secret, workload
@@ -211,7 +222,8 @@ def test_a_damaged_plan_is_refused_and_never_carried_out(
             body = copy.deepcopy(whole)
             place = reduce(getitem, inner, body)
             if wrong is ...:
-                older = {"configPaths", "server", *(["verb"] if verb == "plans" else [])}
+                older = {"server", "oneNamespace"}
+                older |= {"configPaths", "verb"} if verb == "plans" else set()
                 if inner == ["request"] and name in older:  # plans that are older have none
                     continue
                 del place[name]
@@ -313,3 +325,67 @@ def test_a_plan_that_the_server_would_refuse_is_refused(
     assert status == 6
     assert "Plan: " in text
     assert "would refuse 1 of 4 writes: create Secret" in capsys.readouterr().err
+
+
+# --- in the library -----------------------------------------------------------------------------
+
+BODY = {"additionalParams": {"upgrade_type": ROLLING}}
+LIFE: dict[str, tuple[Callable[[str, str, dict[str, str]], Any], str | None]] = {
+    "install": (lambda old, _, where: InstallRequest(old, **where), "old"),
+    "update": (lambda _, new, where: UpdateRequest("", new, **where), "new"),
+    "undo": (lambda _, __, where: UndoRequest(**where), "old"),
+    "change": (lambda old, new, where: ChangePackageRequest(BODY, old, new, **where), "new"),
+    "terminate": (lambda _, __, where: TerminateRequest(**where), None),
+}
+
+
+@pytest.mark.parametrize("who", ["the library", "the command"])
+def test_the_plan_of_every_operation_is_saved_and_carried_out_by(
+    who: str, cnf: Cnf, admin_kubeconfig: str, tmp_path: Path
+) -> None:
+    old, new = (cnf.package({f"{n}.yaml": t for n, t in each.items()}) for each in (OLD, NEW))
+    where = {"namespace": cnf.namespace, "instance_id": INSTANCE}
+    file = tmp_path / "approved.plan"
+    for verb, (request_of, after) in LIFE.items():
+        request, before = request_of(old, new, where), found(cnf)
+        save_plan(plan_of(request, cnf.admin), request, cnf.admin, file)
+        assert (found(cnf), "Zq7" in file.read_text()) == (before, False), verb
+        if who == "the library":
+            assert apply_plan(file, cnf.admin).results, verb
+        else:
+            words = ["apply", str(file), "--kubeconfig", admin_kubeconfig]
+            assert main(words, io.StringIO()) == 0, verb
+        assert found(cnf) == after, verb
+
+
+def found(cnf: Cnf) -> str | None:
+    """Return the setting that is live; None where there is no CNF."""
+    live = cnf.admin.get(cnf.key("ConfigMap", "cm"))
+    return str(live["data"]["setting"]) if live else None
+
+
+def test_a_change_that_another_one_overtook_is_refused_by_the_library(changes: Plans) -> None:
+    changes.save()
+    edit_configuration(changes)
+    with pytest.raises(PlanError, match="cannot be carried out any more"):
+        apply_plan(changes.file, changes.cnf.admin)
+    assert setting(changes.cnf) == "by hand"
+
+
+def test_the_library_writes_the_records_of_a_saved_change(changes: Plans, tmp_path: Path) -> None:
+    instance, records = tmp_path / "instance.json", tmp_path / "records.json"
+    instance.write_text(json.dumps({"id": INSTANCE, "vnfdId": "v1"}))
+    saved = ("--instance", str(instance), "--records", str(records), "--out", str(changes.file))
+    assert changes.plan(*saved)[0] == 3
+    assert apply_plan(changes.file, changes.cnf.admin).results
+    assert json.loads(records.read_text())["id"] == INSTANCE
+
+
+def test_a_package_that_is_read_once_is_not_saved(
+    cnf: Cnf, admin_kubeconfig: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "plan"
+    words = ["install", "-", "--plan", "--out", str(file), "-n", cnf.namespace]
+    assert main([*words, "--kubeconfig", admin_kubeconfig], io.StringIO()) == 64
+    assert "standard input" in capsys.readouterr().err
+    assert not file.exists()

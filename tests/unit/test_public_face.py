@@ -16,7 +16,8 @@ import container_update
 
 NAMES = {
     *("connect", "install", "plan_update", "update", "plan_change", "change_package", "terminate"),
-    *("events", "save_plan", "apply_plan"),
+    *("events", "plan_of", "save_plan", "apply_plan"),
+    *("InstallRequest", "TerminateRequest", "UndoRequest", "ChangePackageRequest"),
     *("resume", "rollback", "promote", "abort", "status", "history", "undo", "plan_undo"),
     *("Options", "UpdateRequest", "ChangeRequest", "Plan", "Step", "Outcome", "Cluster"),
     *("CancelToken", "StepResult", "StepWait", "UndoStarted", "ResumeStarted", "Status"),

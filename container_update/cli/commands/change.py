@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -19,7 +18,7 @@ from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError
 from container_update.model.outcome import Progress
-from container_update.model.requests import DEF_FILES
+from container_update.model.requests import DEF_FILES, ChangePackageRequest
 
 if TYPE_CHECKING:
     from container_update.engine.goals.change_package import Target
@@ -76,20 +75,17 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
     # what is wrong with the request is said before anything is connected
     body = body_of(parsed, "kubernetes")
     if parsed.out is not None:
-        saved_plan.refuse_standard_input(parsed.old, parsed.new)
-        _refuse_secrets(body)
+        saved_plan.refuse_unfit(request_of(parsed, body))
     connection.expect_packages(parsed)
     return _on_cluster(parsed, body, out)
 
 
 def apply_saved(saved: Mapping[str, Any], parsed: argparse.Namespace, out: TextIO) -> int:
     """Carry out the change that was planned and saved; return the exit status."""
-    request = saved["request"]
-    for name in ("instance", "records"):
-        setattr(parsed, name, Path(request[name]) if request[name] else None)
+    parsed.instance, parsed.records = saved["request"]["instance"], saved["request"]["records"]
     parsed.plan = parsed.leave_failed = False
     connection.expect_packages(parsed)
-    return _on_cluster(parsed, request["body"], out, saved)
+    return _on_cluster(parsed, saved["request"]["body"], out, saved)
 
 
 def _on_cluster(
@@ -98,6 +94,7 @@ def _on_cluster(
     out: TextIO,
     saved: Mapping[str, Any] | None = None,
 ) -> int:
+    from container_update.cli import goals  # noqa: PLC0415, slow to load
     from container_update.engine.goals.change_package import preview_change  # noqa: PLC0415
 
     with (
@@ -106,16 +103,17 @@ def _on_cluster(
     ):
         found = parsed.instance_id if saved else connection.find_instance(parsed, cluster)
         connection.instance_header(parsed, cluster, found)
-        target, server = connection.kubernetes_target(parsed, cluster), cluster.context.server
-        with job_of(parsed, body, target.vim_type) as job:
+        request = saved_plan.request_of(saved) if saved else request_of(parsed, body)
+        assert isinstance(request, ChangePackageRequest), "others are no change"
+        target, server = goals.target_of(request, cluster), cluster.context.server
+        with opened_job(parsed, request, target.vim_type) as job:
             if not parsed.plan:
                 operate.ask_about_others(parsed, out, cluster, found)
                 check = partial(saved_plan.checked, saved=saved, server=server)
                 return carry_out(parsed, job, target, cancel, out, check=check)
             with operate.planned(parsed, out):
                 plan = preview_change(job, target)
-            request = partial(_saved, parsed, body)
-            return operate.present(plan, parsed, out, request, server)
+            return operate.present(plan, parsed, out, lambda: request, cluster)
 
 
 def carry_out(  # noqa: PLR0913
@@ -131,7 +129,8 @@ def carry_out(  # noqa: PLR0913
 
     :param check: returns a progress callback that refuses another plan than a saved one.
     """
-    from container_update.engine.goals import change_package  # noqa: PLC0415, slow to load
+    from container_update.cli import goals  # noqa: PLC0415, slow to load
+    from container_update.engine.goals import change_package  # noqa: PLC0415, as above
 
     scripts = change_package.coordination_of(job, target, cancel)
     try:
@@ -151,57 +150,39 @@ def carry_out(  # noqa: PLR0913
     }
     output.show_outcome(changed.outcome, parsed, out, way_back, changed.scripts, more)
     if parsed.records is not None:
-        _write_records(parsed.records, changed.records.applied(dict(job.instance)))
+        goals.write_records(parsed.records, changed.records, job.instance)
     return DONE if changed.outcome.results else NOTHING_TO_DO
 
 
 # --- request ------------------------------------------------------------------------------------
 
 
-@contextmanager
-def job_of(
-    parsed: argparse.Namespace, body: Mapping[str, Any], vim_type: str
-) -> Iterator[ChangeJob]:
-    """Yield the job of a request; a new package that is opened for its id stays open meanwhile."""
-    from container_update.engine.goals.change_request import ChangeRequest  # noqa: PLC0415
-    from container_update.engine.goals.job import ChangeJob  # noqa: PLC0415
-    from container_update.package import csar  # noqa: PLC0415
+def request_of(parsed: argparse.Namespace, body: Mapping[str, Any]) -> ChangePackageRequest:
+    """Return the request that the arguments describe.
+
+    :param body: what SOL003 has of it.
+    """
+    instance, records = (path and str(path) for path in (parsed.instance, parsed.records))
+    return ChangePackageRequest(
+        body,
+        old=parsed.old,
+        new=parsed.new,
+        def_files=tuple(parsed.def_file),
+        namespace=getattr(parsed, "namespace", ""),
+        instance_id=parsed.instance_id,
+        instance=instance,
+        records=records,
+    )
+
+
+def opened_job(
+    parsed: argparse.Namespace, request: ChangePackageRequest, vim_type: str
+) -> AbstractContextManager[ChangeJob]:
+    """Return the job of a request, with the options of the command, for a ``with`` block."""
+    from container_update.cli.goals import job_of  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
-    with ExitStack() as stack:
-        opened = None
-        if "vnfdId" not in body:
-            opened = stack.enter_context(csar.open_package(parsed.new, options=options))
-            body = {**body, "vnfdId": opened.vnfd_id or "unknown"}
-        yield ChangeJob(
-            request=ChangeRequest.of(body, vim_type),
-            old=parsed.old,
-            new=parsed.new,
-            instance_id=parsed.instance_id,
-            options=options,
-            leave_failed=parsed.leave_failed,
-            instance=json_file(parsed.instance) if parsed.instance else {},
-            opened=opened,
-        )
-
-
-def _saved(parsed: argparse.Namespace, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a saved plan keeps of the request; the scripts are part of the new package."""
-    paths = {"instance": parsed.instance, "records": parsed.records}
-    absolute = {name: str(path.absolute()) if path else None for name, path in paths.items()}
-    its = {"old": parsed.old, "new": parsed.new, "body": dict(body), **absolute}
-    return saved_plan.requested(saved_plan.CHANGE, parsed, **its)
-
-
-def _refuse_secrets(body: Mapping[str, Any]) -> None:
-    """Raise UsageError for a request that no file shall have."""
-    from container_update.engine.goals.change_request import secrets_in  # noqa: PLC0415
-
-    if next(secrets_in(body), None) is not None:
-        raise UsageError(
-            "--out: expected a request without passwords and tokens, found one in the --request "
-            "file: a saved plan keeps the request, take them out of it"
-        )
+    return job_of(request, vim_type, options, leave_failed=parsed.leave_failed)
 
 
 def body_of(parsed: argparse.Namespace, vim_type: str) -> dict[str, Any]:
@@ -210,9 +191,10 @@ def body_of(parsed: argparse.Namespace, vim_type: str) -> dict[str, Any]:
     :param vim_type: of the VIM that the VNF runs in.
     :raises UsageError: neither has an upgrade type, or no strategy is installed for the option's.
     """
+    from container_update.cli import goals  # noqa: PLC0415, slow to load
     from container_update.engine.goals import request_schema, upgrade_types  # noqa: PLC0415
 
-    body = dict(json_file(parsed.request)) if parsed.request else {}
+    body = dict(goals.json_file(parsed.request)) if parsed.request else {}
     params = body.get("additionalParams") or {}
     if not isinstance(params, dict):
         return body  # reported when the request is validated
@@ -262,20 +244,6 @@ def _pauses(parsed: argparse.Namespace) -> dict[str, Any]:
     return {"canary_steps": [*held, *percents[-1:]]}
 
 
-def json_file(path: Path) -> Mapping[str, Any]:
-    """Return the JSON object in a file.
-
-    :raises PackageError: there is none.
-    """
-    try:
-        body = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise PackageError(f"{path}: expected a JSON file: {error}") from error
-    if not isinstance(body, dict):
-        raise PackageError(f"{path}: expected a JSON object, found another JSON value")
-    return body
-
-
 # --- output -------------------------------------------------------------------------------------
 
 
@@ -284,11 +252,3 @@ def show_scripts(reports: Sequence[ScriptReport], parsed: argparse.Namespace, ou
     if reports and parsed.output == output.TEXT and not output.is_stream(parsed):
         out.write("Coordination scripts:\n")
         out.writelines(f"{report_of_run}\n" for report_of_run in reports)
-
-
-def _write_records(path: Path, instance: Mapping[str, Any]) -> None:
-    """Write the VnfInstance; the change is done, also where that is not possible."""
-    try:
-        path.write_text(json.dumps(instance, indent=2) + "\n")
-    except OSError as error:
-        output.complain(f"the change is done, but {path} cannot be written: {error.strerror}")

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from container_update.cli import connection, operate, saved_plan
+from container_update.cli import connection, operate
 from container_update.cli.arguments import option_arguments
 from container_update.cli.reports import history_report
 from container_update.cli.terminal import output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.cli.terminal.screen import Screen
 from container_update.model.errors import PlanError
+from container_update.model.requests import UndoRequest
 
 if TYPE_CHECKING:
     from container_update.cluster.history.revision import Revision
@@ -72,9 +73,9 @@ def history(parsed: argparse.Namespace, out: TextIO) -> int:
 def undo(parsed: argparse.Namespace, out: TextIO) -> int:
     """Undo finished updates; return the exit status."""
 
-    def request() -> dict[str, Any]:
-        packages = [saved_plan.absolute(each) for each in parsed.package]
-        return saved_plan.requested("undo", parsed, revision=parsed.revision, packages=packages)
+    def request() -> UndoRequest:
+        packages = tuple(parsed.package)
+        return UndoRequest(parsed.revision, packages, parsed.namespace, parsed.instance_id)
 
     return (operate.show if parsed.plan else operate.carry_out)(parsed, out, request)
 

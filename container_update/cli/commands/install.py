@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, TextIO
+from typing import TextIO
 
-from container_update.cli import connection, operate, saved_plan
+from container_update.cli import connection, operate
+from container_update.model.requests import InstallRequest, TerminateRequest
 
 
 def add_install_arguments(command: argparse.ArgumentParser) -> None:
@@ -44,11 +45,15 @@ def run(verb: str, parsed: argparse.Namespace, out: TextIO) -> int:
     :param verb: which: ``install`` or ``uninstall``.
     """
 
-    def request() -> dict[str, Any]:
-        deleted = {
-            "deleteData": getattr(parsed, "delete_data", False),
-            "deleteShared": getattr(parsed, "delete_shared", False),
-        }
-        return saved_plan.requested(verb, parsed, package=parsed.package, **deleted)
+    def request() -> InstallRequest | TerminateRequest:
+        where = parsed.package, tuple(parsed.def_file), parsed.namespace
+        if verb == "install":
+            return InstallRequest(*where, instance_id=parsed.instance_id)
+        return TerminateRequest(
+            *where,
+            instance_id=parsed.instance_id,
+            delete_data=parsed.delete_data,
+            delete_shared=parsed.delete_shared,
+        )
 
     return (operate.show if parsed.plan else operate.carry_out)(parsed, out, request)

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from container_update.cli import connection, operate, saved_plan
 from container_update.cli.arguments import option_arguments
@@ -15,7 +15,7 @@ from container_update.cli.arguments.parser import UsageError, hide
 from container_update.cli.commands import change
 from container_update.cli.terminal import output
 from container_update.model.errors import ChangeNeededError
-from container_update.model.requests import UpdateRequest
+from container_update.model.requests import ChangePackageRequest, Request, UpdateRequest
 
 
 def add_plan_arguments(command: argparse.ArgumentParser) -> None:
@@ -46,11 +46,9 @@ def _add_common(
 
 def plan(parsed: argparse.Namespace, out: TextIO) -> int:
     """Show what an update would do; return the exit status."""
-    if parsed.out is not None:
-        saved_plan.refuse_standard_input(parsed.old, parsed.new)
     connection.expect_packages(parsed)
     try:
-        return operate.show(parsed, out, partial(_request, parsed))
+        return operate.show(parsed, out, partial(request_of, parsed))
     except ChangeNeededError as error:
         error.exit_status = output.CHANGES_PENDING  # the message names what makes them
         raise
@@ -61,36 +59,33 @@ def apply(parsed: argparse.Namespace, out: TextIO) -> int:
     saved = saved_plan.load(Path(parsed.old)) if parsed.new is None else None
     if saved is None:
         connection.expect_packages(parsed)
-        return operate.carry_out(parsed, out, partial(_request, parsed))
-    request = saved["request"]
+        return operate.carry_out(parsed, out, partial(request_of, parsed))
+    request = saved_plan.request_of(saved)
     _take_over(parsed, request)
-    if request["verb"] == saved_plan.CHANGE:
+    parsed.server = saved["request"]["server"]
+    if isinstance(request, ChangePackageRequest):
         return change.apply_saved(saved, parsed, out)
     return operate.carry_out(parsed, out, lambda: request, saved)
 
 
-def _take_over(parsed: argparse.Namespace, request: Mapping[str, Any]) -> None:
+def _take_over(parsed: argparse.Namespace, request: Request) -> None:
     """Set the arguments as they were when the plan was saved; it was approved, nobody is asked.
 
     :raises UsageError: another one was given.
     """
     for name, value in (
-        ("namespace", request["namespace"]),
-        ("instance_id", request["instanceId"]),
-        ("def_file", request["defFiles"]),
-        ("config_path", request["configPaths"]),
+        ("namespace", request.namespace),
+        ("instance_id", request.instance_id),
+        ("def_file", list(getattr(request, "def_files", ()))),
+        ("config_path", list(getattr(request, "config_paths", ()))),
     ):
         given = getattr(parsed, name)
         if given and given != value:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option}: the saved plan has its own: expected none, found {given}")
         setattr(parsed, name, value)
-    parsed.old, parsed.new = request.get("old", ""), request.get("new", "")
-    parsed.yes, parsed.server = True, request["server"]
-
-
-def _request(parsed: argparse.Namespace) -> Mapping[str, Any]:
-    return saved_plan.update_request(request_of(parsed))
+    parsed.old, parsed.new = getattr(request, "old", ""), getattr(request, "new", "")
+    parsed.yes = True
 
 
 def request_of(parsed: argparse.Namespace) -> UpdateRequest:

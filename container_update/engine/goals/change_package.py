@@ -155,7 +155,7 @@ def run_change(
     """
     cancel = CancelToken() if cancel is None else cancel
     scripts = scripts or coordination_of(job, target, cancel)
-    change = _change(job, target, scripts)
+    change = target.change(job, planner_of(job, target), scripts)
     outcome = change.run(cancel, progress)
     records = None if outcome.held else change.records()
     return Changed(outcome, records, tuple(scripts.reports))
@@ -163,7 +163,8 @@ def run_change(
 
 def preview_change(job: ChangeJob, target: Target) -> Plan:
     """Return what :func:`run_change` would do; write nothing, raise the same errors."""
-    return _change(job, target, coordination_of(job, target, CancelToken())).preview()
+    scripts = coordination_of(job, target, CancelToken())
+    return target.change(job, planner_of(job, target), scripts).preview()
 
 
 def coordination_of(job: ChangeJob, target: Target, cancel: CancelToken) -> Coordination:
@@ -173,7 +174,10 @@ def coordination_of(job: ChangeJob, target: Target, cancel: CancelToken) -> Coor
     return Coordination(job, access | dict(getattr(target, "access", {})), cancel)
 
 
-def _change(job: ChangeJob, target: Target, scripts: Coordination) -> AnyChange:
+def planner_of(job: ChangeJob, target: Target) -> Any:
+    """Return the strategy of a job, for a request that fits the VIM.
+
+    :raises PackageError: it does not, or no such strategy is installed.
+    """
     job.request.check_vim(target.vim_type)
-    planner = upgrade_types.find(target.vim_type, job.request.upgrade_type)
-    return target.change(job, planner, scripts)
+    return upgrade_types.find(target.vim_type, job.request.upgrade_type)

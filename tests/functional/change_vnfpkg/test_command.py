@@ -110,13 +110,13 @@ def test_json_is_for_programs_and_the_records_go_into_a_file(
 
 
 def test_records_that_cannot_be_written_decide_nothing(
-    site: KubernetesContractSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    site: KubernetesContractSite, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     instance = tmp_path / "instance.json"
     instance.write_text(json.dumps(site.instance_record()))
     files = ["--instance", str(instance), "--records", "/dev/full"]
     assert change(site, V2, *files)[0] == 0
-    assert "the change is done, but /dev/full cannot be written" in capsys.readouterr().err
+    assert "the change is done, but /dev/full cannot be written" in caplog.text
     assert site.is_at("v2")
 
 

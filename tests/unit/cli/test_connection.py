@@ -58,8 +58,8 @@ def test_the_advice_names_the_namespace_that_the_command_worked_in(
     words: tuple[str, ...], namespace: str, kubeconfig: str
 ) -> None:
     parsed = parse("--kubeconfig", kubeconfig, *words)
-    with connection.connected_cluster(parsed) as cluster:
-        assert connection.kubernetes_target(parsed, cluster).namespace == namespace
+    with connection.connected_cluster(parsed):
+        assert parsed.namespace == namespace
     error = ContainerUpdateError(next_step=NextStep.RESUME)
     assert f" --namespace {namespace}" in advice.advice(error, parsed)
 
