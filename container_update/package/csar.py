@@ -34,6 +34,8 @@ from container_update.package.vnfd import Definitions, Flavour, InterfaceScript
 
 _BLOCK = 64 * 1024
 """In bytes: of a file that is read in a stream."""
+_MOST_SIGNED = 1000
+"""Files with a signature of their own, each of which takes a process."""
 _SMALL = 64 * 1024
 """In bytes: a def-file that is not worth to be read twice for the memory that it takes."""
 _LAYOUT = re.compile(r"((?:[^/]+/)*?)(?:(?:TOSCA-Metadata|Files)/|[^/]+\.mf\Z)")
@@ -98,6 +100,11 @@ class Csar:
         self._check_urls()
         self._listed = {artifact.file: artifact for artifact in self.artifacts}
         signed = [each.signed for each in self.artifacts if each.signed]
+        if len(signed) > _MOST_SIGNED:
+            raise PackageError(
+                f"{source}: expected at most {_MOST_SIGNED} files with a signature of their own, "
+                f"found {len(signed)}: sign the manifest"
+            )
         names = [name for each in signed for name in (each.signature, each.certificate)]
         self._of_files = {csar_metadata.shortest(name) for name in names}
         is_signed = files.is_signed or self._manifest or signed

@@ -324,6 +324,12 @@ def test_a_file_with_a_signature_needs_no_hash(tmp_path: Path, trusted: Options)
     assert "Files/b.yaml" in refusal(source, trusted)
 
 
+def test_the_files_with_a_signature_are_counted(tmp_path: Path) -> None:
+    more = "".join(f"Source: {number}\nSignature: s\n" for number in range(1001))
+    error = refusal(with_files(tmp_path, more, {}), Options())
+    assert "expected at most 1000 files with a signature of their own, found 1001" in error
+
+
 def test_a_signature_of_a_file_is_told_where_nobody_is_trusted(tmp_path: Path) -> None:
     files = {"upf.mf": block(A, CONFIG_MAP, name="Source") + BOTH, "upf.yaml": "{}", A: CONFIG_MAP}
     source = write_folder(tmp_path / "unpacked", files)
