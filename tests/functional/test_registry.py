@@ -55,7 +55,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
         def listens() -> re.Match[str] | None:
             assert started[-1].poll() is None, log.read_text()
-            return re.search(r"listening on ([\d.:]+)", log.read_text())
+            return re.search(r'listening on ([\d.:]+)[",]', log.read_text())
 
         until(lambda: listens() is not None)
         found = listens()

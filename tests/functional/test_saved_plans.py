@@ -358,6 +358,16 @@ def test_the_plan_of_every_operation_is_saved_and_carried_out_by(
         assert found(cnf) == after, verb
 
 
+def test_a_saved_request_keeps_the_one_namespace_of_all_objects(cnf: Cnf, tmp_path: Path) -> None:
+    elsewhere = config_map(setting="old").replace("name: cm", "name: cm, namespace: elsewhere")
+    package = cnf.package({"cm.yaml": elsewhere})
+    request = InstallRequest(package, namespace=cnf.namespace, one_namespace=True)
+    plan, file = plan_of(request, cnf.admin), tmp_path / "approved.plan"
+    save_plan(plan, request, cnf.admin, file)
+    assert apply_plan(file, cnf.admin).results
+    assert found(cnf) == "old"
+
+
 def found(cnf: Cnf) -> str | None:
     """Return the setting that is live; None where there is no CNF."""
     live = cnf.admin.get(cnf.key("ConfigMap", "cm"))
