@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import yaml
@@ -32,7 +33,6 @@ from container_update.model.options import Options
 from container_update.model.schema import describe
 from container_update.package.tools.lint.finding import Finding
 from container_update.package.values.reading import Reading, Size
-from container_update.package.values.scalars import as_sent, scalar
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
@@ -376,7 +376,7 @@ class Yaml11Parser:
         if is_key and (kind == "merge" or (kind == "" and event.value == "<<")):
             return _MERGE
         value = event.value if kind in _TEXT else self._typed(kind, event.value)
-        return value if is_key else as_sent(value)
+        return value if is_key else _as_sent(value)
 
     def _typed(self, kind: str, text: str) -> Any:
         """Return the value of an unquoted scalar; None for one that JSON does not have."""
@@ -387,7 +387,7 @@ class Yaml11Parser:
         if kind not in _TYPES:
             return self._flawed(_TAGGED)
         try:
-            value = scalar(text)
+            value = _unquoted(text)
         except ValueError as error:
             return self._flawed(str(error))
         if type(value) not in _TYPES[kind]:
@@ -395,3 +395,51 @@ class Yaml11Parser:
                 f"expected a value that fits the tag !!{kind}, found {describe(value)}"
             )
         return value
+
+
+# --- unquoted scalars ---------------------------------------------------------------------------
+
+_WORDS: dict[str, Any] = {
+    **dict.fromkeys(("yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+}
+_INTEGER = re.compile(
+    r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[oO]?([0-7]+)|0[bB]([01]+)|(?<![-+])0b([-+][01]+)"
+    r"|(0|[1-9]\d*))",
+    re.ASCII,
+)
+_BASES = (16, 8, 2, 2, 10)
+"""The base of each group of _INTEGER after the first one, the sign."""
+_FLOAT = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?", re.ASCII)
+_NO_NUMBER_IN_JSON = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+
+
+def _unquoted(text: str) -> Any:
+    """Return the value of an unquoted YAML scalar, as ``kubectl`` reads it.
+
+    An integer that does not fit into 64 bits with a sign is a float.
+
+    :raises ValueError: a number that JSON does not have.
+    """
+    if text in _WORDS:
+        return _WORDS[text]
+    if _NO_NUMBER_IN_JSON.fullmatch(text):
+        raise ValueError("JSON has no infinity and no NaN: quote the value")
+    digits = text.replace("_", "") if text[:1] in "+-0123456789" else text
+    integer = _INTEGER.fullmatch(digits)
+    if integer and len(digits) <= 70:  # 64 bits, even in base 2
+        base, group = next((b, g) for b, g in zip(_BASES, integer.groups()[1:], strict=True) if g)
+        number = int(integer[1] + group, base)
+        if -(2**63) <= number < 2**64:
+            return number if number < 2**63 else float(number)
+    if _FLOAT.fullmatch(digits) and abs(value := float(digits)) != float("inf"):
+        return value
+    return text
+
+
+def _as_sent(value: Any) -> Any:
+    """Return a scalar as Go writes it in JSON: a whole number below 1e21 without a fraction."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return int(Decimal(repr(value)))
+    return value

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from container_update.model.options import DEFAULTS, Options
 from container_update.package import csar
-from container_update.package.tools.lint import files, objects, templates, vnfd
+from container_update.package.tools.lint import files, objects, vnfd
 from container_update.package.tools.lint.finding import Finding, Severity
 from container_update.package.tools.lint.subject import Subject
 
@@ -25,7 +25,7 @@ RULES: tuple[Callable[[Subject], Iterable[Finding]], ...] = (
     vnfd.unreadable_vnfd,
     vnfd.imports_by_url,
     vnfd.vdus,
-    templates.templates,
+    vnfd.templates,
     vnfd.interfaces,
     vnfd.driver_files,
     vnfd.keys_that_v1_expects,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules about the VNFD: flavours, VDUs, and the scripts of its operations."""
+"""Rules about the VNFD: flavours, VDUs and what runs them, and the scripts of its operations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import FieldPath, Json, Manifest, Source
-from container_update.package.hot import get_at
+from container_update.package import hot
+from container_update.package.hot_files import base_hot
 from container_update.package.tools import build
 from container_update.package.tools.lint.finding import Finding
 from container_update.package.tools.lint.subject import Subject, located
@@ -81,6 +82,37 @@ def vdus(subject: Subject) -> Iterator[Finding]:
                 f"{by_name[name][0].key} belongs to no VDU: its pods are not recorded",
                 "add a VDU with that name to the VNFD",
             )
+
+
+def templates(subject: Subject) -> Iterator[Finding]:
+    """Check that each flavour with templates has a top one, and exactly one server for each VDU."""
+    if not subject.package.has_templates:
+        return
+    for flavour in subject.flavours:
+        try:
+            body = base_hot(subject.package, flavour.id)
+            servers = [place for place, _ in hot.servers(body)]
+        except PackageError as error:
+            yield located(error, flavour.path)
+            continue
+        vdu_servers: set[hot.Place] = set()
+        for vdu_id, name in flavour.vdus.items():
+            places = hot.places_named(body, vdu_id, name)
+            vdu_servers.update(places)
+            if len(places) != 1:
+                yield Finding.error(
+                    subject.source(flavour, *node_path(vdu_id)),
+                    f"{vdu_id} has {len(places) or 'no'} {hot.SERVER} in the templates of flavour"
+                    f" {flavour.id}: expected exactly one",
+                    f"name the resource of one server {vdu_id}, or set its property name to {name}",
+                )
+        for place in servers:
+            if place not in vdu_servers:
+                yield Finding.warning(
+                    subject.source(flavour, *NODES),
+                    f"the server {place} belongs to no VDU: it is not recorded and not updated",
+                    "add a VDU with that name to the VNFD",
+                )
 
 
 def interfaces(subject: Subject) -> Iterator[Finding]:
@@ -181,7 +213,7 @@ def _levels(topology: Json) -> Iterator[FieldPath]:
     for index, policies in enumerate(topology.get("policies") or ()):
         for title, policy in policies.items():
             if policy.get("type") == "tosca.policies.nfv.InstantiationLevels":
-                levels = get_at(policy, _LEVELS)
+                levels = hot.get_at(policy, _LEVELS)
                 for name, level in levels.items() if isinstance(levels, dict) else ():
                     if isinstance(level, dict) and "scale_info" not in level:
                         yield "topology_template", "policies", index, title, *_LEVELS, name
