@@ -19,26 +19,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 from container_update.cluster import kubeconfig as kubeconfigs
+from container_update.cluster import responses
 from container_update.cluster.credentials import basic, checked_url, header_value, pem, private_file
 from container_update.cluster.login import configuration as configurations
 from container_update.cluster.login.configuration import Configuration, constant
 from container_update.cluster.login.renewal import Login, Logins
 from container_update.cluster.oidc import OidcToken
-from container_update.cluster.responses import (
-    REVIEW,
-    Answer,
-    AnswerTooLargeError,
-    cause,
-    checked,
-    conforming,
-    events,
-    is_tls,
-    objects,
-    parsed,
-    read,
-    refuse,
-    warnings,
-)
 from container_update.cluster.signature import stretched
 from container_update.model.cluster import (
     ClusterContext,
@@ -188,7 +174,7 @@ class KubernetesCluster:
         self._logins = Logins(Login.of(configuration), renew)
         self._lock = threading.Lock()
         self._resources = Resources(
-            lambda path, what, schema: conforming(what, self._call("GET", path, what), schema)
+            lambda path, what, form: responses.conforming(what, self._call("GET", path, what), form)
         )
         self._watches: set[Any] = set()
         self.requests = 0
@@ -232,12 +218,12 @@ class KubernetesCluster:
                 if error.status == 410 and "continue" in query:
                     items = []
                     del query["continue"]
-                elif isinstance(error, AnswerTooLargeError) and query["limit"] != "1":
+                elif isinstance(error, responses.AnswerTooLargeError) and query["limit"] != "1":
                     query["limit"] = str(max(1, int(query["limit"]) // 8))
                 else:
                     raise
                 continue
-            bodies, resource_version, query["continue"] = objects(
+            bodies, resource_version, query["continue"] = responses.objects(
                 what, page, version, collection.kind
             )
             for item in bodies:
@@ -256,7 +242,7 @@ class KubernetesCluster:
             return None
         what, (version, _) = f"read {key}", self._resources.names(key.group, key.kind)
         body = self._call_if_there("GET", path, what)
-        return None if body is None else checked(what, body, version, key.kind)
+        return None if body is None else responses.checked(what, body, version, key.kind)
 
     def watch(
         self, collection: Collection, resource_version: str, seconds: float
@@ -277,8 +263,9 @@ class KubernetesCluster:
             self._watches.add(response)
         try:
             if response.status != 200:
-                refuse(what, read(what, response, self._options.request_timeout))
-            yield from events(what, response, version, collection.kind, seconds)
+                limit = self._options.request_timeout
+                responses.refuse(what, responses.read(what, response, limit))
+            yield from responses.events(what, response, version, collection.kind, seconds)
         finally:
             with self._lock:
                 self._watches.discard(response)
@@ -291,7 +278,7 @@ class KubernetesCluster:
         what = f"read the log of {pod}, container {container}"
         response = self._send("GET", f"{self._resources.object_path(pod)}/log", what, query=query)
         if response.status != 200:
-            refuse(what, response)
+            responses.refuse(what, response)
         return str(response.data[:limit], "utf-8", "replace")
 
     def version(self) -> str:
@@ -312,7 +299,7 @@ class KubernetesCluster:
     def _written(self, verb: DryRunVerb, body: Json) -> Json:
         method, path, what = self._write(verb, body)
         answer = self._call(method, path, what, body)
-        return checked(what, answer, body["apiVersion"], body["kind"])
+        return responses.checked(what, answer, body["apiVersion"], body["kind"])
 
     def delete(
         self,
@@ -333,10 +320,11 @@ class KubernetesCluster:
         sent = _delete_options(body["metadata"]["uid"], None) if is_deletion else body
         query = {"dryRun": "All"} if is_deletion else {"dryRun": "All", "fieldValidation": "Strict"}
         answer = self._answer(method, path, what, sent, query)
-        if is_deletion:
-            return DryRun({}, warnings(answer))
-        its = (body["apiVersion"], body["kind"])
-        return DryRun(checked(what, parsed(what, answer), *its, is_dry=True), warnings(answer))
+        stored: Json = {}
+        if not is_deletion:
+            its = (body["apiVersion"], body["kind"])
+            stored = responses.checked(what, responses.parsed(what, answer), *its, is_dry=True)
+        return DryRun(stored, responses.warnings(answer))
 
     def _write(self, verb: DryRunVerb, body: Json) -> tuple[str, str, str]:
         """Return the method and the path of a write, and what it is in words."""
@@ -384,7 +372,8 @@ class KubernetesCluster:
         path = f"/apis/{_REVIEWS}/selfsubjectrulesreviews"
         what = f"ask for the rights in namespace {namespace}"
         try:
-            answer = conforming(what, self._call("POST", path, what, body), REVIEW)
+            answer = self._call("POST", path, what, body)
+            responses.conforming(what, answer, responses.REVIEW)
         except ClusterError as error:
             if error.transient:
                 raise
@@ -417,14 +406,14 @@ class KubernetesCluster:
     def _call(
         self, method: str, path: str, what: str, body: Json | None = None, query: Query = None
     ) -> Json:
-        return parsed(what, self._answer(method, path, what, body, query))
+        return responses.parsed(what, self._answer(method, path, what, body, query))
 
     def _answer(
         self, method: str, path: str, what: str, body: Json | None = None, query: Query = None
-    ) -> Answer:
-        answer: Answer = self._send(method, path, what, body, query)
+    ) -> responses.Answer:
+        answer: responses.Answer = self._send(method, path, what, body, query)
         if not 200 <= answer.status < 300:
-            refuse(what, answer)
+            responses.refuse(what, answer)
         return answer
 
     def _send(  # noqa: PLR0913
@@ -456,12 +445,12 @@ class KubernetesCluster:
         limit = self._options.request_timeout
         try:
             response = self._logins.send(what, send)
-            return response if stream_seconds else read(what, response, limit)
+            return response if stream_seconds else responses.read(what, response, limit)
         except urllib3.exceptions.HTTPError as error:
             raise ClusterError(
-                f"{what}: cannot reach {self._host}: {cause(error)}: check the address, the "
-                "network and the CA certificate",
-                transient=not is_tls(error),
+                f"{what}: cannot reach {self._host}: {responses.cause(error)}: check the address, "
+                "the network and the CA certificate",
+                transient=not responses.is_tls(error),
             ) from error
 
 

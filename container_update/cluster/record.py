@@ -14,24 +14,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from container_update.cluster.history import schemas
-from container_update.cluster.history.revision import (
-    Origin,
-    Result,
-    Revision,
-    checked_step,
-    joined,
-    object_key,
-    separated,
-    texts,
-)
+from container_update.cluster.history import revision, schemas
 from container_update.model.objects import Manifest, ObjectKey
-from container_update.model.operation import (
-    OperationRecord,
-    Phase,
-    from_bytes,
-    to_bytes,
-)
+from container_update.model.operation import OperationRecord, Phase, from_bytes, to_bytes
 from container_update.model.packing import packed, unpacked
 from container_update.model.pauses import HoldStep
 from container_update.model.plan import Action, Step
@@ -55,7 +40,7 @@ class Record(OperationRecord):
     """So many groups of steps have ended; counted only where not all of them can be repeated."""
     scripts: tuple[ScriptReport, ...] = ()
     """What the scripts in them reported."""
-    origin: Origin | None = None
+    origin: revision.Origin | None = None
     """For the history; None: an earlier version began the operation."""
     objects: tuple[ObjectKey, ...] = ()
     """Every object of the CNF, for the history."""
@@ -92,21 +77,21 @@ def digest_of(manifests: Iterable[Manifest]) -> str:
 
 def ended_revision(
     record: Record, ended: datetime, cause: str | None = None, report: tuple[str, ...] = ()
-) -> Revision:
+) -> revision.Revision:
     """Return the entry of an operation that has ended in the history; it gets its number there.
 
     :param cause: why it was undone; None where it was not.
     :param report: what failing pods reported.
     """
     assert record.origin is not None, "the operation belongs in the history"
-    return Revision(
+    return revision.Revision(
         number=0,
         operation=record.operation,
         origin=record.origin,
         started=record.started,
         ended=ended.isoformat(timespec="seconds"),
         seconds=(ended - datetime.fromisoformat(record.started)).total_seconds(),
-        result=Result.DONE if cause is None else Result.UNDONE,
+        result=revision.Result.DONE if cause is None else revision.Result.UNDONE,
         changes=len({step.key for step in record.object_steps}),
         cause=cause or "",
         report=report,
@@ -125,7 +110,7 @@ def encode(record: Record, namespace: str) -> dict[str, bytes]:
     """
     created = {s.key.name for s in record.steps if _creates_namespace(s)}
     own = {namespace, *created}
-    steps, elsewhere = separated(
+    steps, elsewhere = revision.separated(
         record.steps, lambda key: key.kind == "Secret" and key.namespace not in own
     )
     payload = {
@@ -165,14 +150,16 @@ def decode(
     elsewhere = {other: unpacked(content) for other, content in data.items() if other != namespace}
     return Record(
         **common,
-        steps=tuple(map(checked_step, joined(payload["steps"], elsewhere))),
-        pods_before={object_key(key): frozenset(uids) for key, uids in payload["podsBefore"]},
+        steps=tuple(map(revision.checked_step, revision.joined(payload["steps"], elsewhere))),
+        pods_before={
+            revision.object_key(key): frozenset(uids) for key, uids in payload["podsBefore"]
+        },
         phase=phase,
-        def_files=texts(payload["defFiles"]),
+        def_files=revision.texts(payload["defFiles"]),
         context=dict(payload["context"]),
         ended=ended,
         scripts=scripts,
-        origin=Origin.of(payload["origin"]) if payload.get("origin") else None,
-        objects=tuple(map(object_key, payload.get("objects", ()))),
+        origin=revision.Origin.of(payload["origin"]) if payload.get("origin") else None,
+        objects=tuple(map(revision.object_key, payload.get("objects", ()))),
         instance=base64.b64decode(payload.get("instance", "")),
     )

@@ -21,11 +21,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
-from container_update.model.errors import (
-    NextStep,
-    UndoIncompleteError,
-    UpdateInProgressError,
-)
+from container_update.model.errors import NextStep, UndoIncompleteError, UpdateInProgressError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Outcome, StepState
 from container_update.model.packing import packed, unpacked

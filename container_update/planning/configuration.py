@@ -12,13 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from container_update.model.errors import PlanError
-from container_update.model.objects import (
-    INSTANCE_LABEL,
-    Json,
-    Manifest,
-    ObjectKey,
-    instance_of,
-)
+from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey, instance_of
 from container_update.model.plan import (
     CHANGED_KEYS,
     CHANGED_OBJECTS,

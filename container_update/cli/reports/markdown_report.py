@@ -6,16 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from container_update.cli.reports import header as headers
+from container_update.cli.reports import plan_report
 from container_update.cli.reports.header import Header
 from container_update.cli.reports.outcome_report import diagnosis_lines, summary_text
-from container_update.cli.reports.plan_report import (
-    group_name,
-    groups,
-    reason_texts,
-    remarks,
-    sections,
-    symbol,
-)
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan, Step
 from container_update.planning.comparison.content_diff import printable
@@ -107,7 +100,7 @@ def _about(plan: Plan, header: Header) -> Iterator[str]:
 def _plan(plan: Plan) -> Iterator[str]:
     yield from (nothing_to_do(plan) if plan.is_empty else f"**{plan_sum(plan)}**", "")
     yield from _sections(plan)
-    for title, notes in remarks(plan):
+    for title, notes in plan_report.remarks(plan):
         yield from (f"**{title}**", "", *(f"- {_escaped(note)}" for note in notes), "")
     if plan.unchanged:
         yield from ("<details><summary>Unchanged</summary>", "")
@@ -116,9 +109,9 @@ def _plan(plan: Plan) -> Iterator[str]:
 
 
 def _sections(plan: Plan) -> Iterator[str]:
-    for title, steps in sections(plan):
+    for title, steps in plan_report.sections(plan):
         yield from (f"**{title}**", "")
-        for alike in groups(steps):
+        for alike in plan_report.groups(steps):
             yield from _steps(alike)
         yield ""
 
@@ -126,8 +119,9 @@ def _sections(plan: Plan) -> Iterator[str]:
 def _steps(alike: Sequence[Step]) -> Iterator[str]:
     """Yield steps that do the same for the same reasons, mostly one."""
     step = alike[0]
-    yield f"- `{symbol(step)}` {_escaped(group_name(alike))}: {step.action.value}"
-    yield from (f"  - {_escaped(text)}" for text in reason_texts(*alike))
+    name = _escaped(plan_report.group_name(alike))
+    yield f"- `{plan_report.symbol(step)}` {name}: {step.action.value}"
+    yield from (f"  - {_escaped(text)}" for text in plan_report.reason_texts(*alike))
     if len(alike) > 1:
         names = ", ".join(each.key.name for each in alike)
         yield from ("", f"  <details><summary>names</summary>{_escaped(names)}</details>", "")

@@ -11,22 +11,9 @@ from container_update.cli.reports import lines
 from container_update.cli.reports.header import NONE
 from container_update.cli.reports.lines import Line
 from container_update.model.objects import ObjectKey
-from container_update.model.plan import (
-    Action,
-    ConfigUse,
-    FieldChange,
-    Plan,
-    Reason,
-    Step,
-)
+from container_update.model.plan import Action, ConfigUse, FieldChange, Plan, Reason, Step
+from container_update.planning import summary
 from container_update.planning.comparison.content_diff import KeyDiff, printable
-from container_update.planning.summary import (
-    content_diffs,
-    counted,
-    nothing_to_do,
-    plan_sum,
-    pods_of,
-)
 
 _SYMBOLS = {
     Action.CREATE: ("+", lines.CREATE),
@@ -65,14 +52,14 @@ def plan_lines(plan: Plan, *, every: bool = False) -> Iterator[Line]:
     :param every: list every workload, every unchanged object and every line of a diff.
     """
     if plan.is_empty:
-        yield Line.of((nothing_to_do(plan), lines.GOOD))
+        yield Line.of((summary.nothing_to_do(plan), lines.GOOD))
     yield from step_lines(plan, every=every)
     for title, notes in remarks(plan):
         yield Line.of((f"{title}:", lines.HEADING))
         yield from (Line.of(f"    {note}") for note in notes)
     yield from _unchanged(plan, every=every)
     if not plan.is_empty:
-        yield Line.of(("Plan: ", lines.HEADING), plan_sum(plan))
+        yield Line.of(("Plan: ", lines.HEADING), summary.plan_sum(plan))
 
 
 def plan_text(plan: Plan) -> str:
@@ -182,7 +169,7 @@ def groups(steps: Iterable[Step]) -> Iterator[list[Step]]:
 def _alike(step: Step) -> Hashable:
     """Return what is the same of steps that do the same, each perhaps with objects of its own."""
     why = tuple(tuple(map(_same, reasons)) for reasons in _why(step).values())
-    return step.key.kind, step.key.namespace, step.action, why, content_diffs(step)
+    return step.key.kind, step.key.namespace, step.action, why, summary.content_diffs(step)
 
 
 def _same(reason: Reason) -> Hashable:
@@ -198,19 +185,19 @@ def group_name(group: Sequence[Step]) -> str:
     if len(group) == 1:
         return str(key)
     where = f" of namespace {key.namespace}" if key.namespace else ""
-    return f"{counted(len(group), key.kind)}{where}"
+    return f"{summary.counted(len(group), key.kind)}{where}"
 
 
 def _group_lines(group: Sequence[Step], *, every: bool) -> Iterator[Line]:
-    step, pods = group[0], sum(map(pods_of, group))
+    step, pods = group[0], sum(map(summary.pods_of, group))
     sign, style = _SYMBOLS.get(step.action, _RESTART)
     words = step.action.value
     if pods and (pods > 1 or len(group) > 1):
-        words += f", {counted(pods, 'pod')}"
+        words += f", {summary.counted(pods, 'pod')}"
     if len(group) > 1:
         words += " (--all lists them)"
     yield Line.of((f"  {sign} ", style), (group_name(group), lines.HEADING), f": {words}")
-    diffs = content_diffs(step)
+    diffs = summary.content_diffs(step)
     because = "" if step.is_config else "because "
     in_diffs = {printable(str(diff.change)) for diff in diffs}
     for text in reason_texts(*group):
@@ -222,8 +209,8 @@ def _group_lines(group: Sequence[Step], *, every: bool) -> Iterator[Line]:
 
 def diff_lines(diff: KeyDiff, *, every: bool) -> Iterator[Line]:
     """Yield what changes in a key of a ConfigMap or Secret."""
-    summary = f" ({diff.summary})" if diff.summary else ""
-    yield Line.of(f"      {printable(str(diff.change))}{summary}")
+    sizes = f" ({diff.summary})" if diff.summary else ""
+    yield Line.of(f"      {printable(str(diff.change))}{sizes}")
     limit = None if every else _DIFF_LINES
     for text in islice(diff.lines, limit):
         style = {"+": lines.ADDED, "-": lines.REMOVED, "@": lines.HUNK}.get(text[:1], lines.PLAIN)
@@ -240,5 +227,5 @@ def _unchanged(plan: Plan, *, every: bool) -> Iterator[Line]:
         yield from (Line.of(f"    {key}") for key in dict.fromkeys(plan.unchanged))
     else:
         kinds = Counter(key.kind for key in plan.unchanged)
-        words = ", ".join(counted(number, kind) for kind, number in kinds.items())
+        words = ", ".join(summary.counted(number, kind) for kind, number in kinds.items())
         yield Line.of(f"    {words} (--all lists them)")

@@ -19,12 +19,7 @@ from types import MappingProxyType
 from container_update.cluster.history import revision as revisions
 from container_update.cluster.history.instance_record import InstanceRecord
 from container_update.cluster.history.revision import Encoded, Result, Revision
-from container_update.cluster.journal_secret import (
-    INSTANCE_ANNOTATION,
-    KEPT,
-    MAX_PARTS,
-    as_owner,
-)
+from container_update.cluster.journal_secret import INSTANCE_ANNOTATION, KEPT, MAX_PARTS, as_owner
 from container_update.cluster.signature import is_signed, signed
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, LeaseLostError, PlanError
