@@ -32,12 +32,10 @@ from container_update.planning.steps.manifest import (
 )
 from container_update.planning.steps.metadata import dropped as dropped_metadata
 from container_update.planning.steps.new_objects import new_object
-from container_update.workloads import ownership
 from container_update.workloads.kind import POD
 from container_update.workloads.kinds.deployment import HASH_LABEL
 from container_update.workloads.pod_status import is_deleting, is_finished
 from container_update.workloads.readiness import replicas
-from container_update.workloads.registry import is_workload
 from container_update.workloads.traffic import selects
 
 _NAME_LENGTH, _RELEASE_LENGTH = 63, 5
@@ -378,12 +376,7 @@ class BlueGreenPlanner(Planner):
     ) -> None:
         """Raise PlanError where a workload that stays would lose the Service's traffic."""
         changing = {pair.blue for pair in pairs}
-        for key, body in self.live.items():
-            if key in changing or not is_workload(key) or key.namespace != new.key.namespace:
-                continue
-            pods = labels.pod_labels(body)
-            if ownership.controller_uid(body) or not selects(now, pods) or selects(then, pods):
-                continue
+        if key := labels.loser(new.key, now, then, self.live, changing):
             names = ", ".join(str(pair.new.key) for pair in pairs)
             raise PlanError(
                 f"{new.key}: sends traffic to {key} too, which does not change, and no label "

@@ -9,9 +9,8 @@ subclass that says how workloads get from old to new.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 from container_update.model.errors import PlanError
@@ -32,7 +31,7 @@ from container_update.planning.steps.manifest import (
     with_recorded_digest,
 )
 from container_update.planning.steps.metadata import dropped as dropped_metadata
-from container_update.planning.steps.stored_images import NOTHING_STORED, StoredImages
+from container_update.planning.steps.stored_images import StoredImages
 from container_update.planning.update import UpdatePlanner
 from container_update.workloads import pod_template
 from container_update.workloads.readiness import replicas
@@ -47,6 +46,7 @@ FOLLOWS_PODS = {("", "Service"), ("autoscaling", "HorizontalPodAutoscaler")}
 """(group, kind) of what sends traffic to pods or scales them: switched after the workloads."""
 
 
+@dataclass(eq=False, repr=False)
 class Planner:
     """Decides one change of the package: a strategy. Collects the notes on the way.
 
@@ -66,32 +66,21 @@ class Planner:
     script_roles: ClassVar[frozenset[str]] = frozenset({NEW, OLD})
     """The VNFs whose script is run."""
 
-    def __init__(  # noqa: PLR0913
-        self,
-        packages: Packages,
-        live: Live,
-        namespace: str,
-        instance_id: str | None,
-        stored: StoredImages = NOTHING_STORED,
-        *,
-        restart_for: str = CHANGED_KEYS,
-        params: Mapping[str, Any] = MappingProxyType({}),
-        scripts: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
-        self.packages = packages
-        self.params = params
-        self.scripts = scripts
-        self.stored = stored
-        self.live = live
-        self.namespace = namespace
-        self.instance_id = instance_id
-        self.notes: list[Note] = []
-        self.live_names = renames.live_names(live)
-        self.renamed: dict[str, str] = {
-            named.name: there.name for named, there in self.live_names.items()
-        }
+    packages: Packages
+    live: Live
+    namespace: str
+    instance_id: str | None
+    stored: StoredImages = field(default_factory=dict)
+    restart_for: str = field(default=CHANGED_KEYS, kw_only=True)
+    params: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    scripts: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    notes: list[Note] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        self.live_names = renames.live_names(self.live)
+        self.renamed = {named.name: there.name for named, there in self.live_names.items()}
         """A Deployment's name in its manifest to its name in the cluster after the change."""
-        self.config = UpdatePlanner(live, instance_id, restart_for=restart_for)
+        self.config = UpdatePlanner(self.live, self.instance_id, restart_for=self.restart_for)
         self._staying: list[ObjectKey] = []
         """Old objects that are not in the new package and stay."""
 
@@ -270,16 +259,16 @@ class Planner:
     def _follow(self) -> None:
         """Have what stays and sends traffic to pods that change follow them."""
         found = list(followers.followers(self.packages.kept, self.live, list(self.moves())))
-        for follower in found:
+        for _, after in found:
             self.note(
-                follower.after.key,
+                after.key,
                 "is in no file of the request: only its selector or scaleTargetRef changes, for "
                 "the new pods",
             )
         self.packages = replace(
             self.packages,
-            old={**self.packages.old, **{each.before.key: each.before for each in found}},
-            new={**self.packages.new, **{each.after.key: each.after for each in found}},
+            old={**self.packages.old, **{before.key: before for before, _ in found}},
+            new={**self.packages.new, **{after.key: after for _, after in found}},
         )
 
     def moves(self) -> Iterator[followers.Move]:
@@ -541,13 +530,10 @@ def what_differs(old: Manifest | None, new: Manifest) -> Iterator[Reason]:
     for name, image in pod_template.images(new.body).items():
         if before.get(name, image) != image:
             yield Reason(str(change := ImageChange(name, before[name], image)), change)
-    yield from _field_reasons(old, new)
-
-
-def _field_reasons(old: Manifest, new: Manifest) -> Iterator[Reason]:
-    for change in diff.field_changes(old, new):
-        if change.path != "spec.replicas":
-            yield Reason(f"{change.path} differs ({change.place})", change)
+    for field_change in diff.field_changes(old, new):
+        if field_change.path != "spec.replicas":
+            text = f"{field_change.path} differs ({field_change.place})"
+            yield Reason(text, field_change)
 
 
 def _only_images_differ(old: Manifest, new: Manifest) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from container_update.model.errors import PlanError
 from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey, instance_of
@@ -71,18 +71,16 @@ class ChangedUse:
         return f"key{'s' if len(keys) > 1 else ''} {', '.join(keys)} of"
 
 
+@dataclass(eq=False, repr=False)
 class ConfigPlanner:
     """Decides what becomes of configuration; collects the notes on the way."""
 
-    def __init__(
-        self, live: Live, instance_id: str | None, restart_for: str = CHANGED_KEYS
-    ) -> None:
-        self.live = live
-        self.instance_id = instance_id
-        self.restart_for = restart_for
-        self.notes: list[Note] = []
-        self.changes: dict[ObjectKey, ConfigDifference] = {}
-        self.opt_outs: dict[ObjectKey, str] = {}
+    live: Live
+    instance_id: str | None
+    restart_for: str = field(default=CHANGED_KEYS, kw_only=True)
+    notes: list[Note] = field(default_factory=list, init=False)
+    changes: dict[ObjectKey, ConfigDifference] = field(default_factory=dict, init=False)
+    opt_outs: dict[ObjectKey, str] = field(default_factory=dict, init=False)
 
     def as_stated(self, old: Manifest | None, new: Manifest) -> tuple[Manifest | None, Manifest]:
         """Return the manifests of a ConfigMap or Secret as whoever created it reads them, without
@@ -150,7 +148,7 @@ class ConfigPlanner:
     def config_uses(self, key: ObjectKey, live: Json) -> list[ChangedUse]:
         """Return the uses of changed keys that make the workload restart; note opt-outs."""
         uses = []
-        for use in config_references.uses(pod_template.pod_spec(live)):
+        for use in _uses(live):
             change = self.changes.get(ObjectKey("", use.kind, key.namespace, use.name))
             if change is None:
                 continue
@@ -227,7 +225,7 @@ def keys_of_others(old: Manifest | None, new: Manifest, live: Json) -> dict[str,
     to_be, theirs = diff.stated(new).data, dict[str, str]()
     said, there = dict.fromkeys(_DATA, was), dict.fromkeys(_DATA, now)
     for manager in others.managers(said, {**there, "metadata": live["metadata"]}):
-        for step in (step for field in _DATA for step in manager.fields.get(f"f:{field}") or ()):
+        for step in (step for name in _DATA for step in manager.fields.get(f"f:{name}") or ()):
             key = step.removeprefix("f:")
             before, after = was.get(key), to_be.get(key)
             if key not in now or before is after is None or now[key] == after:
@@ -261,11 +259,16 @@ def _may_run_with(config: ObjectKey, key: ObjectKey, body: Json) -> bool:
     whose running pods are not read: a Job, or an object of an unknown kind."""
     if key.namespace != config.namespace or not _may_run(key, body):
         return False
+    return any((use.kind, use.name) == (config.kind, config.name) for use in _uses(body))
+
+
+def _uses(body: Json) -> Sequence[config_references.Use]:
+    """Return the uses of configuration by an object's pods; none of an unknown kind that means
+    something else by the fields of a pod template."""
     try:
-        uses = config_references.uses(pod_template.pod_spec(body))
+        return config_references.uses(pod_template.pod_spec(body))
     except (AttributeError, TypeError):
-        return False  # an unknown kind may mean something else by the fields of a pod template
-    return any((use.kind, use.name) == (config.kind, config.name) for use in uses)
+        return ()
 
 
 def _may_run(key: ObjectKey, body: Json) -> bool:

@@ -14,10 +14,8 @@ from dataclasses import dataclass, replace
 
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
-from container_update.planning.release_labels import RELEASE_LABEL, pod_labels, selector_of
+from container_update.planning.release_labels import RELEASE_LABEL, loser, selector_of
 from container_update.planning.steps.new_objects import new_object
-from container_update.workloads import ownership
-from container_update.workloads.registry import is_workload
 from container_update.workloads.traffic import selects
 
 
@@ -36,18 +34,10 @@ class Move:
     """The new pods run beside the old ones for a while."""
 
 
-@dataclass(frozen=True)
-class Follower:
-    """An object that follows its pods: as it is, and as it has to be."""
-
-    before: Manifest
-    after: Manifest
-
-
 def followers(
     kept: Mapping[ObjectKey, Manifest], live: Mapping[ObjectKey, Json], moves: Sequence[Move]
-) -> Iterator[Follower]:
-    """Yield the objects that stay and have to follow.
+) -> Iterator[tuple[Manifest, Manifest]]:
+    """Yield the objects that stay and have to follow: as they are, and as they have to be.
 
     :raises PlanError: a Service cannot follow, because no label of the new pods says how.
     """
@@ -61,7 +51,7 @@ def followers(
         elif key.kind == "HorizontalPodAutoscaler":
             then = _autoscaler(now, moves)
         if then is not None:
-            yield Follower(now, replace(now, body=then))
+            yield now, replace(now, body=then)
 
 
 def _autoscaler(now: Manifest, moves: Sequence[Move]) -> Json | None:
@@ -115,15 +105,10 @@ def _refuse_losers(
     moved: Sequence[Move],
 ) -> None:
     """Raise PlanError where a workload that does not change would lose the traffic."""
-    now, changing = selector_of(service.body), {move.workload for move in moved}
-    for key, body in live.items():
-        if key in changing or not is_workload(key) or ownership.controller_uid(body):
-            continue
-        pods = pod_labels(body)
-        same_namespace = key.namespace == service.key.namespace
-        if same_namespace and selects(now, pods) and not selects(then, pods):
-            raise PlanError(
-                f"{service.key}: sends traffic to {key} too, which does not change, and would "
-                f"lose it: add {service.source.path}, with a selector that selects both, to the "
-                "lcm-kubernetes-def-files of the request"
-            )
+    changing = {move.workload for move in moved}
+    if key := loser(service.key, selector_of(service.body), then, live, changing):
+        raise PlanError(
+            f"{service.key}: sends traffic to {key} too, which does not change, and would "
+            f"lose it: add {service.source.path}, with a selector that selects both, to the "
+            "lcm-kubernetes-def-files of the request"
+        )

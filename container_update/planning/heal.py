@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
@@ -23,10 +24,8 @@ from container_update.planning.change import (
     refuse_other_selector,
 )
 from container_update.planning.comparison import coverage
-from container_update.planning.comparison.package_pair import Packages
-from container_update.planning.configuration import Live
 from container_update.planning.steps import PodsStep
-from container_update.planning.steps.metadata import DIGEST_ANNOTATION
+from container_update.planning.steps.manifest import without_recorded_digest
 from container_update.workloads import ownership
 from container_update.workloads.kind import POD, REPLICA_SET
 from container_update.workloads.registry import is_workload, known_kind
@@ -34,6 +33,7 @@ from container_update.workloads.registry import is_workload, known_kind
 _WHOLE = Reason("heal of the whole VNF")
 
 
+@dataclass(eq=False, repr=False)
 class HealPlanner(Planner):
     """Decides one heal.
 
@@ -41,16 +41,11 @@ class HealPlanner(Planner):
     :param heal_id: identifies the heal: planned again, its workloads count as healed.
     """
 
-    def __init__(
-        self,
-        packages: Packages,
-        live: Live,
-        namespace: str,
-        instance_id: str | None,
-        heal_id: str,
-    ) -> None:
-        super().__init__(packages, live, namespace, instance_id)
-        self._digest = hashlib.sha256(heal_id.encode()).hexdigest()[:32]
+    heal_id: str = field(kw_only=True)
+
+    @cached_property
+    def _digest(self) -> str:
+        return hashlib.sha256(self.heal_id.encode()).hexdigest()[:32]
 
     # --- the whole VNF --------------------------------------------------------------------------
 
@@ -87,7 +82,7 @@ class HealPlanner(Planner):
     def _mended(self, new: Manifest, live: Json, action: Action) -> Iterator[Step]:
         step = replace(self._replacement(new, live), mends=True)
         assert step.content is not None, "only a deletion has none"
-        if coverage.covers(live, _unstamped(step.content)):
+        if coverage.covers(live, without_recorded_digest(step.content)):
             return
         if new.key.kind in HOLDS_DATA:
             self.note(new.key, "differs from its manifest: left as it is, because it holds data")
@@ -143,14 +138,3 @@ class HealPlanner(Planner):
         )
         reasons = tuple(Reason(f"heal of pod {name}") for name in names)
         return PodsStep(self.live_key(key), Action.REPLACE_PODS, live, reasons=reasons, pods=doomed)
-
-
-def _unstamped(content: Json) -> Json:
-    """Return a manifest without the digest that a plan adds: most objects have none yet."""
-    metadata = content["metadata"]
-    annotations = {
-        name: value
-        for name, value in (metadata.get("annotations") or {}).items()
-        if name != DIGEST_ANNOTATION
-    }
-    return {**content, "metadata": {**metadata, "annotations": annotations}}

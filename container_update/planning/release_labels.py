@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
-from container_update.model.objects import Json
-from container_update.workloads import pod_template
+from container_update.model.objects import Json, ObjectKey
+from container_update.workloads import ownership, pod_template
+from container_update.workloads.registry import is_workload
 from container_update.workloads.traffic import selects
 
 RELEASE_LABEL = "container-update/release"
@@ -38,6 +39,26 @@ def overlap(one: Json, other: Json) -> bool:
         not match_labels(a) or selects(match_labels(a), pod_labels(b))
         for a, b in ((one, other), (other, one))
     )
+
+
+def loser(
+    service: ObjectKey,
+    now: Mapping[str, str],
+    then: Mapping[str, str],
+    live: Mapping[ObjectKey, Json],
+    changing: Container[ObjectKey],
+) -> ObjectKey | None:
+    """Return a workload that does not change and would lose the traffic of a Service, if any.
+
+    :param now: the selector of the Service; *then*: what it becomes.
+    """
+    for key, body in live.items():
+        if key in changing or key.namespace != service.namespace or not is_workload(key):
+            continue
+        pods = pod_labels(body)
+        if not ownership.controller_uid(body) and selects(now, pods) and not selects(then, pods):
+            return key
+    return None
 
 
 def release_of(body: Json) -> str:

@@ -15,7 +15,7 @@ from container_update.model.plan import Action, FieldChange, Note, Place, Plan, 
 from container_update.planning.comparison import diff
 from container_update.planning.comparison.renames import manifest_name
 from container_update.planning.steps import ManifestStep, ObjectStep
-from container_update.planning.steps.metadata import DIGEST_ANNOTATION
+from container_update.planning.steps.manifest import without_recorded_digest
 from container_update.workloads import pod_template
 
 Stored = Mapping[Place, tuple[Json | None, Json]]
@@ -115,10 +115,8 @@ def _changes(
 def _content(body: Json) -> Json:
     """Return what a manifest decides on: all but the status and what the server notes."""
     content = {name: value for name, value in body.items() if name not in _NOT_CONTENT}
-    metadata = body["metadata"]
-    annotations = dict(metadata.get("annotations") or {})
-    annotations.pop(DIGEST_ANNOTATION, None)
-    own = {"labels": metadata.get("labels"), "annotations": annotations or None}
+    metadata = without_recorded_digest(body)["metadata"]
+    own = {name: metadata.get(name) for name in ("labels", "annotations")}
     return {**content, "metadata": {name: value for name, value in own.items() if value}}
 
 

@@ -9,7 +9,7 @@ changed key of a changed object reaches it or its image changes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from container_update.model.errors import PlanError
 from container_update.model.objects import (
@@ -36,7 +36,7 @@ from container_update.planning.outdated_pods import as_its_pods
 from container_update.planning.steps import ConfigStep, RestartStep
 from container_update.planning.steps.manifest import manifest_digest, recorded_digest
 from container_update.planning.steps.stored_images import NOTHING_STORED, StoredImages
-from container_update.workloads import config_references, pod_template
+from container_update.workloads import pod_template
 from container_update.workloads.kind import pods_in
 from container_update.workloads.registry import ENTRY_POINTS, is_workload, kind_of, known_kind
 
@@ -96,7 +96,7 @@ def make_plan(  # noqa: PLR0913
     :raises PackageError: a manifest is wrong (a container vanished, a value is no string).
     :raises PlanError: an object is in no state to be changed; the message names it.
     """
-    planner = UpdatePlanner(live, instance_id, stored, restart_for)
+    planner = UpdatePlanner(live, instance_id, stored, restart_for=restart_for)
     config = tuple(planner.config_steps(matching))
     steps = (*config, *planner.workload_steps(matching))
     touched = {step.key for step in steps}
@@ -142,18 +142,11 @@ def in_force(matching: Matching) -> Iterator[Manifest]:
     yield from matching.added
 
 
+@dataclass(eq=False, repr=False)
 class UpdatePlanner(ConfigPlanner):
     """Decides one update; collects the notes on the way."""
 
-    def __init__(
-        self,
-        live: Live,
-        instance_id: str | None,
-        stored: StoredImages = NOTHING_STORED,
-        restart_for: str = CHANGED_KEYS,
-    ) -> None:
-        super().__init__(live, instance_id, restart_for)
-        self.stored = stored
+    stored: StoredImages = field(default_factory=dict)
 
     def config_steps(self, matching: Matching) -> Iterator[ConfigStep]:
         """Yield a step for each ConfigMap and Secret that has other content in the new package."""
@@ -275,13 +268,7 @@ class UpdatePlanner(ConfigPlanner):
     def note_unknown(self, key: ObjectKey) -> None:
         """Note where an object that is no known workload has pods that use what changes."""
         live = self.live.get(key)
-        if live is None:
-            return
-        try:
-            config_references.uses(pod_template.pod_spec(live))
-        except (AttributeError, TypeError):
-            return  # an unknown kind may mean something else by the fields of a pod template
-        for reason in reasons_of(self.config_uses(key, live)):
+        for reason in reasons_of(self.config_uses(key, live)) if live else ():
             self.note(
                 key,
                 f"{reason}; the kind {key.kind} is not known: restart it yourself, or install a "

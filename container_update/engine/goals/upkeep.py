@@ -61,7 +61,9 @@ class Heal(_Upkeep):
         """See Goal."""
         live = observed.read_packages(self.packages, self.namespace)
         heal_id = self.request_id
-        planner = HealPlanner(self.packages, live, self.namespace, self.instance_id, heal_id)
+        planner = HealPlanner(
+            self.packages, live, self.namespace, self.instance_id, heal_id=heal_id
+        )
         return planner.plan_vnfcs(self.vnfcs) if self.vnfcs else planner.plan()
 
 

@@ -64,6 +64,14 @@ def with_recorded_digest(manifest: Json, digest: str) -> Json:
     return body
 
 
+def without_recorded_digest(body: Json) -> Json:
+    """Return a copy without the digest: of a manifest as its author wrote it, which most live
+    objects were made from without one."""
+    annotations = dict(body["metadata"].get("annotations") or {})
+    annotations.pop(DIGEST_ANNOTATION, None)
+    return {**body, "metadata": {**body["metadata"], "annotations": annotations}}
+
+
 @dataclass(frozen=True)
 class ManifestStep(WorkloadStep):
     """Create an object from a manifest, bring a live one to it, or delete it."""

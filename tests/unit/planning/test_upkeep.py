@@ -63,7 +63,7 @@ def live(*without: str, pods: int = 2) -> dict[ObjectKey, Json]:
 
 
 def healed(now: dict[ObjectKey, Json], *vnfcs: tuple[str, str], heal_id: str = "h") -> Plan:
-    planner = HealPlanner(packages(), now, "n", None, heal_id)
+    planner = HealPlanner(packages(), now, "n", None, heal_id=heal_id)
     return planner.plan_vnfcs(vnfcs) if vnfcs else planner.plan()
 
 
