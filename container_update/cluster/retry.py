@@ -12,7 +12,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from container_update.model import context_threads
@@ -57,6 +57,7 @@ class RetryingCluster:
         pause: Callable[[float], object] | None = None,
     ) -> None:
         self._cluster = cluster
+        self.access, self.journal_key = cluster.access, cluster.journal_key
         self._seconds = seconds
         self._clock = clock
         self._pause = pause or threading.Event().wait
@@ -85,16 +86,6 @@ class RetryingCluster:
     def requests(self) -> int:
         """How many requests were sent so far."""
         return self._cluster.requests
-
-    @property
-    def access(self) -> Mapping[str, str]:
-        """See Cluster."""
-        return self._cluster.access
-
-    @property
-    def journal_key(self) -> str:
-        """See Cluster."""
-        return self._cluster.journal_key
 
     def _try(self, call: Callable[[], Answer]) -> Answer:
         deadline = self._clock() + self._seconds

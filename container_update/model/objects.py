@@ -80,6 +80,16 @@ FieldPath = tuple[str | int, ...]
 """The keys and the indexes of lists that lead to a field."""
 
 
+def get_at(value: Any, path: FieldPath) -> Any:
+    """Return the field at a path; None if there is none."""
+    for step in path:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
 @dataclass(frozen=True)
 class Source:
     """Where a manifest, or a field of it, is written."""

@@ -56,6 +56,8 @@ class Archive(ABC):
 
     is_signed = False
     """A signature beside it was checked (SOL004, option 2)."""
+    closing = ExitStack()
+    """Of the package; empty where each file is closed by its ``with`` block."""
 
     @abstractmethod
     def names(self) -> Sequence[str]:
@@ -82,9 +84,9 @@ class Archive(ABC):
         :raises PackageError: the file does not exist or cannot be read.
         """
 
-    @abstractmethod
     def close(self) -> None:
         """Close the package."""
+        self.closing.close()
 
     def digest(self, path: str, algorithm: str) -> str:
         """Return the hash of a file, in lower-case hexadecimal digits.
@@ -210,9 +212,6 @@ class _Folder(Archive):
         with _readable(self.source, path), open(located, "rb") as file:
             yield file
 
-    def close(self) -> None:
-        """Do nothing: each file is closed by its ``with`` block."""
-
     def _locate(self, path: str) -> str:
         located = self.root
         for name in inside(path).split("/"):
@@ -273,9 +272,6 @@ class _OneFile(Archive):
 
     def sha256(self) -> str:
         return self.digest(self._name, "sha256")
-
-    def close(self) -> None:
-        """Do nothing: the file is closed by its ``with`` block."""
 
 
 def _standard_input(options: Options) -> Archive:
@@ -352,9 +348,6 @@ class _Zip(Archive):
     def sha256(self) -> str:
         with _readable(self.source, self.source), self.path.open("rb") as file:
             return digest_of(file, "sha256")
-
-    def close(self) -> None:
-        self.closing.close()
 
     def _entry(self, path: str) -> zipfile.ZipInfo:
         entry = self.entries.get(inside(path))

@@ -246,11 +246,6 @@ class Csar:
         """The package is a folder of manifests, or one file with them: nothing says more of it."""
         return not (self.artifacts or self.entry_definitions or self.packages_inside)
 
-    @property
-    def is_folder(self) -> bool:
-        """The package is a folder, not a zip or another file."""
-        return Path(self.source).is_dir()
-
     @cached_property
     def packages_inside(self) -> tuple[str, ...]:
         """The folders that are laid out as a package, each with / at its end; '' is the root."""
@@ -425,7 +420,8 @@ class Csar:
         """Read TOSCA.meta and the manifest it names, or else the manifest at the root."""
         if not self._files.has(csar_metadata.TOSCA_META):
             return self._root_manifest()
-        metadata = self._parsed(csar_metadata.TOSCA_META)
+        content = self._read_file(csar_metadata.TOSCA_META)
+        metadata = csar_metadata.parse(content, csar_metadata.TOSCA_META)
         if not metadata.entry_manifest:
             return metadata
         path = metadata.entry_manifest
@@ -473,9 +469,6 @@ class Csar:
             signature.check(what, io.BytesIO(said), signed, beside, self.options)
             self._manifest, self._certificate = path, certificate
         return csar_metadata.parse(said, path)
-
-    def _parsed(self, path: str) -> csar_metadata.Metadata:
-        return csar_metadata.parse(self._read_file(path), path)
 
 
 def _is_hidden(path: str) -> bool:

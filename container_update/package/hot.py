@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 from container_update.model.errors import PackageError
-from container_update.model.objects import Json
+from container_update.model.objects import FieldPath, Json, get_at
 from container_update.model.options import DEFAULTS, Options
 from container_update.model.schema import LINE, MAPPING, TEXT, Fields, MapOf
 from container_update.package.values.field_lines import FieldLines
@@ -244,12 +244,10 @@ def calls(value: Any) -> Iterator[tuple[str, Any]]:
 
 # --- parameters and the values that refer to them ------------------------------------------------
 
-Path = tuple[str | int, ...]
-"""A parameter's name, then keys and indices within its value."""
 
-
-def parameter_path(value: Any) -> Path | None:
-    """Return the path of a ``get_param``; None for any other value."""
+def parameter_path(value: Any) -> FieldPath | None:
+    """Return the path of a ``get_param``: the parameter's name, then keys and indexes within its
+    value; None for any other value."""
     if not isinstance(value, dict) or set(value) != {"get_param"}:
         return None
     argument = value["get_param"]
@@ -257,7 +255,7 @@ def parameter_path(value: Any) -> Path | None:
     return path if all(isinstance(step, (str, int)) for step in path) else None
 
 
-def top_parameter(body: StackBody, place: Place, value: Any) -> Path | None:
+def top_parameter(body: StackBody, place: Place, value: Any) -> FieldPath | None:
     """Return the top template's parameter that a value of a server comes from; None if none."""
     path = parameter_path(value)
     if path is None or place.file is None:
@@ -267,18 +265,7 @@ def top_parameter(body: StackBody, place: Place, value: Any) -> Path | None:
     return None if top_path is None else (*top_path, *rest)
 
 
-def get_at(parameters: Mapping[str, Any], path: Path) -> Any:
-    """Return the value at a path; None if there is none."""
-    value: Any = parameters
-    for step in path:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value
-
-
-def set_at(parameters: Json, path: Path, value: Any) -> Json:
+def set_at(parameters: Json, path: FieldPath, value: Any) -> Json:
     """Return a copy of the parameters with another value at a path; what is missing on the way is
     made, a list where the next step is an index."""
     changed = copy.deepcopy(parameters)

@@ -21,7 +21,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeVar
 
 from container_update.model.errors import PackageError
-from container_update.model.objects import FieldPath, Json, Source
+from container_update.model.objects import FieldPath, Json, Source, get_at
 from container_update.model.options import DEFAULTS, Options
 from container_update.model.scaling import Scaling
 from container_update.model.schema import LINE, MAPPING, TEXT, Fields, ListOf, MapOf
@@ -42,6 +42,7 @@ _COMPUTE_FLAVOUR = (
     "properties", "requested_additional_capability_name",
 )  # fmt: skip
 """Where SOL001 puts them in a node template."""
+_MAPPINGS = ("topology_template", "substitution_mappings")
 NODES = ("topology_template", "node_templates")
 """Where the node templates are in their file."""
 _NODE = Fields({"artifacts": MAPPING, "interfaces": Fields({"Vnflcm": MAPPING})})
@@ -212,10 +213,7 @@ def load(
 
 def _flavour_id(content: Mapping[str, Any]) -> str:
     """Return the id of the flavour that definitions are of; '' if they are of none."""
-    value: Any = content
-    for name in ("topology_template", "substitution_mappings", "properties", "flavour_id"):
-        value = value.get(name) if isinstance(value, dict) else None
-    return _text(value)
+    return _text(get_at(content, (*_MAPPINGS, "properties", "flavour_id")))
 
 
 def node_path(node: str, *path: str) -> FieldPath:
@@ -384,9 +382,7 @@ def _found(
 ) -> Iterator[tuple[str, Value]]:
     """Yield the name of each node that has a value of a type at a path of its template."""
     for node in nodes:
-        value: Any = node.template
-        for step in path:
-            value = value.get(step) if isinstance(value, dict) else None
+        value = get_at(node.template, path)
         if isinstance(value, type_):
             yield node.name, value
 

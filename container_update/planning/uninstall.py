@@ -16,6 +16,7 @@ from container_update.model.plan import Action, Note, Plan, Reason
 from container_update.planning.configuration import Live
 from container_update.planning.order import in_groups
 from container_update.planning.steps import ManifestStep
+from container_update.workloads.kinds.statefulset import first_ordinal
 
 KEEP_ANNOTATION = "helm.sh/resource-policy"
 """``keep``: Helm and this program leave the object where it is."""
@@ -92,7 +93,7 @@ def claims_of(body: Json, names: Container[str]) -> Iterator[str]:
     """
     spec, name = body.get("spec") or {}, body["metadata"]["name"]
     for template in spec.get("volumeClaimTemplates") or ():
-        number = int((spec.get("ordinals") or {}).get("start") or 0)
+        number = first_ordinal(body)
         while (claim := f"{template['metadata']['name']}-{name}-{number}") in names:
             yield claim
             number += 1

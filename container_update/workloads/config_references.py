@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from container_update.model.objects import Json
+from container_update.model.objects import Json, get_at
 
 KEYS_ALL = None
 """A use of the whole object, whatever its keys."""
@@ -194,10 +194,7 @@ def _visible_keys(source: Json, sub_paths: frozenset[str] | None) -> frozenset[s
 
 def _mounting_secret(volume: Json, what: str, path: str) -> Iterator[Use]:
     for plugin, *names in MOUNTING_SECRETS:
-        value: Any = volume.get(plugin)
-        for name in names:
-            value = (value or {}).get(name)
-        if value:
+        if value := get_at(volume, (plugin, *names)):
             yield Use(
                 "Secret",
                 str(value),

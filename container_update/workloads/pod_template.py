@@ -10,7 +10,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from container_update.model.objects import Json
+from container_update.model.objects import Json, get_at
 from container_update.model.plan import VOLUME
 from container_update.workloads.kind import WorkloadKind
 from container_update.workloads.registry import kind_of_body
@@ -26,9 +26,7 @@ def template_path(workload: Mapping[str, Any]) -> tuple[str, ...]:
 
 def pod_template(workload: Mapping[str, Any]) -> Json:
     """Return the pod template itself, not a copy; empty where the object has none."""
-    template: Any = workload
-    for name in template_path(workload):
-        template = template.get(name) if isinstance(template, Mapping) else None
+    template = get_at(workload, template_path(workload))
     return template if isinstance(template, dict) else {}
 
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 import copy
 import queue
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from container_update.model.cluster import DryRun, DryRunVerb, Keep, Listing, Right, WatchEvent
@@ -20,6 +21,7 @@ Hook = Callable[[str, ObjectKey], None]
 
 class FakeCluster:
     journal_key = ""
+    access: Mapping[str, str] = MappingProxyType({})
     """Implements ``container_update.model.cluster.Cluster``."""
 
     def __init__(self, *objects: Json) -> None:

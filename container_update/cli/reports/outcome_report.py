@@ -107,7 +107,8 @@ _ENDS = {INSTALL: "Installed", UNINSTALL: "Uninstalled"}
 
 def is_change(outcome: Outcome) -> bool:
     """Return whether it is of a change of the package: more than content and images."""
-    return any(map(_is_of_change, _of_the_plan(outcome)))
+    results = _of_the_plan(outcome)
+    return any(not isinstance(result.step, ConfigStep | RestartStep) for result in results)
 
 
 def _of_the_plan(outcome: Outcome) -> Sequence[StepResult]:
@@ -122,11 +123,6 @@ def _cost(outcome: Outcome) -> str:
     seconds = outcome.seconds or sum(result.seconds for result in outcome.results)
     with_requests = f" with {counted(outcome.requests, 'request')}" if outcome.requests else ""
     return f"in {seconds:.1f} s{with_requests}"
-
-
-def _is_of_change(result: StepResult) -> bool:
-    """Return whether a step is of a change of the package: more than content and images."""
-    return not isinstance(result.step, ConfigStep | RestartStep)
 
 
 def _update_sum(outcome: Outcome, results: Sequence[StepResult]) -> str:

@@ -98,7 +98,7 @@ class _Results(io.TextIOBase):
         complain(f"the results cannot be written ({why}); the command goes on without them")
 
 
-class _Printable(io.TextIOBase):
+class _Printable:
     """Results in which what would control a terminal is an escape sequence of Python.
 
     :param styled: the stream for who may control the terminal.
@@ -111,18 +111,9 @@ class _Printable(io.TextIOBase):
         self.styled.write(printable_lines(text))
         return len(text)
 
-    def flush(self) -> None:
-        self.styled.flush()
-
-    def close(self) -> None:
-        """Leave the stream open: others write to it too."""
-
-    def isatty(self) -> bool:
-        return self.styled.isatty()
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        return self.styled.encoding
+    def __getattr__(self, name: str) -> Any:
+        """Return what the stream has: only what is written is another text."""
+        return getattr(self.styled, name)
 
 
 def results(stream: TextIO | None) -> TextIO:

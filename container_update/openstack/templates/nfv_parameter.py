@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from container_update.model.errors import PackageError
-from container_update.model.objects import Json, merge_patch
+from container_update.model.objects import FieldPath, Json, get_at, merge_patch
 from container_update.package import hot
-from container_update.package.hot import Path, StackBody
+from container_update.package.hot import StackBody
 
 NFV = "nfv"
 USER_DATA, USER_DATA_CLASS = "lcm-operation-user-data", "lcm-operation-user-data-class"
@@ -67,7 +67,7 @@ def computed(
         known: tuple[Any, ...] = ({_POINTS: points},) if is_of_request else (carried, vnfd)
         found = _first(path, given, *known)
         if found is None:  # so Tacker's user data names the first instance of a VDU
-            found = hot.get_at(given, (*path[:1], f"{path[1]}-0", *path[2:]))
+            found = get_at(given, (*path[:1], f"{path[1]}-0", *path[2:]))
         if found is None and (path[-1] in _OPTIONAL or not is_new):
             continue
         if found is None:
@@ -100,14 +100,14 @@ def of_vnfd(
     return {"VDU": values}
 
 
-def _asked(body: StackBody) -> Iterator[Path]:
+def _asked(body: StackBody) -> Iterator[FieldPath]:
     """Yield the paths below ``nfv`` that the top template asks for."""
     for name, argument in hot.calls(body.template["resources"]):
         if name == "get_param" and isinstance(argument, list) and argument[0] == NFV:
             yield tuple(argument[1:])
 
 
-def _first(path: Path, *sources: Mapping[str, Any]) -> Any:
+def _first(path: FieldPath, *sources: Mapping[str, Any]) -> Any:
     """Return the value of the first source that has one at the path."""
-    found = (hot.get_at(source, path) for source in sources)
+    found = (get_at(source, path) for source in sources)
     return next((value for value in found if value is not None), None)

@@ -8,9 +8,8 @@ NetworkPolicy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
-from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.objects import Json, Manifest, ObjectKey, get_at
 from container_update.planning.release_labels import pod_labels
 from container_update.workloads import config_references, pod_template
 from container_update.workloads.registry import is_workload
@@ -59,10 +58,7 @@ def _points_at(manifest: Manifest, workload: ObjectKey, pods: Json) -> bool:
     spec = manifest.body.get("spec")
     if not isinstance(spec, dict):
         return False
-    selector: Any = spec
-    for name in _SELECTORS.get(manifest.key.kind, ()):
-        selector = (selector or {}).get(name)
-    if manifest.key.kind in _SELECTORS:
-        return selects(selector or {}, pods)
+    if (path := _SELECTORS.get(manifest.key.kind)) is not None:
+        return selects(get_at(spec, path) or {}, pods)
     target = spec.get("scaleTargetRef") or {}
     return (target.get("kind"), target.get("name")) == (workload.kind, workload.name)

@@ -42,8 +42,9 @@ class StatefulSet(WorkloadKind):
         return replace(counts, desired=counts.desired - wanted, total=counts.total - len(leaving))
 
     def left_alone(self, live: Json, pods: Sequence[Json]) -> frozenset[str]:
-        """Return the UIDs of the pods that the partition keeps."""
-        return left_by_partition(live, pods)
+        """Return the UIDs of the pods that the partition keeps: they have lower ordinals."""
+        first = partition(live)
+        return frozenset(pod["metadata"]["uid"] for pod in pods if ordinal(pod) < first)
 
     def completeness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
         """Judge whether all of its pods are there; no more come while one is not Ready."""
@@ -59,12 +60,6 @@ def partition(live: Json) -> int:
     if strategy.get("type") == "OnDelete":
         return 0
     return int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
-
-
-def left_by_partition(live: Json, pods: Sequence[Json]) -> frozenset[str]:
-    """Return the UIDs of the pods that the partition keeps: their names end in lower ordinals."""
-    first = partition(live)
-    return frozenset(pod["metadata"]["uid"] for pod in pods if ordinal(pod) < first)
 
 
 def ordinal(pod: Json) -> int:

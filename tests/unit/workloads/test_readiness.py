@@ -15,7 +15,7 @@ from container_update.model.objects import Json, ObjectKey
 from container_update.workloads import registry
 from container_update.workloads.kind import WorkloadKind
 from container_update.workloads.kinds import pod as pod_kind
-from container_update.workloads.kinds.statefulset import left_by_partition
+from container_update.workloads.kinds.statefulset import StatefulSet
 from container_update.workloads.pod_status import is_finished, is_hopeless, is_ready, problem
 from container_update.workloads.readiness import Baseline, Counts, RolloutState
 from tests.unit.build import container, pod
@@ -424,7 +424,7 @@ def test_a_statefulset_is_judged_pod_by_pod(
 )  # fmt: skip
 def test_a_partition_leaves_pods_at_the_old_template(spec: Json, left: str) -> None:
     live = workload("StatefulSet", {}, **spec)
-    assert left_by_partition(live, OLD) == frozenset(left.split())
+    assert StatefulSet().left_alone(live, OLD) == frozenset(left.split())
 
 
 @pytest.mark.parametrize(

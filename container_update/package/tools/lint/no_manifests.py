@@ -8,6 +8,7 @@ there, one folder too high or too low.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from container_update.model.errors import PackageError
 from container_update.package import archive
@@ -67,7 +68,7 @@ def _a_package(package: Csar, inside: Sequence[str]) -> tuple[str, str]:
     if len(inside) > 1:
         return f"packages in {_some(inside, 'folder')}", "name one of them"
     found = f"a package in its folder {folder}"
-    if package.is_folder:
+    if Path(package.source).is_dir():
         return found, f"name that: {package.source.rstrip('/')}/{folder}"
     return found, f"zip what is in {folder}, not {folder} itself"
 

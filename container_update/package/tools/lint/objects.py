@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from container_update.model.objects import FieldPath, Manifest, ObjectKey
-from container_update.package.hot import get_at
+from container_update.model.objects import FieldPath, Manifest, ObjectKey, get_at
 from container_update.package.tools.lint.finding import Finding
 from container_update.package.tools.lint.subject import Subject
 from container_update.workloads.config_references import Use, uses

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from container_update.model.errors import PackageError
-from container_update.model.objects import FieldPath, Json, Manifest, Source
+from container_update.model.objects import FieldPath, Json, Manifest, Source, get_at
 from container_update.package import hot
 from container_update.package.hot_files import base_hot
 from container_update.package.tools import build
@@ -213,7 +213,7 @@ def _levels(topology: Json) -> Iterator[FieldPath]:
     for index, policies in enumerate(topology.get("policies") or ()):
         for title, policy in policies.items():
             if policy.get("type") == "tosca.policies.nfv.InstantiationLevels":
-                levels = hot.get_at(policy, _LEVELS)
+                levels = get_at(policy, _LEVELS)
                 for name, level in levels.items() if isinstance(levels, dict) else ():
                     if isinstance(level, dict) and "scale_info" not in level:
                         yield "topology_template", "policies", index, title, *_LEVELS, name
