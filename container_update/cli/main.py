@@ -182,7 +182,9 @@ def _add(  # noqa: PLR0913
     command: parser.CommandParser = commands.add_parser(
         name, help=text, description=_sentence(description or text), configured=configured
     )
-    command.epilog = EXAMPLES.get(command.prog.removeprefix(f"{_program()} "))
+    if examples := EXAMPLES.get(command.prog.removeprefix(f"{_program()} ")):
+        lines = (f"  container-update {words}\n" for words in examples)
+        command.epilog = f"example{'s' if len(examples) > 1 else ''}:\n{''.join(lines)}"
     _add_verbose(command)
     if configured:
         parser.hide(sources.add_argument(command))
@@ -221,73 +223,46 @@ begin with:
   container-update plan v1.csar v2.csar    what an update would do here, and why
   container-update apply v1.csar v2.csar   the same, then do it
 """
-EXAMPLES: Mapping[str, str] = {
-    "plan": """\
-examples:
-  container-update plan v1.csar v2.csar -n core
-  container-update plan v1.csar v2.csar -o markdown > change.md
-""",
-    "apply": """\
-examples:
-  container-update apply v1.csar v2.csar -n core --timeout 5m
-  container-update apply v2.csar -n core      from what the instance runs from, by its record
-  container-update apply v1.csar v2.csar --yes --progress json
-""",
-    "change": """\
-examples:
-  container-update change v1.csar v2.csar --upgrade-type Blue-Green --plan
-  container-update change v1.csar v2.csar --upgrade-type RollingUpdate --vdu VDU1
-""",
-    "install": """\
-examples:
-  container-update install v1.csar -n core --instance-id upf-1
-  container-update install v1.csar -n core --plan --out install.plan
-""",
-    "uninstall": """\
-examples:
-  container-update uninstall -n core --instance-id upf-1 --plan
-  container-update uninstall -n core --instance-id upf-1 --delete-data
-""",
-    "history": """\
-examples:
-  container-update history -n core            a table
-  container-update history 14 -n core         who, when, from which package, what it did and why
-  container-update history 14 --diff -n core  the lines and images that it changed
-  container-update history --last -o markdown > ticket.md
-""",
-    "undo": """\
-examples:
-  container-update undo -n core            the newest update
-  container-update undo 12 --plan -n core  what it takes to go back to before update 12
-""",
-    "status": """\
-examples:
-  container-update status -n core
-  container-update status --watch -n core   follow what runs until it has ended
-""",
-    "resume": """\
-example:
-  container-update resume -n core
-  container-update resume v1.csar v2.csar -n core   a change with coordination scripts
-""",
-    "rollback": """\
-example:
-  container-update rollback -n core
-""",
-    "promote": """\
-example:
-  container-update promote -n core
-""",
-    "abort": """\
-example:
-  container-update abort -n core
-""",
-    "doctor": """\
-example:
-  container-update doctor v1.csar v2.csar -n core
-""",
+EXAMPLES: Mapping[str, Sequence[str]] = {
+    "plan": ("plan v1.csar v2.csar -n core", "plan v1.csar v2.csar -o markdown > change.md"),
+    "apply": (
+        "apply v1.csar v2.csar -n core --timeout 5m",
+        "apply v2.csar -n core      from what the instance runs from, by its record",
+        "apply v1.csar v2.csar --yes --progress json",
+    ),
+    "change": (
+        "change v1.csar v2.csar --upgrade-type Blue-Green --plan",
+        "change v1.csar v2.csar --upgrade-type RollingUpdate --vdu VDU1",
+    ),
+    "install": (
+        "install v1.csar -n core --instance-id upf-1",
+        "install v1.csar -n core --plan --out install.plan",
+    ),
+    "uninstall": (
+        "uninstall -n core --instance-id upf-1 --plan",
+        "uninstall -n core --instance-id upf-1 --delete-data",
+    ),
+    "history": (
+        "history -n core            a table",
+        "history 14 -n core         who, when, from which package, what it did and why",
+        "history 14 --diff -n core  the lines and images that it changed",
+        "history --last -o markdown > ticket.md",
+    ),
+    "undo": (
+        "undo -n core            the newest update",
+        "undo 12 --plan -n core  what it takes to go back to before update 12",
+    ),
+    "status": ("status -n core", "status --watch -n core   follow what runs until it has ended"),
+    "resume": (
+        "resume -n core",
+        "resume v1.csar v2.csar -n core   a change with coordination scripts",
+    ),
+    "rollback": ("rollback -n core",),
+    "promote": ("promote -n core",),
+    "abort": ("abort -n core",),
+    "doctor": ("doctor v1.csar v2.csar -n core",),
 }
-"""What ends the help of a command."""
+"""What ends the help of a command, each after the name of the program."""
 
 
 def _add_daily(add: Callable[..., argparse.ArgumentParser]) -> None:

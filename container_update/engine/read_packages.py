@@ -47,7 +47,8 @@ def read_packages(
         if before is None:
             before = opened.enter_context(csar.open_package(job.old, options=options))
         packages = _paired(request, placing, before, after)
-        packages = replace(packages, identities=identities_of(before, after)())
+        known = before if isinstance(before, csar.Csar) else before.package
+        packages = replace(packages, identities=identities_of(known, after)())
         check_packages(request, after, before if isinstance(before, csar.Csar) else None)
         check_listed(request.def_files, after)
     _refuse_unknown_vdus(request, packages)

@@ -118,7 +118,9 @@ def open_archive(source: str, options: Options) -> Archive:
     :raises PackageError: it does not exist, has unsafe entries or exceeds the limits.
     """
     if source == STANDARD_INPUT:
-        return _standard_input(options)
+        with _readable(source, "standard input"):
+            content = standard_input(options.def_file_bytes)
+        return _in_memory(source, "stdin.yaml", content, options)
     path = _downloaded(source, options) if fetch.is_url(source) else Path(source)
     try:
         status = path.stat()
@@ -272,12 +274,6 @@ class _OneFile(Archive):
 
     def sha256(self) -> str:
         return self.digest(self._name, "sha256")
-
-
-def _standard_input(options: Options) -> Archive:
-    with _readable(STANDARD_INPUT, "standard input"):
-        content = standard_input(options.def_file_bytes)
-    return _in_memory(STANDARD_INPUT, "stdin.yaml", content, options)
 
 
 def _in_memory(source: str, name: str, content: bytes, options: Options) -> Archive:

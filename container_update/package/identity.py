@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from container_update.model import context_threads
 from container_update.model.errors import ContainerUpdateError, PackageError
@@ -26,29 +25,21 @@ def identity_of(package: Csar) -> PackageIdentity:
     return PackageIdentity(package.source, name, version, package.sha256())
 
 
-class KnownPackage(Protocol):
-    """What runs from a package that was read before."""
-
-    @property
-    def package(self) -> PackageIdentity | None:
-        """That package, where it is known."""
-
-
 def identities_of(
-    old: Csar | KnownPackage, new: Csar, after: Callable[[], object] = lambda: None
+    old: Csar | PackageIdentity | None, new: Csar, after: Callable[[], object] = lambda: None
 ) -> Callable[[], tuple[PackageIdentity, ...]]:
     """Begin to read what identifies two opened packages; return what waits for it.
 
     It is read beside everything else: most of the time a process parses the VNFD.
 
-    :param old: the old package, or what says which it was.
+    :param old: the old package, or which it was; None: that is not known.
     :param after: waits until somebody else has read the VNFD of the new one.
     :returns: a function that returns both; () where one of them cannot be read, which the operation
         says in its own words.
     """
 
     def read() -> tuple[PackageIdentity, ...]:
-        before = identity_of(old) if isinstance(old, Csar) else old.package
+        before = identity_of(old) if isinstance(old, Csar) else old
         after()
         return (before, identity_of(new)) if before else ()
 

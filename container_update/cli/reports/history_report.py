@@ -19,16 +19,14 @@ from container_update.planning.summary import content_diffs
 
 NOTHING_KEPT = "No operation of this VNF instance is kept in the namespace."
 _COLUMNS = ("REV", "ENDED (UTC)", "WHO", "WHAT", "PACKAGES", "RESULT", "TOOK")
-_GAP = "  "
 
 
 def history_lines(revisions: Sequence[Revision]) -> Iterator[Line]:
     """Yield a table of revisions."""
-    rows = [_row(revision) for revision in revisions]
-    widths = [max(map(len, column)) for column in zip(_COLUMNS, *rows, strict=True)]
-    for row, style in [(_COLUMNS, lines.HEADING), *((row, lines.PLAIN) for row in rows)]:
-        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-        yield Line.of((_GAP.join(cells).rstrip(), style), is_content=True)
+    style = lines.HEADING
+    for text in lines.aligned([_COLUMNS, *map(_row, revisions)]):
+        yield Line.of((text, style), is_content=True)
+        style = lines.PLAIN
 
 
 def _row(revision: Revision) -> tuple[str, ...]:

@@ -109,7 +109,9 @@ def _field_dict(change: FieldChange) -> dict[str, Any]:
 
 def event_dicts(event: Event) -> Iterator[dict[str, Any]]:
     """Yield an event of a running operation as JSON values, for a stream of lines."""
-    common = document("Event", {"time": _now()})
+    common = document(
+        "Event", {"time": datetime.now(timezone.utc).isoformat(timespec="milliseconds")}
+    )
     if isinstance(event, Plan):
         yield {**common, "event": "plan", "plan": plan_dict(event)}
     elif isinstance(event, UndoStarted | ResumeStarted):
@@ -145,10 +147,6 @@ def diagnosis_dict(result: StepResult) -> dict[str, Any] | None:
         "events": list(diagnosis.events),
         "log": list(diagnosis.log),
     }
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
 
 def _named(key: ObjectKey) -> dict[str, str]:

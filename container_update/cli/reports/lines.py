@@ -4,7 +4,7 @@ business of :mod:`container_update.cli.terminal.screen`. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 Piece = tuple[str, str]
@@ -35,6 +35,13 @@ class Line:
 
     def __str__(self) -> str:
         return "".join(text for text, _ in self.pieces)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the rows of a table, the first one with the names of its columns, as texts."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    padded = ([f"{c:<{width}}" for c, width in zip(row, widths, strict=True)] for row in rows)
+    return ["  ".join(cells).rstrip() for cells in padded]
 
 
 def text_of(lines: Iterable[Line]) -> str:

@@ -22,11 +22,8 @@ def workload_lines(workloads: Sequence[WorkloadState], now: datetime) -> Iterato
 
     :param now: in UTC.
     """
-    rows = [_HEAD, *(_row(workload, now) for workload in workloads)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD) - 1)]
-    for row, workload in zip(rows, (None, *workloads), strict=True):
-        cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)]
-        text = "  ".join([*cells, row[-1]])
+    texts = lines.aligned([_HEAD, *(_row(workload, now) for workload in workloads)])
+    for text, workload in zip(texts, (None, *workloads), strict=True):
         short = workload is not None and workload.ready < workload.desired
         yield Line.of((text, lines.DIM if workload is None else lines.BAD if short else ""))
         if workload is not None and workload.trouble:

@@ -126,7 +126,9 @@ class Update(Goal):
             packages = packages.pop_all()
         self._vdus = context_threads.in_background(lambda: _vdus_of(new))
         self.matched = context_threads.in_background(lambda: _match(request, old, new))
-        self._identities = identities_of(old, new, after=self._vdus)
+        self._identities = identities_of(
+            old.package if isinstance(old, InstanceRecord) else old, new, after=self._vdus
+        )
 
         def close() -> None:
             for read in (self._vdus, self.matched, self._identities):
