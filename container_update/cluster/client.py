@@ -22,7 +22,6 @@ from container_update.cluster import kubeconfig as kubeconfigs
 from container_update.cluster import responses
 from container_update.cluster.credentials import basic, checked_url, header_value, pem, private_file
 from container_update.cluster.login import configuration as configurations
-from container_update.cluster.login.configuration import Configuration, constant
 from container_update.cluster.login.renewal import Login, Logins
 from container_update.cluster.oidc import OidcToken
 from container_update.cluster.signature import stretched
@@ -112,9 +111,9 @@ def connect_vim(  # noqa: PLR0913
         secret signs nothing.
     :raises ClusterError: no credentials, or something that is no URL, token or certificate.
     """
-    configuration = Configuration(
+    configuration = configurations.Configuration(
         checked_url(endpoint, "the endpoint of the VIM").rstrip("/"),
-        constant(""),
+        configurations.constant(""),
         verify_ssl=not options.insecure_skip_tls_verify,
     )
     authority = pem(ca_text) if ca_text and configuration.verify_ssl else ""
@@ -130,7 +129,7 @@ def connect_vim(  # noqa: PLR0913
 
     elif bearer_token or username:
         header = f"Bearer {header_value(bearer_token)}" if bearer_token else ""
-        authorization = constant(header or basic(str(username), password))
+        authorization = configurations.constant(header or basic(str(username), password))
     else:
         raise ClusterError(
             f"the VIM connection to {endpoint} has no credentials: expected bearer_token, username "
@@ -156,7 +155,7 @@ class KubernetesCluster:
 
     def __init__(
         self,
-        configuration: Configuration,
+        configuration: configurations.Configuration,
         options: Options,
         *,
         renew: Callable[[], Login] | None = None,

@@ -106,15 +106,8 @@ class Kubeconfig:
     """By section and name."""
 
     def context(self, name: str | None = None) -> ClusterContext:
-        """Return a context whose parts are all there.
-
-        :param name: None: the current one.
-        :raises ClusterError: there is none with this name, or a part of it is not there.
-        """
-        context = self.chosen(name)
-        cluster, user = self.cluster_of(context), self.user_of(context)
-        for entry in filter(None, (context, cluster, user)):
-            entry.check()
+        """Return a context; see :meth:`parts`."""
+        context, cluster, _ = self.parts(name)
         return ClusterContext(
             server=cluster.text("server"),
             name=name or self.current,
@@ -123,30 +116,30 @@ class Kubeconfig:
             namespace=context.text("namespace") or namespace_of_pod() or "default",
         )
 
-    def chosen(self, name: str | None = None) -> Entry:
-        """Return the context of that name, or the current one."""
-        contexts = self.entries[_CONTEXTS]
+    def parts(self, name: str | None = None) -> tuple[Entry, Entry, Entry | None]:
+        """Return a context, its cluster and its user; None where it names no user that is there.
+
+        :param name: None: the current one.
+        :raises ClusterError: there is none with this name, or its cluster is not there, or a field
+            of one of them has a value of the wrong type.
+        """
+        contexts, clusters = self.entries[_CONTEXTS], self.entries[_CLUSTERS]
         wanted, its = name or self.current, f"its contexts are: {_names(contexts)}"
         if not wanted:
             raise ClusterError(f"{named(self.paths)}: it has no current context: name one; {its}")
         if wanted not in contexts:
             which = "" if name else ", which is to be its current one"
             raise ClusterError(f"{named(self.paths)}: there is no context {wanted}{which}; {its}")
-        return contexts[wanted]
-
-    def cluster_of(self, context: Entry) -> Entry:
-        """Return the cluster of a context."""
-        name, known = context.text("cluster"), self.entries[_CLUSTERS]
-        if name not in known:
+        context = contexts[wanted]
+        if (its_cluster := context.text("cluster")) not in clusters:
             raise ClusterError(
-                f"{context.place}.cluster: expected one of its clusters ({_names(known)}), found "
-                f"{name or 'nothing'}: correct the file"
+                f"{context.place}.cluster: expected one of its clusters ({_names(clusters)}), "
+                f"found {its_cluster or 'nothing'}: correct the file"
             )
-        return known[name]
-
-    def user_of(self, context: Entry) -> Entry | None:
-        """Return the user of a context; None where it names none, or one that is not there."""
-        return self.entries[_USERS].get(context.text("user"))
+        user = self.entries[_USERS].get(context.text("user"))
+        for entry in filter(None, (context, clusters[its_cluster], user)):
+            entry.check()
+        return context, clusters[its_cluster], user
 
 
 def read(paths: Sequence[Path]) -> Kubeconfig:

@@ -34,8 +34,7 @@ def vim_config(kubeconfig: Kubeconfig, name: str | None, project: str | None) ->
     :param project: the namespace, ``project_name``; None: that of the context.
     :raises ClusterError: there is no such context, or its login does not fit into a VIM.
     """
-    context, entry = kubeconfig.context(name), kubeconfig.chosen(name)
-    cluster, user = kubeconfig.cluster_of(entry), kubeconfig.user_of(entry)
+    context, (entry, cluster, user) = kubeconfig.context(name), kubeconfig.parts(name)
     if user is None:
         raise ClusterError(f"{entry.place}.user: found no such user: {_INSTEAD}")
     authority = _authority(cluster)

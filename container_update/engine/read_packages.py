@@ -69,7 +69,7 @@ def _paired(
     listed = read_manifests(after, new_files, placing, known)
     refuse_none(listed, after, request.def_files)
     others: match.ByPath = {}
-    if package_pair.unlisted(old, listed):  # an old object may be in one of its other files
+    if match.unmatched(old, listed):  # an old object may be in one of its other files
         paths = [path for path in old if after.has(path)] + list(after.manifest_files())
         unread = (path for path in paths if path not in listed)
         others = read_manifests(after, unread, placing, known)

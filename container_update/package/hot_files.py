@@ -13,12 +13,11 @@ from collections.abc import Mapping
 from container_update.model.errors import PackageError
 from container_update.package import hot
 from container_update.package.csar import Csar
-from container_update.package.hot import StackBody
 
 _ENDINGS = (".yaml", ".yml")
 
 
-def base_hot(package: Csar, flavour_id: str) -> StackBody:
+def base_hot(package: Csar, flavour_id: str) -> hot.StackBody:
     """Read the top template of a flavour and the files that it uses; without parameters.
 
     :raises PackageError: there is no top template, there are several, or one is not a template.
@@ -38,7 +37,7 @@ def base_hot(package: Csar, flavour_id: str) -> StackBody:
             f"{', '.join(tops) or 'none'}: put nested ones into {folder}nested/"
         )
     nested = {_as_used(name, folder, used): texts[name] for name in texts if name != tops[0]}
-    return StackBody(templates[tops[0]], files=nested)
+    return hot.StackBody(templates[tops[0]], files=nested)
 
 
 def _texts(package: Csar, folder: str) -> dict[str, str]:

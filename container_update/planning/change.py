@@ -23,7 +23,6 @@ from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.configuration import Live, reasons_of
 from container_update.planning.order import in_groups
 from container_update.planning.pauses import GATE, HOLD
-from container_update.planning.release_labels import selector_of
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.planning.steps.manifest import (
     manifest_digest,
@@ -151,7 +150,7 @@ class Planner:
             {
                 "name": s.key.name,
                 "namespace": s.key.namespace,
-                "selector": selector_of(s.content or {}),
+                "selector": release_labels.selector_of(s.content or {}),
             }
             for s in steps
             if isinstance(s, ManifestStep) and s.is_switch and s.key.kind == "Service"

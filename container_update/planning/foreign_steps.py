@@ -16,10 +16,9 @@ from dataclasses import dataclass, replace
 from container_update.model.objects import Json, ObjectKey, instance_of
 from container_update.model.plan import Action
 from container_update.planning.comparison.renames import manifest_name
+from container_update.planning.order import RBAC
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.workloads.registry import is_workload
-
-_RBAC = "rbac.authorization.k8s.io"
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class Owned:
 
     def _may_be_written(self, key: ObjectKey, live: Json | None) -> bool:
         """Tell whether an object of its own namespaces may be created or changed."""
-        if not key.namespace or key.group == _RBAC:
+        if not key.namespace or key.group == RBAC:
             return False
         if live is not None and instance_of(live) is not None:
             return self._bears_label(live)

@@ -8,11 +8,10 @@ from typing import Any
 
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import Action
-from container_update.planning.order import DEFINITION, wave_of
+from container_update.planning.order import DEFINITION, RBAC, wave_of
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep
 from container_update.workloads.registry import is_workload
 
-_RBAC = "rbac.authorization.k8s.io"
 _SERVICE = ("apiregistration.k8s.io", "APIService")
 _NAMESPACE = ("", "Namespace")
 _MAKERS = frozenset({_NAMESPACE, DEFINITION, _SERVICE})
@@ -76,10 +75,10 @@ def _named(key: ObjectKey, body: Json) -> Iterator[ObjectKey]:
         yield ObjectKey("", "ServiceAccount", key.namespace, _text(spec, "serviceAccountName"))
         yield ObjectKey("scheduling.k8s.io", "PriorityClass", "", _text(spec, "priorityClassName"))
         yield ObjectKey("node.k8s.io", "RuntimeClass", "", _text(spec, "runtimeClassName"))
-    if key.group == _RBAC and key.kind in ("RoleBinding", "ClusterRoleBinding"):
+    if key.group == RBAC and key.kind in ("RoleBinding", "ClusterRoleBinding"):
         role = body.get("roleRef") or {}
         space = key.namespace if role.get("kind") == "Role" else ""
-        yield ObjectKey(_RBAC, _text(role, "kind"), space, _text(role, "name"))
+        yield ObjectKey(RBAC, _text(role, "kind"), space, _text(role, "name"))
 
 
 def _text(body: Json, name: str) -> str:

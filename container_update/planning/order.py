@@ -29,7 +29,7 @@ ORDER_ANNOTATION = "container-update/order"
 DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
 """(group, kind) of what makes the server serve another kind."""
 
-_RBAC = "rbac.authorization.k8s.io"
+RBAC = "rbac.authorization.k8s.io"
 _RANKS: Sequence[frozenset[tuple[str, str]]] = (
     frozenset({("", "Namespace")}),
     frozenset({DEFINITION}),
@@ -37,8 +37,8 @@ _RANKS: Sequence[frozenset[tuple[str, str]]] = (
     frozenset(
         {
             ("", "ServiceAccount"),
-            *((_RBAC, kind) for kind in ("ClusterRole", "ClusterRoleBinding")),
-            *((_RBAC, kind) for kind in ("Role", "RoleBinding")),
+            *((RBAC, kind) for kind in ("ClusterRole", "ClusterRoleBinding")),
+            *((RBAC, kind) for kind in ("Role", "RoleBinding")),
         }
     ),
     frozenset(

@@ -31,7 +31,6 @@ from container_update.cli.reports.plan_report import plan_lines
 from container_update.cli.terminal import advice as next_steps
 from container_update.cli.terminal import approval
 from container_update.cli.terminal import progress as progress_views
-from container_update.cli.terminal.advice import next_sentence, undo_command, update_back_command
 from container_update.cli.terminal.screen import ENCODING_ERRORS, Screen
 from container_update.model.errors import (
     ContainerUpdateError,
@@ -257,7 +256,7 @@ def show_outcome(  # noqa: PLR0913, PLR0917
         way_back = way_back or _undo_of(outcome, parsed)
         next_step = f"To go back: {way_back}" if way_back else ""
         if outcome.held:
-            next_step = f"{next_sentence(NextStep.PROMOTE_OR_ABORT, parsed)}."
+            next_step = f"{next_steps.next_sentence(NextStep.PROMOTE_OR_ABORT, parsed)}."
         Screen(out).show([*shown, *([Line.of(next_step)] if next_step else [])])
     elif parsed.progress_style == progress_views.NONE:
         Screen(out).show(outcome_lines(outcome))
@@ -268,8 +267,8 @@ def _undo_of(outcome: Outcome, parsed: argparse.Namespace) -> str:
     if outcome.revision is None or is_change(outcome):
         return ""
     if outcome.has_way_back:
-        return undo_command(outcome.revision, parsed)
-    return update_back_command(parsed)
+        return next_steps.undo_command(outcome.revision, parsed)
+    return next_steps.update_back_command(parsed)
 
 
 def progress(parsed: argparse.Namespace, out: TextIO) -> AbstractContextManager[Progress]:

@@ -135,8 +135,7 @@ def _of_files(
     files: Sequence[Path], name: str | None, options: Options
 ) -> tuple[Configuration, ClusterContext]:
     kubeconfig = kubeconfigs.read(files)
-    found, context = kubeconfig.context(name), kubeconfig.chosen(name)
-    cluster, user = kubeconfig.cluster_of(context), kubeconfig.user_of(context)
+    context, cluster, user = kubeconfig.parts(name)
     host = checked_url(cluster.text("server"), "the server of the kubeconfig").rstrip("/")
     its, fields, place = cluster.absolute(), user.absolute() if user else {}, context.place
     if user:
@@ -159,7 +158,7 @@ def _of_files(
         for path in made:
             path.unlink()
         raise
-    return configuration, found
+    return configuration, kubeconfig.context(name)
 
 
 def _with_login(

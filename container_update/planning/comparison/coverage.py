@@ -27,7 +27,7 @@ def covers(live: Json, manifest: Json) -> bool:
     What else it has does not count: the server adds defaults. The server may also spell a quantity
     differently (1000m, 1). Replicas do not count: an autoscaler or an operator owns them.
     """
-    fields = {name: value for name, value in manifest.items() if name not in _NOT_CONTENT}
+    fields = {name: value for name, value in manifest.items() if name not in NOT_CONTENT}
     spec = fields.get("spec")
     if isinstance(spec, dict):
         fields["spec"] = {name: value for name, value in spec.items() if name != "replicas"}
@@ -37,7 +37,7 @@ def covers(live: Json, manifest: Json) -> bool:
     )
 
 
-_NOT_CONTENT = frozenset({"apiVersion", "kind", "metadata", "status"})
+NOT_CONTENT = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
 def _has(said: Any, live: Any) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from container_update.model.errors import ChangeNeededError, PackageError
 from container_update.model.objects import Manifest, ObjectKey
@@ -19,6 +20,7 @@ ByPath = Mapping[str, tuple[Manifest, ...]]
 """Def-file to the manifests it holds, in the order of the list of def-files."""
 
 
+NO_FILES: ByPath = MappingProxyType({})
 _CHANGE = "change the package as a whole (change-vnfpkg), which creates and deletes"
 
 
@@ -56,7 +58,7 @@ def index(by_path: ByPath) -> dict[ObjectKey, Manifest]:
     return by_key
 
 
-def unmatched(old: ByPath, listed: ByPath, kept: ByPath) -> frozenset[ObjectKey]:
+def unmatched(old: ByPath, listed: ByPath, kept: ByPath = NO_FILES) -> frozenset[ObjectKey]:
     """Return the old objects that are neither in a listed file nor in a file that kept its path."""
     new = {manifest.key for manifest in (*_all(listed), *_all(kept))}
     return frozenset(manifest.key for manifest in _all(old)) - new

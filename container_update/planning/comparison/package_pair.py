@@ -56,7 +56,8 @@ class Packages:
         staying = {
             vdu: name
             for vdu, name in self.old_vdus.items()
-            if not self._is_chosen(vdu) or self.new_vdus.get(vdu, name) not in named
+            if (self.chosen is not None and vdu not in self.chosen)
+            or self.new_vdus.get(vdu, name) not in named
         }
         return {**self.new_vdus, **staying}
 
@@ -82,9 +83,6 @@ class Packages:
             return None
         return None if any(is_workload(new) and new.name == name for new in self.new) else name
 
-    def _is_chosen(self, vdu: str) -> bool:
-        return self.chosen is None or vdu in self.chosen
-
     @cached_property
     def _of_other_vdus(self) -> frozenset[ObjectKey]:
         if self.chosen is None:
@@ -107,7 +105,7 @@ def pair(  # noqa: PLR0913
 
     :param old: the instance's def-files in the old package.
     :param listed: the new package's files that the request lists, or all of them.
-    :param others: the new package's remaining files; may be empty where :func:`unlisted` is.
+    :param others: the new package's remaining files; may be empty where *unmatched* is.
     :param chosen: the ids of the VDUs that change; None: all.
     :raises PackageError: an object is there twice in the old or the listed files.
     """
@@ -127,11 +125,6 @@ def pair(  # noqa: PLR0913
     files = dict.fromkeys([*_homes(old, {**kept, **applied}), *listed])
     def_files = tuple(dict.fromkeys([*(path for path in old if path in files), *files]))
     return Packages(before, new, old_vdus, new_vdus, vnfd_id, def_files, chosen, kept, beyond)
-
-
-def unlisted(old: ByPath, listed: ByPath) -> frozenset[ObjectKey]:
-    """Return the old objects that no listed file describes."""
-    return frozenset(m.key for m in _in_files(old)) - {m.key for m in _in_files(listed)}
 
 
 def _in_files(files: ByPath, first: Iterable[str] = ()) -> Iterator[Manifest]:

@@ -8,10 +8,7 @@ from dataclasses import replace
 
 from container_update.model.objects import Json
 from container_update.model.plan import Action
-from container_update.planning.steps.base import ObjectStep
-from container_update.planning.steps.pods import PodsStep
-from container_update.planning.steps.restart import WorkloadStep
-from container_update.planning.steps.scale import ScaleStep
+from container_update.planning.steps import ObjectStep, PodsStep, ScaleStep, WorkloadStep
 from container_update.workloads import pod_status
 from container_update.workloads.kinds import pod
 from container_update.workloads.pod_template import pod_template
