@@ -108,24 +108,16 @@ def connected_cluster(parsed: argparse.Namespace) -> KubernetesCluster:
     return cluster
 
 
-def cluster_header(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Header:
-    """Return the head of a report about the cluster that the arguments name.
-
-    Afterwards it is ``parsed.header``, for a report about an error too.
-    """
-    header = Header.of_cluster(cluster.context, parsed.namespace)
-    parsed.header = header
-    return header
-
-
 def instance_header(
     parsed: argparse.Namespace, cluster: KubernetesCluster, instance_id: str | None
 ) -> None:
     """Begin the reports about an instance: which one it is, where that was not given.
 
+    Afterwards it is ``parsed.header``, for a report about an error too.
+
     :param instance_id: of the goal.
     """
-    header = cluster_header(parsed, cluster)
+    header = Header.of_cluster(cluster.context, parsed.namespace)
     if instance_id and not parsed.instance_id:
         header = replace(header, target=(*header.target, ("Instance", instance_id)))
     parsed.header, parsed.instance_id = header, instance_id

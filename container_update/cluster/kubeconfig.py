@@ -163,12 +163,10 @@ def _document(path: Path) -> Mapping[str, Any]:
         document = yaml.safe_load(path.read_bytes())
     except OSError as error:
         raise ClusterError(f"{where}: cannot be read: {error.strerror}") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise ClusterError(f"{where}{line}: expected YAML: correct the file") from None
-    except (ValueError, RecursionError):
-        raise ClusterError(f"{where}: expected YAML: correct the file") from None
     if not isinstance(document, Mapping):
         raise _unexpected(where, "apiVersion, clusters, users and contexts", document)
     return document

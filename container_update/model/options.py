@@ -269,20 +269,13 @@ def oslo_options(settings: type) -> list[Any]:
     """
     from oslo_config import cfg  # noqa: PLC0415
 
-    kinds = {
-        bool: cfg.BoolOpt,
-        int: cfg.IntOpt,
-        float: cfg.FloatOpt,
-        str: cfg.StrOpt,
-        tuple: cfg.ListOpt,
-    }
+    kinds = {bool: "BoolOpt", int: "IntOpt", float: "FloatOpt", str: "StrOpt", tuple: "ListOpt"}
     options = []
     for each in fields(settings):
         arguments = {name: value for name, value in each.metadata.items() if value is not None}
-        named = arguments.pop("kind", None)
-        kind: Any = getattr(cfg, named) if named else kinds[type(each.default)]
+        kind = arguments.pop("kind", None) or kinds[type(each.default)]
         default = list(each.default) if isinstance(each.default, tuple) else each.default
-        options.append(kind(each.name, default=default, **arguments))
+        options.append(getattr(cfg, kind)(each.name, default=default, **arguments))
     return options
 
 

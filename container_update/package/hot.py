@@ -104,7 +104,7 @@ def parse(
     """Parse a template; dates stay text.
 
     :param source: its path, for messages.
-    :param reading: as in :func:`~container_update.package.yaml11.documents`.
+    :param reading: as in :func:`~container_update.package.yaml11.mapping`.
     :raises PackageError: it is not a template.
     """
     content = text.encode()

@@ -46,7 +46,7 @@ def parse(
     :param text: the content of the file: YAML or JSON.
     :param path: the def-file as the package names it, for messages and sources.
     :param default_namespace: the namespace of objects that name none.
-    :param reading: as in :func:`~container_update.package.yaml11.documents`.
+    :param reading: as in :func:`~container_update.package.yaml11.mapping`.
     :raises PackageError: invalid YAML, a limit exceeded, an object without the fields that identify
         it, or a field of a wrong type; with file and line.
     """

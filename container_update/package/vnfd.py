@@ -162,7 +162,7 @@ def load(
     :param entry: the path of ``Entry-Definitions``.
     :param read: returns the content of a file of the package, or raises PackageError.
     :param names: returns the paths of the files of the package.
-    :param reading: as in :func:`~container_update.package.yaml11.documents`.
+    :param reading: as in :func:`~container_update.package.yaml11.mapping`.
     :raises PackageError: a file is missing, or not in the package, or no definitions.
     """
     files: dict[str, Json] = {}

@@ -72,24 +72,6 @@ class Document:
         return self.lines.get(id(value), self.line)
 
 
-def documents(
-    text: bytes, path: str, options: Options, *, reading: Reading | None = None
-) -> Iterator[Document]:
-    """Yield each document of a YAML text, empty ones too.
-
-    :param path: the file, for messages.
-    :param reading: of the package, whose files have the limits on size in common.
-    :raises PackageError: invalid YAML, a value that JSON does not have, or a limit exceeded; with
-        path and line.
-    """
-    check_size(len(text), path, options)
-    parser = Yaml11Parser(path, options, reading or Reading())
-    for document in parser.documents(ended(text)):
-        if document.flaw:
-            raise document.flaw
-        yield document
-
-
 def check_size(size: int, path: str, options: Options) -> None:
     """Raise PackageError where a YAML file has more bytes than the options allow."""
     if size > options.def_file_bytes:
@@ -116,10 +98,16 @@ def mapping(
 
     :param path: the file, for messages.
     :param content: what the mapping should be, for messages.
-    :param reading: as in :func:`documents`.
-    :raises PackageError: it is something else, or as :func:`documents`.
+    :param reading: of the package, whose files have the limits on size in common.
+    :raises PackageError: it is something else, invalid YAML, has a value that JSON does not have,
+        or exceeds a limit; with path and line.
     """
-    values = [document.value for document in documents(text, path, options, reading=reading)]
+    check_size(len(text), path, options)
+    values = []
+    for document in Yaml11Parser(path, options, reading or Reading()).documents(ended(text)):
+        if document.flaw:
+            raise document.flaw
+        values.append(document.value)
     if len(values) != 1 or not isinstance(values[0], dict):
         raise PackageError(f"{path}: expected one YAML document with {content}")
     return values[0]
@@ -187,7 +175,7 @@ class Yaml11Parser:
         """Yield the documents of the file's next part.
 
         :param ends_before_another: a line that begins another document follows.
-        :raises PackageError: as :func:`documents`.
+        :raises PackageError: as :func:`mapping`.
         """
         try:
             yield from self._run(text)

@@ -29,7 +29,7 @@ class _Field:
 
 
 class FieldLines:
-    """The lines of a YAML text that :func:`~container_update.package.yaml11.documents` accepts."""
+    """The lines of a YAML text that :mod:`container_update.package.yaml11` accepts."""
 
     def __init__(self, text: bytes, lines_before: int = 0) -> None:
         """Keep a text to read it when a line is asked for.
