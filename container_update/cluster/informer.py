@@ -18,9 +18,9 @@ from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
 
-from container_update.cluster.scope import Scope, without_managed_fields
+from container_update.cluster.scope import Scope
 from container_update.model import context_threads
-from container_update.model.cluster import Cluster, Keep, Listing, WatchEvent
+from container_update.model.cluster import Cluster, Listing, WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.workloads import ownership
@@ -56,20 +56,19 @@ class Informer:
     Hold ``lock`` while reading several things that belong together. Use as a context manager:
     leaving it ends the watches.
 
-    :param scope: what the operation is about, all else is dropped; None: all is kept.
+    :param scope: what the operation is about; all else is dropped.
     """
 
     def __init__(
         self,
         cluster: Cluster,
-        scope: Scope | None = None,
+        scope: Scope,
         *,
         watch_seconds: float = 300.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._cluster = cluster
         self._scope = scope
-        self._keep: Keep = scope.keep if scope else without_managed_fields
         self._watch_seconds = watch_seconds
         self._objects: dict[ObjectKey, Json] = {}
         self._owned: defaultdict[str | None, set[ObjectKey]] = defaultdict(set)
@@ -102,8 +101,7 @@ class Informer:
         self, keys: Iterable[ObjectKey], manifests: Iterable[tuple[ObjectKey, Json]] = ()
     ) -> None:
         """Add objects to what is kept, before they are read or created; see Scope."""
-        if self._scope is not None:
-            self._scope.include(keys, manifests)
+        self._scope.include(keys, manifests)
 
     @property
     def live(self) -> Mapping[ObjectKey, Json]:
@@ -151,15 +149,11 @@ class Informer:
 
     def in_order(self, collections: Iterable[Collection]) -> Iterator[Collection]:
         """Yield collections in the order in which they are to be read; see Scope."""
-        for round_ in self._rounds(collections):
-            yield from round_
-
-    def _rounds(self, collections: Iterable[Collection]) -> Sequence[Sequence[Collection]]:
-        return self._scope.rounds(collections) if self._scope else [sorted(collections)]
+        yield from chain.from_iterable(self._scope.rounds(collections))
 
     def list(self, collections: Iterable[Collection]) -> None:
         """Read the collections anew, several at a time; what is gone is forgotten."""
-        rounds = self._rounds(collections)
+        rounds = self._scope.rounds(collections)
         with context_threads.pool(8) as pool:
             for round_ in rounds:
                 self._select(round_)  # here: the caller may hold the lock, those threads cannot
@@ -167,8 +161,7 @@ class Informer:
             for kind in (REPLICA_SET, POD):
                 again = [c for c in chain(*rounds) if (c.group, c.kind) == kind and self._lacks(c)]
                 self._read_all(pool, again)
-        if self._scope is not None:
-            self._scope.forget_missed()
+        self._scope.forget_missed()
 
     def _read_all(self, pool: Executor, collections: Sequence[Collection]) -> None:
         for collection, listing in zip(collections, pool.map(self._read, collections), strict=True):
@@ -180,14 +173,13 @@ class Informer:
         before = self._selected[collection], self._parts[collection]
         self._select([collection])
         now = self._selected[collection], self._parts[collection]
-        return now != before or (self._scope is not None and self._scope.has_missed)
+        return now != before or self._scope.has_missed
 
     def _select(self, collections: Iterable[Collection]) -> None:
         live = self.live
         for each in collections:
-            labels = self._scope.selector(each, live) if self._scope else ""
-            self._selected[each] = replace(each, labels=labels)
-            self._parts[each] = self._scope.parts(each, live) if self._scope else ()
+            self._selected[each] = replace(each, labels=self._scope.selector(each, live))
+            self._parts[each] = self._scope.parts(each, live)
 
     def _read(self, collection: Collection) -> Listing:
         parts, dropped = self._parts[collection], 0
@@ -195,7 +187,7 @@ class Informer:
         def keep(body: Json) -> Json | None:
             nonlocal dropped
             self._populated.add(collection.namespace)
-            kept = self._keep(body)
+            kept = self._scope.keep(body)
             dropped += kept is None
             if parts and dropped > _MOST_DROPPED:
                 raise _CrowdedError
@@ -204,7 +196,7 @@ class Informer:
         try:
             return self._cluster.list(self._selected[collection], keep)
         except _CrowdedError:
-            listings = [self._cluster.list(part, self._keep) for part in parts]
+            listings = [self._cluster.list(part, self._scope.keep) for part in parts]
             items = tuple(body for listing in listings for body in listing.items)
             return Listing(items, listings[0].resource_version)  # a watch from there misses nothing
 
@@ -239,8 +231,6 @@ class Informer:
         :raises ClusterError: it cannot be read.
         """
         read = sorted(each for each in self._versions if (each.group, each.kind) == kind)
-        if self._scope is None:
-            return tuple(body for collection in read for body in self.all(collection))
         return tuple(body for each in read for body in self._cluster.list(each).items)
 
     def observe(self, body: Json) -> None:
@@ -355,7 +345,7 @@ class Informer:
             if event.type == "BOOKMARK":
                 return
             known = self._objects.get(ObjectKey.of(event.object))
-            body = self._keep(event.object)
+            body = self._scope.keep(event.object)
             concerned = [self._controllers(each) for each in (known, body) if each is not None]
             if event.type == "DELETED" or body is None:  # None also of a pod that was released
                 self._forget(event.object)

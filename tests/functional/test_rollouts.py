@@ -16,6 +16,7 @@ from container_update.planning.configuration import OPT_OUT_ANNOTATION
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.manifests import ENV, ENV_FROM, MOUNT, VOLUME, config_map, secret, workload
 from tests.internals.core import Action, Collection, Json, is_ready
+from tests.unit.fakes import Everything
 
 OLD, NEW = config_map(setting="old"), config_map(setting="new")
 ON_DELETE = "updateStrategy: {type: OnDelete}"
@@ -28,7 +29,7 @@ def fewest_ready(cnf: Cnf, kind: str, name: str) -> Iterator[list[int]]:
     live = cnf.get(kind, name)
     pods = Collection("", "Pod", cnf.namespace)
     finished = threading.Event()
-    with Informer(cnf.cluster) as informer:
+    with Informer(cnf.cluster, Everything()) as informer:
         informer.list([pods])
         informer.watch([pods])
 

@@ -6,17 +6,28 @@ from __future__ import annotations
 import copy
 import queue
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from container_update.cluster.scope import Scope, without_managed_fields
 from container_update.model.cluster import DryRun, DryRunVerb, Keep, Listing, Right, WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 
 Hook = Callable[[str, ObjectKey], None]
 """Called with the verb before a request takes effect; may raise ClusterError."""
+
+
+class Everything(Scope):
+    """What an informer keeps whole, whatever an operation is about."""
+
+    def keep(self, body: Json) -> Json:
+        return without_managed_fields(body)
+
+    def rounds(self, collections: Iterable[Collection]) -> list[list[Collection]]:
+        return [sorted(collections)]
 
 
 class FakeCluster:

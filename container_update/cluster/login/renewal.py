@@ -12,7 +12,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from container_update.cluster.credentials import header_value
@@ -55,31 +55,23 @@ class Login:
             path.unlink(missing_ok=True)
 
 
+@dataclass(eq=False)
 class Logins:
     """The login that is in use, and how to get another; thread-safe.
 
     Where many requests are refused at the same time, one of them gets the new login for all.
-
-    :param first: the login to begin with.
-    :param renew: gets another; None: there is only this one.
     """
 
-    def __init__(
-        self,
-        first: Login,
-        renew: Callable[[], Login] | None,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.current = first
-        self._renew = renew
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._before: list[Login] = []
-        self._accepted: Login | None = None
-        """The last one that the server has accepted."""
-        self._asked = -math.inf
-        """When another was asked for."""
+    current: Login
+    renew: Callable[[], Login] | None
+    """Gets another; None: there is only this one."""
+    clock: Callable[[], float] = field(default=time.monotonic, kw_only=True)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _before: list[Login] = field(default_factory=list, init=False)
+    _accepted: Login | None = field(default=None, init=False)
+    """The last one that the server has accepted."""
+    _asked: float = field(default=-math.inf, init=False)
+    """When another was asked for."""
 
     def close(self) -> None:
         """Close all logins."""
@@ -106,11 +98,11 @@ class Logins:
     def _other(self, refused: Login, what: str) -> Login:
         """Return another login; the refused one where there is none."""
         with self._lock:
-            if self.current is refused and self._renew and self._may_help(refused):
+            if self.current is refused and self.renew and self._may_help(refused):
                 LOG.info("%s: the API server answered 401: the credentials are got again", what)
-                self._asked, self._accepted = self._clock(), None
+                self._asked, self._accepted = self.clock(), None
                 try:
-                    self.current = self._renew()
+                    self.current = self.renew()
                     self._before.append(refused)
                 except ClusterError as error:
                     status = None if error.transient else 401
@@ -123,4 +115,4 @@ class Logins:
             return self.current
 
     def _may_help(self, refused: Login) -> bool:
-        return self._accepted is refused or self._clock() - self._asked >= _PAUSE
+        return self._accepted is refused or self.clock() - self._asked >= _PAUSE

@@ -18,7 +18,7 @@ from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.planning.comparison.renames import NAME_ANNOTATION
 from container_update.workloads.readiness import Readiness, RolloutState
-from tests.unit.fakes import FakeCluster, config_map, pod
+from tests.unit.fakes import Everything, FakeCluster, config_map, pod
 
 PODS = Collection("", "Pod", "ns")
 
@@ -32,7 +32,7 @@ def at(version: int, body: Json) -> Json:
 
 
 def started(cluster: FakeCluster) -> Informer:
-    informer = Informer(cluster)
+    informer = Informer(cluster, Everything())
     informer.list([PODS])
     informer.watch([PODS])
     until(lambda: PODS in cluster.watches)
@@ -102,7 +102,7 @@ class Clock:
 def silent() -> Iterator[tuple[FakeCluster, Informer, Clock]]:
     """A watch that has said nothing for 30 seconds."""
     cluster, clock = FakeCluster(pod("p"), pod("q")), Clock()
-    with Informer(cluster, clock=clock) as informer:
+    with Informer(cluster, Everything(), clock=clock) as informer:
         informer.list([PODS])
         informer.watch([PODS])
         until(lambda: PODS in cluster.watches)
@@ -390,7 +390,7 @@ def test_pods_belong_to_a_deployment_by_owner_references_alone() -> None:
         "kind": "ReplicaSet",
         "metadata": {"name": "x-1", "namespace": "ns", "uid": "rs"},
     }
-    informer = Informer(FakeCluster())
+    informer = Informer(FakeCluster(), Everything())
     for body in (owned(replica_set, "d"), owned(pod("x-1-a"), "rs"), owned(pod("x-1-b"), "other")):
         informer.observe(body)
     informer.observe(pod("x-1-c"))
@@ -411,7 +411,7 @@ KEYS = tuple(ObjectKey.of(body) for body in (DEPLOYMENT, CONFIG, config_map("new
 
 
 def listed(cluster: FakeCluster) -> Informer:
-    informer = Informer(cluster)
+    informer = Informer(cluster, Everything())
     informer.list({Collection.of(key) for key in KEYS})
     return informer
 
@@ -455,5 +455,5 @@ def test_what_was_deleted_has_changed() -> None:
 
 def test_what_was_never_listed_is_not_asked_for() -> None:
     cluster = FakeCluster(DEPLOYMENT, CONFIG)
-    assert Informer(cluster).changed_since_listed(KEYS) == ()
+    assert Informer(cluster, Everything()).changed_since_listed(KEYS) == ()
     assert cluster.calls == []

@@ -12,7 +12,7 @@ from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
 from container_update.workloads.readiness import Readiness, RolloutState
 from container_update.workloads.registry import known_kind
-from tests.unit.fakes import FakeCluster
+from tests.unit.fakes import Everything, FakeCluster
 
 SET: Json = {
     "apiVersion": "apps/v1",
@@ -104,4 +104,4 @@ def test_without_the_right_to_read_events_there_are_none() -> None:
         raise ClusterError(f"{verb} Events: 403", status=403)
 
     cluster.hooks.append(refuse)
-    assert Informer(cluster).events_about(SET, reason="FailedCreate") == ()
+    assert Informer(cluster, Everything()).events_about(SET, reason="FailedCreate") == ()

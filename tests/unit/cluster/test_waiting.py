@@ -11,7 +11,7 @@ import pytest
 from container_update.cluster.informer import Informer
 from container_update.cluster.waiting import AbortedError, NotReadyError, Waiter
 from container_update.workloads.readiness import DONE, Readiness, RolloutState
-from tests.unit.fakes import FakeCluster
+from tests.unit.fakes import Everything, FakeCluster
 
 PROGRESSING = Readiness(RolloutState.PROGRESSING, "1 of 2 pods are ready")
 FAILING = Readiness(RolloutState.FAILING, "container a: ImagePullBackOff")
@@ -22,7 +22,7 @@ class ScriptedInformer(Informer):
     """Every wait takes a second of the test's clock; there is nothing to wait for."""
 
     def __init__(self) -> None:
-        super().__init__(FakeCluster())
+        super().__init__(FakeCluster(), Everything())
         self.now = 0.0
         self.reads = 0
         self.reports: list[tuple[Readiness, float | None]] = []

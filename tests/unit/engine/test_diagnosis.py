@@ -16,7 +16,7 @@ from container_update.model.cluster import Keep, Listing
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import Diagnosis
 from container_update.workloads.readiness import Baseline
-from tests.unit.fakes import FakeCluster, pod
+from tests.unit.fakes import Everything, FakeCluster, pod
 
 KEY = ObjectKey("apps", "Deployment", "ns", "web")
 CRASHED = {"terminated": {"exitCode": 1}}
@@ -53,7 +53,7 @@ class Cluster(FakeCluster):
         scope: Scope | None = None,
         **more: Any,
     ) -> Diagnosis | None:
-        informer = Informer(self, scope)
+        informer = Informer(self, scope or Everything())
         informer.list(
             {Collection("apps", "Deployment", "ns"), Collection("apps", "ReplicaSet", "ns")}
             | {Collection("", kind, "ns") for kind in ("Pod", "Secret")}
@@ -156,7 +156,7 @@ def test_the_newest_events_come_first_and_what_is_known_is_left_out() -> None:
         "Failed: no such image (3 times)",
         "FailedMount: not yet",
     )
-    (listed,) = cluster.calls
+    *_, listed = cluster.calls
     assert listed == "list Event ns/involvedObject.uid=uid-web-1-a,type=Warning"
 
 

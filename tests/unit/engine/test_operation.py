@@ -36,7 +36,7 @@ from container_update.model.outcome import StepResult
 from container_update.model.plan import Action, Plan
 from container_update.planning import permissions
 from container_update.planning.steps import ConfigStep
-from tests.unit.fakes import FakeCluster, config_map
+from tests.unit.fakes import Everything, FakeCluster, config_map
 
 OLD, NEW = {"k": "old"}, {"k": "new"}
 ONE, TWO = (ObjectKey("", "ConfigMap", "ns", name) for name in ("one", "two"))
@@ -113,7 +113,7 @@ def run(
     context: Json | None = None,
     **more: Any,
 ) -> None:
-    informer = Informer(cluster)
+    informer = Informer(cluster, Everything())
     informer.list({Collection.of(ONE)})
     cancel = CancelToken() if cancel is None else cancel
     goal = Asked(context)

@@ -13,7 +13,7 @@ from container_update.engine.stuck_pods import StuckError, StuckPods
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
 from tests.unit.build import container, pod
-from tests.unit.fakes import FakeCluster
+from tests.unit.fakes import Everything, FakeCluster
 
 GRACE = 30
 STARTING = pod("p", ready=False)
@@ -40,7 +40,7 @@ def stuck_pods(
 
     cluster = FakeCluster(*filter(None, [there]))
     cluster.hooks.append(refuse)
-    waiter = Waiter(Informer(cluster), GRACE, clock)
+    waiter = Waiter(Informer(cluster, Everything()), GRACE, clock)
     return StuckPods(cluster, waiter, frozenset(known), frozenset(started.split()))
 
 

@@ -20,7 +20,7 @@ from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import StepResult, StepState
 from container_update.model.plan import Action
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep, RestartStep
-from tests.unit.fakes import FakeCluster
+from tests.unit.fakes import Everything, FakeCluster
 
 JOB = ObjectKey("batch", "CronJob", "ns", "old")
 SCALER = ObjectKey("autoscaling", "HorizontalPodAutoscaler", "ns", "scaler")
@@ -55,7 +55,7 @@ def test_what_was_removed_is_there_again_before_anything_points_at_it(state: str
         ManifestStep(SCALER, Action.SWITCH, old_scaler, content=body(SCALER, "new")),
         ManifestStep(JOB, Action.DELETE, before),
     )
-    waiter = Waiter(Informer(cluster), 1.0)
+    waiter = Waiter(Informer(cluster, Everything()), 1.0)
     context = ExecutionContext(ObjectWriter(cluster, waiter), RolloutWaiter(waiter))
     results = Undo(context, workers=2, drain_seconds=0).run(steps, waiter.clock() + 10)
     assert {result.state for result in results} == {StepState.UNDONE}
@@ -93,7 +93,7 @@ class Way:
         """For a name what its executor does at each attempt; RESTORED when there is no more."""
         self.now = 100.0
         bodies = (body(key("Deployment", name)) for name in live)
-        waiter = Waiter(Informer(FakeCluster()), 1.0, lambda: self.now)
+        waiter = Waiter(Informer(FakeCluster(), Everything()), 1.0, lambda: self.now)
         context = ExecutionContext(
             ObjectWriter(FakeCluster(*bodies), waiter), RolloutWaiter(waiter)
         )

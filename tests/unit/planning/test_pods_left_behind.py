@@ -12,7 +12,7 @@ from container_update.cluster.waiting import NotReadyError, Waiter
 from container_update.engine.rollout import RolloutWaiter
 from container_update.model.objects import Collection, ObjectKey
 from container_update.workloads import ownership
-from tests.unit.fakes import FakeCluster
+from tests.unit.fakes import Everything, FakeCluster
 
 WEB = ObjectKey("apps", "Deployment", "n", "web")
 STORE = ObjectKey("apps", "StatefulSet", "n", "store")
@@ -47,7 +47,7 @@ def test_the_pods_of_a_workload_that_is_gone_are_known_by_their_owners_names(
 
 def test_a_workload_is_gone_when_its_last_pod_is_on_its_way_out() -> None:
     cluster = FakeCluster(pod())
-    informer = Informer(cluster)
+    informer = Informer(cluster, Everything())
     informer.list([Collection("", "Pod", "n")])
     rollout = RolloutWaiter(Waiter(informer, 1.0))
     with pytest.raises(NotReadyError, match="1 of its pods are still there"):
