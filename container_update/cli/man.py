@@ -38,9 +38,7 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def commands(
-    parser: argparse.ArgumentParser,
-) -> Iterator[tuple[argparse.ArgumentParser, str]]:
+def commands(parser: argparse.ArgumentParser) -> Iterator[tuple[argparse.ArgumentParser, str]]:
     """Yield the parser of each command below another, and its help in the list of commands."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

@@ -414,10 +414,8 @@ class Journal:
             if live is None or live["metadata"]["uid"] != head["metadata"]["uid"]:
                 return False
             if self.cluster.journal_key and not is_signed(live, self.cluster.journal_key):
-                live = {
-                    **live,
-                    "data": self._written.get("data"),
-                }  # what others put there stays unsigned
+                # what others put there stays unsigned
+                live = {**live, "data": self._written.get("data")}
             if not of_any_run and text(live, "run") != self.run:
                 return False
             self._head = live

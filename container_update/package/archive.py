@@ -372,9 +372,8 @@ def _readable(source: str, path: str) -> Iterator[None]:
     """Raise a PackageError that names the file, for any error in the ``with`` block."""
     try:
         yield
-    except RuntimeError as error:  # zipfile raises it if a password is needed
-        raise PackageError(f"{path} in {source} cannot be read: {error}") from error
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    # zipfile raises a RuntimeError if a password is needed
+    except (RuntimeError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         problem = getattr(error, "strerror", None) or error
         raise PackageError(f"{path} in {source} cannot be read: {problem}") from error
 

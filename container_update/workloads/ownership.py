@@ -66,9 +66,7 @@ def _was_of(workload: ObjectKey, pod: Json) -> bool:
 
 
 def vnfcs(
-    vdus: Mapping[str, str],
-    manifests: Sequence[Manifest],
-    live: Mapping[ObjectKey, Json],
+    vdus: Mapping[str, str], manifests: Sequence[Manifest], live: Mapping[ObjectKey, Json]
 ) -> tuple[Vnfc, ...]:
     """Return the active pods of every VDU, by name.
 

@@ -102,10 +102,7 @@ def _role(step: Step) -> str | None:
 def remarks(plan: Plan) -> Iterator[tuple[str, list[str]]]:
     """Yield each heading below the steps with its lines, each line once."""
     for title, entries in (
-        (
-            "Not applied (a change of the package would apply it)",
-            plan.ignored,
-        ),
+        ("Not applied (a change of the package would apply it)", plan.ignored),
         ("Notes", plan.notes),
     ):
         if entries:

@@ -100,10 +100,7 @@ class History:
         return None
 
     def keep(
-        self,
-        revision: Revision,
-        limit: int,
-        before: Callable[[], Sequence[Json]] | None = None,
+        self, revision: Revision, limit: int, before: Callable[[], Sequence[Json]] | None = None
     ) -> Kept | None:
         """Keep a revision under the next number, and delete those beyond the limit.
 

@@ -53,12 +53,7 @@ _NOT_BUNDLED = ("emulator/", "cli/", "samples/", "vnfm/", "__main__.py", "driver
 """What a script never uses, relative to this package."""
 
 
-def build(
-    folder: str | Path,
-    target: str | Path,
-    *,
-    api: str | None = None,
-) -> Path:
+def build(folder: str | Path, target: str | Path, *, api: str | None = None) -> Path:
     """Build a package (zip) from a folder; return its path.
 
     The driver file and TOSCA.meta are written into the folder too. Its other files stay as they
