@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from container_update.model.objects import Json, get_at
+from container_update.model.objects import FieldPath, Json, get_at
 
 KEYS_ALL = None
 """A use of the whole object, whatever its keys."""
@@ -40,8 +40,8 @@ class Use:
     """The data keys used, None for all."""
     what: str
     """The place in words: 'env CMENV of container nginx'."""
-    path: str
-    """The place as a field path below the pod spec."""
+    path: FieldPath
+    """The place below the pod spec."""
     containers: frozenset[str]
     """The containers that see the content; empty where no container does by itself."""
     reach: Reach
@@ -85,7 +85,7 @@ def _environment(pod_spec: Mapping[str, Any]) -> Iterator[Use]:
                     str(reference["name"]),
                     keys,
                     f"{what} of {_GROUPS[group]} {name}",
-                    f"{group}[{index}].{path}",
+                    (group, index, *path),
                     frozenset({name}),
                     _reach_of_start(group, container),
                     bool(reference.get("optional")),
@@ -94,17 +94,17 @@ def _environment(pod_spec: Mapping[str, Any]) -> Iterator[Use]:
 
 def _environment_references(
     container: Json,
-) -> Iterator[tuple[str, Json, frozenset[str] | None, str, str]]:
+) -> Iterator[tuple[str, Json, frozenset[str] | None, str, FieldPath]]:
     """Yield kind, reference, keys, words and field path of each reference in an environment."""
     for number, env in enumerate(container.get("env") or ()):
         for field, kind in (("configMapKeyRef", "ConfigMap"), ("secretKeyRef", "Secret")):
             reference = (env.get("valueFrom") or {}).get(field) or {}
             keys, what = frozenset({str(reference.get("key"))}), f"env {env.get('name')}"
-            yield kind, reference, keys, what, f"env[{number}].valueFrom.{field}"
+            yield kind, reference, keys, what, ("env", number, "valueFrom", field)
     for number, env_from in enumerate(container.get("envFrom") or ()):
         for field, kind in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
             reference = env_from.get(field) or {}
-            yield kind, reference, KEYS_ALL, "envFrom", f"envFrom[{number}].{field}"
+            yield kind, reference, KEYS_ALL, "envFrom", ("envFrom", number, field)
 
 
 # --- volumes ------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ _WHOLE = "."
 
 def _volumes(pod_spec: Mapping[str, Any]) -> Iterator[Use]:
     for index, volume in enumerate(pod_spec.get("volumes") or ()):
-        volume_name, path = str(volume.get("name")), f"volumes[{index}]"
+        volume_name, path = str(volume.get("name")), ("volumes", index)
         containers, reach, sub_paths = _mounts(pod_spec, volume_name)
         for kind, name, source, what, field in _volume_sources(volume):
             if name:
@@ -135,7 +135,7 @@ def _volumes(pod_spec: Mapping[str, Any]) -> Iterator[Use]:
                     str(name),
                     _visible_keys(source, sub_paths),
                     f"{what} {volume_name}",
-                    f"{path}.{field}",
+                    (*path, *field),
                     containers,
                     reach,
                     bool(source.get("optional")),
@@ -143,15 +143,15 @@ def _volumes(pod_spec: Mapping[str, Any]) -> Iterator[Use]:
         yield from _mounting_secret(volume, f"volume {volume_name}", path)
 
 
-def _volume_sources(volume: Json) -> Iterator[tuple[str, object, Json, str, str]]:
+def _volume_sources(volume: Json) -> Iterator[tuple[str, object, Json, str, FieldPath]]:
     """Yield kind, name, source, words and field of each ConfigMap or Secret in a volume."""
     config_map, secret = volume.get("configMap") or {}, volume.get("secret") or {}
-    yield "ConfigMap", config_map.get("name"), config_map, "volume", "configMap"
-    yield "Secret", secret.get("secretName"), secret, "volume", "secret"
+    yield "ConfigMap", config_map.get("name"), config_map, "volume", ("configMap",)
+    yield "Secret", secret.get("secretName"), secret, "volume", ("secret",)
     for index, projection in enumerate((volume.get("projected") or {}).get("sources") or ()):
         for field, kind in (("configMap", "ConfigMap"), ("secret", "Secret")):
             source = projection.get(field) or {}
-            path = f"projected.sources[{index}].{field}"
+            path = ("projected", "sources", index, field)
             yield kind, source.get("name"), source, "projected volume", path
 
 
@@ -192,7 +192,7 @@ def _visible_keys(source: Json, sub_paths: frozenset[str] | None) -> frozenset[s
     return keys or KEYS_ALL
 
 
-def _mounting_secret(volume: Json, what: str, path: str) -> Iterator[Use]:
+def _mounting_secret(volume: Json, what: str, path: FieldPath) -> Iterator[Use]:
     for plugin, *names in MOUNTING_SECRETS:
         if value := get_at(volume, (plugin, *names)):
             yield Use(
@@ -200,7 +200,7 @@ def _mounting_secret(volume: Json, what: str, path: str) -> Iterator[Use]:
                 str(value),
                 KEYS_ALL,
                 f"{what}, mounted with it by {plugin},",
-                ".".join((path, plugin, *names)),
+                (*path, plugin, *names),
                 frozenset(),
                 Reach.POD,
             )
@@ -217,7 +217,7 @@ def _image_pull_secrets(pod_spec: Mapping[str, Any]) -> Iterator[Use]:
                 str(reference["name"]),
                 KEYS_ALL,
                 "imagePullSecrets of the pod",
-                f"imagePullSecrets[{index}]",
+                ("imagePullSecrets", index),
                 frozenset(),
                 Reach.CONTAINER,
             )

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from container_update.model.objects import FieldPath, get_at
 from container_update.workloads.config_references import KEYS_ALL, Reach, Use, uses
 from tests.unit.build import yaml_of
 
@@ -15,10 +18,15 @@ def keys(*names: str) -> frozenset[str]:
     return frozenset(names)
 
 
+def at(place: str) -> FieldPath:
+    """Return the path of a place as people write it: 'containers[0].env[1]'."""
+    return tuple(int(step) if step.isdigit() else step for step in re.findall(r"\w+", place))
+
+
 def plugin(volume: str, *path: str) -> tuple[str, list[Use]]:
     """A volume that mounts with a Secret: only a new pod can use the new one."""
     what = f"volume v, mounted with it by {path[0]},"
-    where = ".".join(("volumes[0]", *path))
+    where = ("volumes", 0, *path)
     spec = f"""
         volumes: [{{name: v, {volume}}}]
         containers: [{{name: c, volumeMounts: [{{name: v, mountPath: /v}}]}}]
@@ -36,7 +44,7 @@ ENVIRONMENT = {
         [
             Use(
                 "ConfigMap", "m", keys("k"), "env E of container c",
-                "containers[0].env[0].valueFrom.configMapKeyRef", keys("c"), CONTAINER,
+                at("containers[0].env[0].valueFrom.configMapKeyRef"), keys("c"), CONTAINER,
             )
         ],
     ),
@@ -50,7 +58,7 @@ ENVIRONMENT = {
         [
             Use(
                 "Secret", "s", keys("k"), "env E of container c",
-                "containers[1].env[1].valueFrom.secretKeyRef", keys("c"), CONTAINER,
+                at("containers[1].env[1].valueFrom.secretKeyRef"), keys("c"), CONTAINER,
             )
         ],
     ),
@@ -63,7 +71,7 @@ ENVIRONMENT = {
         [
             Use(
                 "ConfigMap", "m", keys("k"), "env E of container c",
-                "containers[0].env[0].valueFrom.configMapKeyRef", keys("c"), CONTAINER, True,
+                at("containers[0].env[0].valueFrom.configMapKeyRef"), keys("c"), CONTAINER, True,
             )
         ],
     ),
@@ -78,11 +86,11 @@ ENVIRONMENT = {
         [
             Use(
                 "ConfigMap", "same", KEYS_ALL, "envFrom of container c",
-                "containers[0].envFrom[0].configMapRef", keys("c"), CONTAINER,
+                at("containers[0].envFrom[0].configMapRef"), keys("c"), CONTAINER,
             ),
             Use(
                 "Secret", "same", KEYS_ALL, "envFrom of container c",
-                "containers[0].envFrom[1].secretRef", keys("c"), CONTAINER, True,
+                at("containers[0].envFrom[1].secretRef"), keys("c"), CONTAINER, True,
             ),
         ],
     ),
@@ -96,11 +104,11 @@ ENVIRONMENT = {
         [
             Use(
                 "Secret", "s", keys("k"), "env E of init container i",
-                "initContainers[0].env[0].valueFrom.secretKeyRef", keys("i"), POD,
+                at("initContainers[0].env[0].valueFrom.secretKeyRef"), keys("i"), POD,
             ),
             Use(
                 "ConfigMap", "m", KEYS_ALL, "envFrom of init container i",
-                "initContainers[0].envFrom[0].configMapRef", keys("i"), POD,
+                at("initContainers[0].envFrom[0].configMapRef"), keys("i"), POD,
             ),
         ],
     ),
@@ -112,7 +120,7 @@ ENVIRONMENT = {
         [
             Use(
                 "ConfigMap", "m", KEYS_ALL, "envFrom of init container i",
-                "initContainers[0].envFrom[0].configMapRef", keys("i"), CONTAINER,
+                at("initContainers[0].envFrom[0].configMapRef"), keys("i"), CONTAINER,
             )
         ],
     ),
@@ -124,7 +132,7 @@ ENVIRONMENT = {
         [
             Use(
                 "Secret", "s", KEYS_ALL, "envFrom of ephemeral container e",
-                "ephemeralContainers[0].envFrom[0].secretRef", keys("e"), POD,
+                at("ephemeralContainers[0].envFrom[0].secretRef"), keys("e"), POD,
             )
         ],
     ),
@@ -134,7 +142,7 @@ ENVIRONMENT = {
 def volume_use(
     kind: str,
     used: frozenset[str] | None,
-    where: str,
+    where: FieldPath,
     reach: Reach = VOLUME,
     *,
     mounted_by: str = "c",
@@ -151,21 +159,21 @@ MOUNTED = "containers: [{name: c, volumeMounts: [{name: v, mountPath: /v}]}]"
 VOLUMES = {
     "a ConfigMap as a volume, all keys": (
         f"volumes: [{{name: v, configMap: {{name: m}}}}]\n{MOUNTED}",
-        [volume_use("ConfigMap", KEYS_ALL, "volumes[0].configMap")],
+        [volume_use("ConfigMap", KEYS_ALL, at("volumes[0].configMap"))],
     ),
     "a ConfigMap as a volume, only its items": (
         "volumes: [{name: v, configMap: {name: m, optional: true,"
         f" items: [{{key: k, path: p}}, {{key: l, path: q}}]}}}}]\n{MOUNTED}",
-        [volume_use("ConfigMap", keys("k", "l"), "volumes[0].configMap", optional=True)],
+        [volume_use("ConfigMap", keys("k", "l"), at("volumes[0].configMap"), optional=True)],
     ),
     "a Secret as a volume, all keys, by its own field for the name": (
         f"volumes: [{{name: o}}, {{name: v, secret: {{secretName: s}}}}]\n{MOUNTED}",
-        [volume_use("Secret", KEYS_ALL, "volumes[1].secret")],
+        [volume_use("Secret", KEYS_ALL, at("volumes[1].secret"))],
     ),
     "a Secret as a volume, only its items": (
         "volumes: [{name: v, secret: {secretName: s, items: [{key: k, path: p}],"
         f" optional: true}}}}]\n{MOUNTED}",
-        [volume_use("Secret", keys("k"), "volumes[0].secret", optional=True)],
+        [volume_use("Secret", keys("k"), at("volumes[0].secret"), optional=True)],
     ),
     "a projected volume of a ConfigMap, a Secret's items, a token and the downward API": (
         f"""
@@ -181,10 +189,11 @@ volumes:
 """,
         [
             volume_use(
-                "ConfigMap", KEYS_ALL, "volumes[0].projected.sources[1].configMap", projected=True
+                "ConfigMap", KEYS_ALL, at("volumes[0].projected.sources[1].configMap"),
+                projected=True,
             ),
             volume_use(
-                "Secret", keys("k"), "volumes[0].projected.sources[2].secret", projected=True,
+                "Secret", keys("k"), at("volumes[0].projected.sources[2].secret"), projected=True,
                 optional=True,
             ),
         ],
@@ -194,7 +203,7 @@ volumes:
         volumes: [{name: v, configMap: {name: m}}]
         containers: [{name: c, volumeMounts: [{name: other, mountPath: /o}]}]
         """,
-        [volume_use("ConfigMap", KEYS_ALL, "volumes[0].configMap", mounted_by="")],
+        [volume_use("ConfigMap", KEYS_ALL, at("volumes[0].configMap"), mounted_by="")],
     ),
     "a volume of two containers": (
         """
@@ -203,7 +212,7 @@ volumes:
         - {name: c, volumeMounts: [{name: v, mountPath: /v}]}
         - {name: d, volumeMounts: [{name: v, mountPath: /v}]}
         """,
-        [volume_use("ConfigMap", KEYS_ALL, "volumes[0].configMap", mounted_by="c d")],
+        [volume_use("ConfigMap", KEYS_ALL, at("volumes[0].configMap"), mounted_by="c d")],
     ),
     "a subPath: only that key, and the kubelet does not refresh it": (
         """
@@ -211,7 +220,7 @@ volumes:
         containers:
         - {name: c, volumeMounts: [{name: v, mountPath: /v/k, subPath: k}]}
         """,
-        [volume_use("ConfigMap", keys("k"), "volumes[0].configMap", CONTAINER)],
+        [volume_use("ConfigMap", keys("k"), at("volumes[0].configMap"), CONTAINER)],
     ),
     "a subPath of a projected volume's items": (
         """
@@ -224,7 +233,7 @@ volumes:
         """,
         [
             volume_use(
-                "ConfigMap", keys("k"), "volumes[0].projected.sources[0].configMap", CONTAINER,
+                "ConfigMap", keys("k"), at("volumes[0].projected.sources[0].configMap"), CONTAINER,
                 projected=True,
             )
         ],
@@ -237,7 +246,7 @@ volumes:
         containers:
         - {name: c, volumeMounts: [{name: v, mountPath: /v/f, subPath: ./d/f}]}
         """,
-        [volume_use("Secret", keys("k"), "volumes[0].secret", CONTAINER)],
+        [volume_use("Secret", keys("k"), at("volumes[0].secret"), CONTAINER)],
     ),
     "a subPath is a whole name: no item whose path merely begins with it": (
         """
@@ -247,7 +256,7 @@ volumes:
         containers:
         - {name: c, volumeMounts: [{name: v, mountPath: /v/app, subPath: app}]}
         """,
-        [volume_use("ConfigMap", keys("k"), "volumes[0].configMap", CONTAINER)],
+        [volume_use("ConfigMap", keys("k"), at("volumes[0].configMap"), CONTAINER)],
     ),
     "two subPaths of two containers": (
         """
@@ -258,7 +267,7 @@ volumes:
         """,
         [
             volume_use(
-                "ConfigMap", keys("k", "l"), "volumes[0].configMap", CONTAINER, mounted_by="c d"
+                "ConfigMap", keys("k", "l"), at("volumes[0].configMap"), CONTAINER, mounted_by="c d"
             )
         ],
     ),
@@ -272,21 +281,21 @@ volumes:
           - {name: v, mountPath: /v/k, subPath: k}
           - {name: v, mountPath: /w}
         """,
-        [volume_use("ConfigMap", KEYS_ALL, "volumes[0].configMap", CONTAINER)],
+        [volume_use("ConfigMap", KEYS_ALL, at("volumes[0].configMap"), CONTAINER)],
     ),
     "a subPath that is the whole volume": (
         """
         volumes: [{name: v, configMap: {name: m}}]
         containers: [{name: c, volumeMounts: [{name: v, mountPath: /v, subPath: ./}]}]
         """,
-        [volume_use("ConfigMap", KEYS_ALL, "volumes[0].configMap", CONTAINER)],
+        [volume_use("ConfigMap", KEYS_ALL, at("volumes[0].configMap"), CONTAINER)],
     ),
     "a subPath that names no item may be any key": (
         """
         volumes: [{name: v, configMap: {name: m, items: [{key: k, path: f}]}}]
         containers: [{name: c, volumeMounts: [{name: v, mountPath: /v, subPath: g}]}]
         """,
-        [volume_use("ConfigMap", KEYS_ALL, "volumes[0].configMap", CONTAINER)],
+        [volume_use("ConfigMap", KEYS_ALL, at("volumes[0].configMap"), CONTAINER)],
     ),
     "a subPath that is an expression may be any key": (
         """
@@ -294,7 +303,7 @@ volumes:
         containers:
         - {name: c, volumeMounts: [{name: v, mountPath: /v, subPathExpr: $(E)}]}
         """,
-        [volume_use("ConfigMap", KEYS_ALL, "volumes[0].configMap", CONTAINER)],
+        [volume_use("ConfigMap", KEYS_ALL, at("volumes[0].configMap"), CONTAINER)],
     ),
     "an init container that mounts the volume needs a new pod": (
         """
@@ -303,7 +312,7 @@ volumes:
         containers:
         - {name: c, volumeMounts: [{name: v, mountPath: /v/k, subPath: k}]}
         """,
-        [volume_use("ConfigMap", KEYS_ALL, "volumes[0].configMap", POD, mounted_by="c i")],
+        [volume_use("ConfigMap", KEYS_ALL, at("volumes[0].configMap"), POD, mounted_by="c i")],
     ),
     "a sidecar that mounts the volume has it refreshed": (
         """
@@ -311,20 +320,20 @@ volumes:
         initContainers:
         - {name: i, restartPolicy: Always, volumeMounts: [{name: v, mountPath: /v}]}
         """,
-        [volume_use("ConfigMap", KEYS_ALL, "volumes[0].configMap", mounted_by="i")],
+        [volume_use("ConfigMap", KEYS_ALL, at("volumes[0].configMap"), mounted_by="i")],
     ),
     "an ephemeral container that mounts the volume": (
         """
         volumes: [{name: v, configMap: {name: m}}]
         ephemeralContainers: [{name: e, volumeMounts: [{name: v, mountPath: /v}]}]
         """,
-        [volume_use("ConfigMap", KEYS_ALL, "volumes[0].configMap", POD, mounted_by="e")],
+        [volume_use("ConfigMap", KEYS_ALL, at("volumes[0].configMap"), POD, mounted_by="e")],
     ),
     "imagePullSecrets": (
         "imagePullSecrets: [{}, {name: s}]",
         [
             Use(
-                "Secret", "s", KEYS_ALL, "imagePullSecrets of the pod", "imagePullSecrets[1]",
+                "Secret", "s", KEYS_ALL, "imagePullSecrets of the pod", at("imagePullSecrets[1]"),
                 keys(), CONTAINER,
             )
         ],
@@ -379,7 +388,4 @@ def test_what_names_no_configuration_is_no_use(spec: str) -> None:
 
 def test_a_field_path_leads_to_the_place_it_names() -> None:
     spec, expected = ENVIRONMENT["a variable from a key of a Secret"]
-    found: object = yaml_of(spec)
-    for part in expected[0].path.replace("[", ".").replace("]", "").split("."):
-        found = found[int(part)] if isinstance(found, list) else found[part]  # type: ignore[index]
-    assert found == {"name": "s", "key": "k"}
+    assert get_at(yaml_of(spec), expected[0].path) == {"name": "s", "key": "k"}

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,8 +11,6 @@ from container_update.package.tools.lint.finding import Finding
 from container_update.package.tools.lint.subject import Subject
 from container_update.workloads.config_references import Use, uses
 from container_update.workloads.pod_template import pod_spec, pod_template, template_path
-
-_STEP = re.compile(r"\w+")
 
 
 def duplicates(subject: Subject) -> Iterator[Finding]:
@@ -42,7 +39,7 @@ def references(subject: Subject) -> Iterator[Finding]:
 def _reference(
     manifest: Manifest, use: Use, key: ObjectKey, target: Manifest | None
 ) -> Iterator[Finding]:
-    place = (*template_path(manifest.body), "spec", *_steps(use.path))
+    place = (*template_path(manifest.body), "spec", *use.path)
     if target is None:
         field = "secretName" if place[-1] == "secret" else "name"
         yield Finding.warning(
@@ -68,11 +65,6 @@ def _key_at(reference: Any, key: str) -> FieldPath:
         if item.get("key") == key:
             return "items", index, "key"
     return ("key",)
-
-
-def _steps(path: str) -> FieldPath:
-    """Return the steps of a path such as ``containers[0].env[1].valueFrom.configMapKeyRef``."""
-    return tuple(int(step) if step.isdigit() else step for step in _STEP.findall(path))
 
 
 def namespaces(subject: Subject) -> Iterator[Finding]:
