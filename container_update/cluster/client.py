@@ -233,15 +233,15 @@ class KubernetesCluster:
 
     def get(self, key: ObjectKey) -> Json | None:
         """Return the object, or None where there is none, or the server does not serve its kind."""
+        what = f"read {key}"
         try:
-            path = self._resources.object_path(key)
+            body = self._call("GET", self._resources.object_path(key), what)
         except ClusterError as error:
             if error.status != 404:
                 raise
             return None
-        what, (version, _) = f"read {key}", self._resources.names(key.group, key.kind)
-        body = self._call_if_there("GET", path, what)
-        return None if body is None else responses.checked(what, body, version, key.kind)
+        version, _ = self._resources.names(key.group, key.kind)
+        return responses.checked(what, body, version, key.kind)
 
     def watch(
         self, collection: Collection, resource_version: str, seconds: float
@@ -392,15 +392,12 @@ class KubernetesCluster:
 
     # --- requests -------------------------------------------------------------------------------
 
-    def _call_if_there(
-        self, method: str, path: str, what: str, body: Json | None = None
-    ) -> Json | None:
+    def _call_if_there(self, method: str, path: str, what: str, body: Json) -> None:
         try:
-            return self._call(method, path, what, body)
+            self._call(method, path, what, body)
         except ClusterError as error:
             if error.status != 404:
                 raise
-            return None
 
     def _call(
         self, method: str, path: str, what: str, body: Json | None = None, query: Query = None

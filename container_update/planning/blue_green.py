@@ -34,7 +34,7 @@ from container_update.planning.steps.metadata import dropped as dropped_metadata
 from container_update.planning.steps.new_objects import new_object
 from container_update.workloads.kind import POD
 from container_update.workloads.kinds.deployment import HASH_LABEL
-from container_update.workloads.pod_status import is_deleting, is_finished
+from container_update.workloads.pod_status import is_active
 from container_update.workloads.readiness import replicas
 from container_update.workloads.traffic import selects
 
@@ -394,8 +394,7 @@ class BlueGreenPlanner(Planner):
             if (other.group, other.kind) == POD
             and other.namespace == key.namespace
             and selects(selector, pod)
-            and not is_finished(pod)
-            and not is_deleting(pod)
+            and is_active(pod)
         }
         if len(hashes) > 1 or "" in hashes:
             raise PlanError(

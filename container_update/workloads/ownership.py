@@ -55,14 +55,10 @@ def left_behind(
 
 
 def _was_of(workload: ObjectKey, pod: Json) -> bool:
-    metadata = pod["metadata"]
-    controller = known_kind(workload).controller_of_pods(
-        workload.name, metadata.get("labels") or {}
-    )
-    owners = metadata.get("ownerReferences") or ()
-    return metadata["namespace"] == workload.namespace and any(
-        owner.get("controller") and (owner["kind"], owner["name"]) == controller for owner in owners
-    )
+    owner, metadata, kind = controller(pod), pod["metadata"], known_kind(workload)
+    of_its_pods = kind.controller_of_pods(workload.name, metadata.get("labels") or {})
+    same_namespace = metadata["namespace"] == workload.namespace
+    return same_namespace and (owner.get("kind"), owner.get("name")) == of_its_pods
 
 
 def vnfcs(
