@@ -6,11 +6,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from container_update.model.objects import Json, ObjectKey
+from container_update.package.schema import NAMESPACE
 
 INSTANCE_ANNOTATION = "container-update/instance"
 """On what is kept of an instance: its id, of which the name has only what a name may have."""
@@ -22,9 +22,6 @@ MAX_PARTS = 100
 
 _PART_BYTES = 700_000
 """What one Secret holds; the API server allows 1 MiB for all of its data."""
-
-NAMESPACE = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
-"""What a name of a namespace is like."""
 
 
 def secret(
@@ -74,7 +71,7 @@ def part_numbers(head: Mapping[str, Any], namespace: str) -> dict[str, int]:
     if not (
         isinstance(numbers, dict)
         and namespace in numbers
-        and all(re.fullmatch(NAMESPACE, name) for name in numbers)
+        and all(map(NAMESPACE.matches, numbers))
         and all(type(number) is int and number > 0 for number in numbers.values())
         and sum(numbers.values()) <= MAX_PARTS
     ):

@@ -35,7 +35,7 @@ from container_update.planning.configuration import ChangedUse, ConfigPlanner, L
 from container_update.planning.outdated_pods import as_its_pods
 from container_update.planning.steps import ConfigStep, RestartStep
 from container_update.planning.steps.manifest import manifest_digest, recorded_digest
-from container_update.planning.steps.stored_images import NOTHING_STORED, StoredImages
+from container_update.planning.steps.stored_images import StoredImages
 from container_update.workloads import pod_template
 from container_update.workloads.kind import pods_in
 from container_update.workloads.registry import ENTRY_POINTS, is_workload, kind_of, known_kind
@@ -84,7 +84,7 @@ def make_plan(  # noqa: PLR0913
     *,
     namespace: str,
     instance_id: str | None = None,
-    stored: StoredImages = NOTHING_STORED,
+    stored: StoredImages | None = None,
     restart_for: str = CHANGED_KEYS,
 ) -> Plan:
     """Return the plan of an update.
@@ -96,7 +96,7 @@ def make_plan(  # noqa: PLR0913
     :raises PackageError: a manifest is wrong (a container vanished, a value is no string).
     :raises PlanError: an object is in no state to be changed; the message names it.
     """
-    planner = UpdatePlanner(live, instance_id, stored, restart_for=restart_for)
+    planner = UpdatePlanner(live, instance_id, stored or {}, restart_for=restart_for)
     config = tuple(planner.config_steps(matching))
     steps = (*config, *planner.workload_steps(matching))
     touched = {step.key for step in steps}

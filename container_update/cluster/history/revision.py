@@ -19,12 +19,13 @@ from datetime import datetime
 from typing import Any
 
 from container_update.cluster.history import schemas
-from container_update.cluster.journal_secret import MAX_PARTS, NAMESPACE, split
+from container_update.cluster.journal_secret import MAX_PARTS, split
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.packing import DAMAGED, packed, unpacked
 from container_update.model.plan import INSTALL, UNDO, UPDATE, Step
 from container_update.model.requests import PackageIdentity
+from container_update.package.schema import NAMESPACE
 from container_update.planning.comparison import diff
 from container_update.planning.steps import ConfigStep, ObjectStep
 from container_update.planning.steps.codec import step_from_dict, step_to_dict
@@ -36,7 +37,7 @@ _FORMAT = 1
 _SUMMARY, _CONTENT, _INSTANCE = "summary", "content", "instance"
 _ELSEWHERE = "elsewhere"
 """Stands for a step whose content is kept in that namespace."""
-_PART_NAME = re.compile(rf"{_INSTANCE}|{_CONTENT}(/{NAMESPACE})?")
+_PART_NAME = re.compile(rf"{_INSTANCE}|{_CONTENT}(/{NAMESPACE.pattern})?")
 _LIMIT = 900_000
 """Bytes of one Secret; the API server allows 1 MiB for all its data."""
 _NEW_VALUE = base64.b64encode(b"another value").decode()

@@ -9,7 +9,6 @@ with what the server makes of a write, which a dry run tells. Source: Kubernetes
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
 
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.planning.steps.manifest import manifest_digest, recorded_digest
@@ -18,8 +17,6 @@ from container_update.workloads.registry import is_workload
 
 StoredImages = Mapping[ObjectKey, Mapping[str, str]]
 """For live workloads the new package's images as the server stores them, by container name."""
-
-NOTHING_STORED: StoredImages = MappingProxyType({})
 
 
 def unexplained(
