@@ -29,7 +29,7 @@ class Events(Informer):
     """An informer without a network, whose clock goes on by at most a second with each wait."""
 
     def __init__(self, *, counting: bool, status: int | None = None) -> None:
-        super().__init__(FakeCluster())
+        super().__init__(FakeCluster(), Everything())
         self.now, self.reads = 0.0, 0
         self.counting, self.status = counting, status
 
