@@ -41,8 +41,8 @@ _SMALL = 64 * 1024
 _LAYOUT = re.compile(r"((?:[^/]+/)*?)(?:(?:TOSCA-Metadata|Files)/|[^/]+\.mf\Z)")
 """A path that only a package has, after the folder in which that is."""
 _TEMPLATES = "BaseHOT/"
-_NO_MANIFESTS = ("Definitions/", "TOSCA-Metadata/", _TEMPLATES, "UserData/", "Scripts/")
-"""Folders at the root."""
+NO_MANIFESTS = ("Definitions/", "TOSCA-Metadata/", _TEMPLATES, "UserData/", "Scripts/")
+"""The folders that only a package has at its root, and that have no manifests."""
 _CHART = "Chart.yaml"
 """In the folder of a Helm chart, whose files are no manifests before Helm has rendered them."""
 
@@ -368,7 +368,7 @@ class Csar:
         beside_vnfd = posixpath.dirname(normal) == posixpath.dirname(self.entry_definitions)
         if self.entry_definitions and beside_vnfd:
             return False
-        is_elsewhere = not normal.startswith((*_NO_MANIFESTS, *self.charts))
+        is_elsewhere = not normal.startswith((*NO_MANIFESTS, *self.charts))
         return normal.endswith(archive.MANIFEST_ENDINGS) and is_elsewhere
 
     @cached_property

@@ -53,26 +53,22 @@ def add_arguments(
     command.add_argument("--help-all", action=parser.HelpAll, help="show all options, and exit")
 
 
-def _add_argument(group: Any, option: Field[Any]) -> argparse.Action:
+def _add_argument(group: argparse._ArgumentGroup, option: Field[Any]) -> argparse.Action:
     name, default = "--" + option.name.replace("_", "-"), option.default
     text = option.metadata["help"].rstrip(".")
     text = text[0].lower() + text[1:].replace(" in seconds", "").replace(" in bytes", "")
     if option.metadata.get("secret"):
         text = f"a file with {text}"
-    action: argparse.Action
     if default is False:
-        action = group.add_argument(name, action="store_true", help=text)
-        return action
+        return group.add_argument(name, action="store_true", help=text)
     if choices := option.metadata["choices"]:
         help_text = f"{text} (default: {default})"
-        action = group.add_argument(name, choices=choices, default=default, help=help_text)
-        return action
+        return group.add_argument(name, choices=choices, default=default, help=help_text)
     convert, metavar, words = _kind(option)
     help_text = f"{text} (default: {words})"
-    action = group.add_argument(
+    return group.add_argument(
         name, type=_checked(option, convert), default=default, metavar=metavar, help=help_text
     )
-    return action
 
 
 def _kind(option: Field[Any]) -> tuple[Callable[[str], Any], str, str]:

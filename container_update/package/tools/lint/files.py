@@ -7,19 +7,20 @@ import posixpath
 from collections.abc import Iterator
 
 from container_update.model.errors import PackageError
-from container_update.package import csar_metadata
+from container_update.package import csar, csar_metadata
 from container_update.package.tools.lint import no_manifests
 from container_update.package.tools.lint.finding import Finding
 from container_update.package.tools.lint.subject import Subject, located
 
-_OF_A_CSAR = ("TOSCA-Metadata/", "Definitions/", "BaseHOT/", "Scripts/", "UserData/")
 _ROOT = "."
 """The package as a whole."""
 
 
 def metadata(subject: Subject) -> Iterator[Finding]:
     """Check that TOSCA.meta names a VNFD in Definitions/, which Tacker's v2 API requires."""
-    if not any(name.startswith(_OF_A_CSAR) or name.endswith(".mf") for name in subject.names):
+    if not any(
+        name.startswith(csar.NO_MANIFESTS) or name.endswith(".mf") for name in subject.names
+    ):
         yield Finding.note(
             csar_metadata.TOSCA_META,
             "missing: these are manifests without a package, which Tacker does not take",
