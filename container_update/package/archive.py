@@ -56,8 +56,6 @@ class Archive(ABC):
 
     is_signed = False
     """A signature beside it was checked (SOL004, option 2)."""
-    closing = ExitStack()
-    """Of the package; empty where each file is closed by its ``with`` block."""
 
     @abstractmethod
     def names(self) -> Sequence[str]:
@@ -84,9 +82,8 @@ class Archive(ABC):
         :raises PackageError: the file does not exist or cannot be read.
         """
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027, most close each file at the end of its with block
         """Close the package."""
-        self.closing.close()
 
     def digest(self, path: str, algorithm: str) -> str:
         """Return the hash of a file, in lower-case hexadecimal digits.
@@ -148,7 +145,7 @@ def _zip(source: str, path: Path, options: Options) -> Archive:
     files = _Zip(source, path, options)
     inner = signature.wrapped(files.names())
     with ExitStack() as stack:
-        stack.callback(files.close)
+        stack.callback(files.closing.close)
         if inner is not None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=_PREFIX)))
             for name in files.names():
@@ -156,7 +153,7 @@ def _zip(source: str, path: Path, options: Options) -> Archive:
                     shutil.copyfileobj(packed, file, _MIB)
             path = folder / inner
             files = _Zip(source, path, options)
-            stack.callback(files.close)
+            stack.callback(files.closing.close)
         files.is_signed = signature.check_beside(source, path, options)
         files.closing = stack.pop_all()
     return files
@@ -325,6 +322,9 @@ class _Zip(Archive):
             self.file.limit = None
             self.entries = self._checked(options)
             self.closing = stack.pop_all()
+
+    def close(self) -> None:
+        self.closing.close()
 
     def names(self) -> Sequence[str]:
         return sorted(self.entries)

@@ -9,6 +9,7 @@ from typing import TextIO
 
 from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
+from container_update.cli.reports.header import Header
 from container_update.cli.terminal import output
 from container_update.cli.terminal import progress as progress_views
 from container_update.cli.terminal.output import DONE
@@ -28,7 +29,7 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
         if watched is None:
             return output.write_nothing("No operation is under way.", parsed, out)
         record = watched.record
-        header = connection.cluster_header(parsed, cluster)
+        header = Header.of_cluster(cluster.context, parsed.namespace)
         row = ("Operation", f"{record.operation} of {record.host}, started {record.started}")
         parsed.header = replace(header, target=(*header.target, row))
         try:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.scope import Scope
 from container_update.model import context_threads
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Right
@@ -211,7 +212,7 @@ class _Pulling:
             waiting: Json = state.get("waiting") or {}
             if waiting.get("reason") in _FAILED:
                 # while it waits for the next pull, its status may not say why one failed
-                events = Informer(self.cluster).events_about(pod, reason="Failed")
+                events = Informer(self.cluster, Scope()).events_about(pod, reason="Failed")
                 said = [str(each.get("message")) for each in (waiting, *events)]
                 why = f"{waiting['reason']}: {said[-1]}"
                 if finding := _judged(waiting["reason"], " ".join(said).replace(image, "")):

@@ -53,6 +53,23 @@ def refusal(source: str, use=lambda package: None, **options) -> str:
     return str(caught.value)
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="no /proc: not Linux")
+def test_a_package_that_was_read_is_not_open_any_more(pack):
+    path = os.path.realpath(pack(LISTED))
+
+    def descriptors() -> list[str]:
+        here = Path("/proc/self/fd")
+        links = (os.readlink(each) for each in here.iterdir() if each.is_symlink())
+        return [link for link in links if link.startswith(path)]
+
+    with csar.open_package(path) as package:
+        package.read(A)
+        opened = descriptors()
+    assert package.source
+    assert descriptors() == []
+    assert bool(opened) is path.endswith(".zip")
+
+
 # --- what is read -----------------------------------------------------------------------------
 
 
