@@ -10,7 +10,9 @@
 A test is in the first circle unless a marker says otherwise. A test with several tables of
 parameters, or with a fixture that has several (the two APIs, each strategy on each VIM), is a
 matrix: outside ``tests/unit`` the first circle has as many of its points as it takes to have each
-row of each table once, on one of the fixtures, and the second circle has the others.
+row of each table once, on one of the fixtures, and the second circle has the others. Where a test
+runs in several circles with more points in each (``in_circles``), the others are in the second one
+already, and what the first one would have run of them is left to the third.
 """
 
 from __future__ import annotations
@@ -123,11 +125,13 @@ def move_all_but_a_sample(items: Sequence[pytest.Item]) -> None:
     matrices = (item for item in in_first if not item.nodeid.startswith("tests/unit/"))
     for name, points in itertools.groupby(matrices, lambda item: item.nodeid.partition("[")[0]):
         matrix = list(points)
+        is_in_second = "circle" in _params(matrix[0])
+        beyond = pytest.mark.complete if is_in_second else pytest.mark.thorough
         start = zlib.crc32(name.encode())  # another fixture for each test, always the same one
         chosen = sample([_values(item) for item in matrix], start)
         for number, item in enumerate(matrix):
             if number not in chosen:
-                item.add_marker(pytest.mark.thorough)
+                item.add_marker(beyond)
 
 
 def sample(points: Sequence[frozenset[str]], start: int) -> set[int]:
@@ -143,9 +147,13 @@ def sample(points: Sequence[frozenset[str]], start: int) -> set[int]:
     return chosen or {order[0]}
 
 
+def _params(item: pytest.Item) -> Mapping[str, object]:
+    return getattr(getattr(item, "callspec", None), "params", {})
+
+
 def _values(item: pytest.Item) -> frozenset[str]:
     """Return a test's row of each of its tables."""
-    params = getattr(getattr(item, "callspec", None), "params", {})
+    params = _params(item)
     tables = [mark.args[0] for mark in item.iter_markers("parametrize")]
     rows = [re.findall(r"\w+", table) if isinstance(table, str) else table for table in tables]
     return frozenset(repr([(name, params[name]) for name in row]) for row in rows)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import json
 import os
 import threading
@@ -19,9 +18,10 @@ from aiohttp import web
 from container_update.emulator.faults import Effect, Fault, FaultedRequest, Faults, is_watch
 from container_update.emulator.http_server import Middleware
 from container_update.model.errors import ContainerUpdateError
+from tests import packed
 
 _CHUNK = 65536
-_PACKED = gzip.compress(bytes(1 << 30), 1)
+_PACKED = packed.without_end(b"", bytes(1 << 20), 1 << 10)
 _DEADLINE = 120
 """Seconds after which a verb counts as one that never ends: it takes ten of its own at most."""
 _MEMORY = 240 * 1000 * 1000

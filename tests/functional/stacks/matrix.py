@@ -39,7 +39,7 @@ from tests.functional.stacks.vnf import Vnf
 from tests.internals.core import NoWayBackError, process
 from tests.internals.stacks import BLUE_GREEN, ROLLING, StackRequest, connect
 
-SAMPLED_STEP = 40
+SAMPLED_STEP = 80
 """In the thorough circle every so many requests have each fault."""
 AT_ONCE = 4
 """How many points one process runs at the same time."""

@@ -19,6 +19,7 @@ from container_update.cluster.journal_secret import digest
 from container_update.model.errors import ContainerUpdateError, PlanError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.packing import MAX_BYTES
+from tests import packed
 from tests.unit.fakes import FakeCluster
 
 KEY = ObjectKey("", "Secret", "ns", "container-update-i")
@@ -45,10 +46,6 @@ RECORD: Json = {
     "origin": None,
     "objects": [],
 }
-
-
-def bomb(start: bytes, size: int) -> bytes:
-    return gzip.compress(start + b" " * size, 1)
 
 
 def secret(name: str, kind: str, data: dict[str, bytes]) -> Json:
@@ -91,7 +88,6 @@ PARTS: dict[str, bytes] = {
     "no UTF-8": gzip.compress(b"\xff"),
     "depth": gzip.compress(b"[" * 100_000),
     "a list": gzip.compress(b"[]"),
-    "a bomb": bomb(b"", 3 * MAX_BYTES),
     **{f"without {name}": compressed(**{name: None}) for name in RECORD if name not in
        ("origin", "instanceId")},
     "a number as host": compressed(host=5),
@@ -174,7 +170,7 @@ def test_of_what_somebody_left_of_a_journal_no_more_is_read_than_there_may_be() 
     ids=["journal", "revision"],
 )
 def test_a_few_bytes_do_not_take_all_memory(read: Callable[[bytes], object]) -> None:
-    part = bomb(b"[", 10 * MAX_BYTES)
+    part = packed.without_end(b"[", b" " * MAX_BYTES, 10)
     tracemalloc.start()
     try:
         with pytest.raises((ContainerUpdateError, ValueError), match="damaged"):

@@ -8,7 +8,6 @@ import base64
 import socket
 import threading
 import tracemalloc
-import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -18,6 +17,7 @@ import pytest
 from container_update.vnfm.notify import callbacks
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings
+from tests import packed
 from tests.vnfm.consumer import Consumer
 
 HERE = Settings(callback_hosts=("127.0.0.1",), callback_seconds=5.0)
@@ -150,7 +150,7 @@ class Torrent:
                 self.sent += len(self._chunk)
 
 
-ZIPPED = zlib.compress(b" " * (256 * 1024 * 1024), 1, wbits=31)
+ZIPPED = packed.without_end(b"", b" " * (1 << 20), 256)
 """256 MiB in 260 kB."""
 TORRENTS = {
     "plain": (b"", b" " * 65536, 256 * 1024 * 1024),
