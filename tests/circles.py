@@ -100,7 +100,8 @@ class Circle(enum.Enum):
 
 def circle_of(item: pytest.Item) -> Circle:
     """Return the circle of a test."""
-    marked = (circle for circle in Circle if circle.value and item.get_closest_marker(circle.value))
+    markers = {marker.name for marker in item.iter_markers()}
+    marked = (circle for circle in reversed(Circle) if circle.value in markers)
     return next(marked, Circle.DEFAULT)
 
 
@@ -119,6 +120,8 @@ def move_all_but_a_sample(items: Sequence[pytest.Item]) -> None:
     """Mark THOROUGH, and the points of matrices that are beyond the sample, as thorough."""
     items = list(items)
     for item in items:
+        if circle_of(item) is Circle.COMPLETE:  # of a row of a table that is thorough
+            item.own_markers = [mark for mark in item.own_markers if mark.name != "thorough"]
         if item.nodeid.startswith(tuple(THOROUGH)) and circle_of(item) is Circle.DEFAULT:
             item.add_marker(pytest.mark.thorough)
     in_first = (item for item in items if circle_of(item) is Circle.DEFAULT)

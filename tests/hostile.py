@@ -768,12 +768,6 @@ def _read(_: str, source: str, options: Any) -> None:
             package.read(CNF)
 
 
-def _plan(old: str, new: str, options: Any) -> None:
-    from container_update import plan_update  # noqa: PLC0415
-
-    plan_update(_request(old, new), _cluster(), options)
-
-
 def _update(old: str, new: str, options: Any) -> None:
     from container_update import update  # noqa: PLC0415
 
@@ -800,7 +794,7 @@ def _cluster() -> Any:
     return FakeCluster(*(body for body in cnf() if body["kind"] != "Thing"))
 
 
-WAYS: tuple[tuple[str, Use], ...] = (("read", _read), ("plan", _plan), ("update", _update))
+WAYS: tuple[tuple[str, Use], ...] = (("read", _read), ("update", _update))
 
 
 if __name__ == "__main__":

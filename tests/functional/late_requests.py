@@ -166,6 +166,7 @@ class LateRun(PointRun):
                 except UpdateInProgressError:  # its heartbeat is recent
                     if not self.point.is_paused or time.monotonic() >= deadline:
                         raise
+                    time.sleep(0.1)
                 except ContainerUpdateError as error:  # its journal was completed just then
                     is_late = self.point.request.path.startswith("secrets")
                     if not is_late or error.next_step is not NextStep.RESUME_OR_ROLLBACK:

@@ -10,9 +10,10 @@ import pytest
 
 from container_update import PlanError
 from container_update.openstack.instance_id import instance_id_of
+from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import in_an_hour
-from tests.functional.stacks.test_failures import DyingHeat, KilledError
+from tests.functional.stacks.test_failures import WRITES
 from tests.functional.stacks.vnf import Vnf
 from tests.internals.stacks import BLUE_GREEN, ROLLING, Heat, StackInstance
 
@@ -21,8 +22,8 @@ def leave_unfinished(vnf: Vnf, upgrade_type: str, writes: int = 2) -> None:
     """Begin a change of a VNF without an instance id, and die after some writes."""
     new = vnf.package("group", vnf.site.images[1])
     request = replace(vnf.request(new, upgrade_type), instance_id=None)
-    dying = DyingHeat(vnf.heat, writes, after=True)
-    with pytest.raises(KilledError):
+    dying = Dying(vnf.heat, writes, WRITES)
+    with pytest.raises(Died):
         change(request, dying, vnf.options)  # type: ignore[arg-type]
 
 

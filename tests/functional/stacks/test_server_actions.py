@@ -13,13 +13,14 @@ import yaml
 
 from container_update import ClusterError, ContainerUpdateError, UpdateFailedError
 from container_update.emulator.heat import CloudFaults
+from tests.functional.change_vnfpkg.dying import Died
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import change, plan_change
 from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.conftest import Actions
 from tests.functional.stacks.limits import Limits
 from tests.functional.stacks.site import REAL
-from tests.functional.stacks.test_failures import DiesAfterAnUpdate, KilledError
+from tests.functional.stacks.test_failures import DiesAfterAnUpdate
 from tests.functional.stacks.vnf import Vnf, until
 from tests.internals.core import StepState
 from tests.internals.stacks import BLUE_GREEN, ROLLING, Heat, StackScript, live, reference
@@ -136,7 +137,7 @@ def test_a_change_that_dies_in_its_last_step_is_undone_from_the_inside_to_the_ou
     faults.seconds = 0.05
     new = vnf.package("group", vnf.site.images[1])
     dying = DiesAfterAnUpdate(vnf.heat, reference(vnf.live_stack()))
-    with pytest.raises(KilledError):
+    with pytest.raises(Died):
         change(vnf.request(new), dying, vnf.options)  # type: ignore[arg-type]
     watched = AtUpdates(vnf.heat)
     instance = replace(vnf.instance(clock=in_an_hour()), service=watched)  # type: ignore[arg-type]
@@ -194,12 +195,12 @@ def test_an_undo_changes_no_stack_before_heat_is_done_with_what_was_begun(
             faults.seconds = 1.5 if stack == dies_in_stack else faults.seconds
             try:
                 super().update(stack, body, **more)
-            except KilledError:
+            except Died:
                 if dies_in == "a member":
                     until(lambda: "VDU1" in in_progress(vnf.heat, member))
                 raise
 
-    with pytest.raises(KilledError):
+    with pytest.raises(Died):
         change(change_request, Dying(vnf.heat, dies_in_stack), vnf.options)  # type: ignore[arg-type]
     faults.seconds = 0.001  # what is under way takes its time all the same
     watched = AtRest(vnf.heat, whole)
@@ -316,7 +317,7 @@ def test_a_server_that_changes_during_the_undo_is_mended_at_its_end(
     vnf.instantiate("group")
     before, (old, new), whole = vnf.servers(), vnf.site.images, reference(vnf.live_stack())
     dying: Any = DiesAfterAnUpdate(vnf.heat, whole)
-    with pytest.raises(KilledError):
+    with pytest.raises(Died):
         change(vnf.request(vnf.package("group", new)), dying, vnf.options)
 
     class Rebuilding(AtUpdates):
@@ -391,7 +392,7 @@ def test_an_undo_keeps_the_size_that_a_stack_got_after_its_last_step(
 
     request = vnf.request(vnf.package(shape, vnf.site.images[1]))
     dying: Any = DiesAfterAnUpdate(vnf.heat, whole)
-    with pytest.raises(KilledError):
+    with pytest.raises(Died):
         change(request, dying, vnf.options, coordinate=script)
     until(lambda: vnf.live_stack()["stack_status"] == "UPDATE_COMPLETE")
     vnf.heat.update(whole, {"parameters": {"size": size}}, existing=True)

@@ -38,7 +38,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> list[hostile.Hostile]:
 
 @pytest.fixture(scope="module")
 def tries(packages: list[hostile.Hostile], tmp_path_factory: pytest.TempPathFactory) -> Tries:
-    """What became of each package, read, planned and updated to; by its path."""
+    """What became of each package, read and updated to; by its path."""
     old = hostile.good_package(tmp_path_factory.mktemp("good") / "package")
     sources = [package.source for package in packages]
     shares = [sources[start::PROCESSES] for start in range(PROCESSES)]
@@ -67,7 +67,7 @@ def outcomes(old: str, sources: list[str]) -> list[str]:
 
 def test_each_is_tried_in_each_way(packages, tries):
     ways = [[answer["way"] for answer in tries[package.source]] for package in packages]
-    assert ways == [["read", "plan", "update"]] * len(packages)
+    assert ways == [["read", "update"]] * len(packages)
 
 
 def test_there_are_hundreds_and_each_is_another(packages):
@@ -112,5 +112,5 @@ def test_messages_fit_a_screen_and_hold_nothing_that_moves_the_cursor(packages, 
 
 def test_the_good_package_is_good(tmp_path):
     old = hostile.good_package(tmp_path / "package")
-    for use in (hostile._read, hostile._plan, hostile._update):
+    for use in (hostile._read, hostile._update):
         use(old, old, Options())
