@@ -10,9 +10,11 @@
 A test is in the first circle unless a marker says otherwise. A test with several tables of
 parameters, or with a fixture that has several (the two APIs, each strategy on each VIM), is a
 matrix: outside ``tests/unit`` the first circle has as many of its points as it takes to have each
-row of each table once, on one of the fixtures, and the second circle has the others. Where a test
-runs in several circles with more points in each (``in_circles``), the others are in the second one
-already, and what the first one would have run of them is left to the third.
+row of each table once, on one of the fixtures, and the second circle has the others. Of a matrix of
+the second circle there are as many as have each row of each table and each of the fixtures once;
+the third circle has the others. Where a test runs in several circles with more points in each
+(``in_circles``), the second one has each row already, and what the first one leaves out is left to
+the third.
 """
 
 from __future__ import annotations
@@ -117,24 +119,40 @@ def in_circles(*circles: Circle) -> pytest.MarkDecorator:
 
 
 def move_all_but_a_sample(items: Sequence[pytest.Item]) -> None:
-    """Mark THOROUGH, and the points of matrices that are beyond the sample, as thorough."""
-    items = list(items)
+    """Put THOROUGH into the second circle, all but a sample of each matrix into the next one."""
     for item in items:
-        if circle_of(item) is Circle.COMPLETE:  # of a row of a table that is thorough
-            item.own_markers = [mark for mark in item.own_markers if mark.name != "thorough"]
-        if item.nodeid.startswith(tuple(THOROUGH)) and circle_of(item) is Circle.DEFAULT:
-            item.add_marker(pytest.mark.thorough)
-    in_first = (item for item in items if circle_of(item) is Circle.DEFAULT)
-    matrices = (item for item in in_first if not item.nodeid.startswith("tests/unit/"))
-    for name, points in itertools.groupby(matrices, lambda item: item.nodeid.partition("[")[0]):
-        matrix = list(points)
-        is_in_second = "circle" in _params(matrix[0])
-        beyond = pytest.mark.complete if is_in_second else pytest.mark.thorough
-        start = zlib.crc32(name.encode())  # another fixture for each test, always the same one
-        chosen = sample([_values(item) for item in matrix], start)
-        for number, item in enumerate(matrix):
-            if number not in chosen:
-                item.add_marker(beyond)
+        is_listed = item.nodeid.startswith(tuple(THOROUGH))
+        _put(item, circle_of(item), Circle.THOROUGH if is_listed else Circle.DEFAULT)
+    for circle, following in (
+        (Circle.THOROUGH, Circle.COMPLETE),
+        (Circle.DEFAULT, Circle.THOROUGH),
+    ):
+        inside = (item for item in items if circle_of(item) is circle and not _has_all(item))
+        for name, points in itertools.groupby(inside, lambda item: item.nodeid.partition("[")[0]):
+            matrix = list(points)
+            start = zlib.crc32(name.encode())  # another fixture for each test, always the same one
+            with_fixtures = circle is Circle.THOROUGH
+            chosen = sample([_values(item, with_fixtures) for item in matrix], start)
+            for number, item in enumerate(matrix):
+                if number not in chosen:
+                    has_circles = "circle" in _params(item)
+                    _put(item, Circle.COMPLETE if has_circles else following)
+
+
+def _put(item: pytest.Item, *circles: Circle) -> None:
+    """Have a test in the last one of these circles, and in no other."""
+    names = {circle.value for circle in Circle}
+    item.own_markers = [marker for marker in item.own_markers if marker.name not in names]
+    last = max(circles, key=list(Circle).index)
+    if last is not Circle.DEFAULT:
+        item.add_marker(last.value)
+
+
+def _has_all(item: pytest.Item) -> bool:
+    """Whether all points of a test are in its circle: the second one has each row of
+    ``in_circles``, with a part of its points."""
+    is_second = circle_of(item) is Circle.THOROUGH and "circle" in _params(item)
+    return item.nodeid.startswith("tests/unit/") or is_second
 
 
 def sample(points: Sequence[frozenset[str]], start: int) -> set[int]:
@@ -154,11 +172,12 @@ def _params(item: pytest.Item) -> Mapping[str, object]:
     return getattr(getattr(item, "callspec", None), "params", {})
 
 
-def _values(item: pytest.Item) -> frozenset[str]:
-    """Return a test's row of each of its tables."""
+def _values(item: pytest.Item, with_fixtures: bool) -> frozenset[str]:
+    """Return a test's row of each of its tables, and of each of its fixtures."""
     params = _params(item)
     tables = [mark.args[0] for mark in item.iter_markers("parametrize")]
     rows = [re.findall(r"\w+", table) if isinstance(table, str) else table for table in tables]
+    rows += [[name] for name in params if with_fixtures]
     return frozenset(repr([(name, params[name]) for name in row]) for row in rows)
 
 
