@@ -10,9 +10,9 @@
 A test is in the first circle unless a marker says otherwise. A test with several tables of
 parameters, or with a fixture that has several (the two APIs, each strategy on each VIM), is a
 matrix: outside ``tests/unit`` the first circle has as many of its points as it takes to have each
-row of each table once, on one of the fixtures, and the second circle has the others. Of a matrix of
-the second circle there are as many as have each row of each table and each of the fixtures once;
-the third circle has the others. Where a test runs in several circles with more points in each
+row of each table once, on one of the fixtures. The second circle has as many of the others, and of
+the matrices that it has alone, as have each row of each table and each of the fixtures once; the
+third circle has the rest. Where a test runs in several circles with more points in each
 (``in_circles``), the second one has each row already, and what the first one leaves out is left to
 the third.
 """
@@ -119,14 +119,11 @@ def in_circles(*circles: Circle) -> pytest.MarkDecorator:
 
 
 def move_all_but_a_sample(items: Sequence[pytest.Item]) -> None:
-    """Put THOROUGH into the second circle, all but a sample of each matrix into the next one."""
+    """Put THOROUGH into the second circle; of each matrix, all but a sample into the next one."""
     for item in items:
         is_listed = item.nodeid.startswith(tuple(THOROUGH))
         _put(item, circle_of(item), Circle.THOROUGH if is_listed else Circle.DEFAULT)
-    for circle, following in (
-        (Circle.THOROUGH, Circle.COMPLETE),
-        (Circle.DEFAULT, Circle.THOROUGH),
-    ):
+    for circle, following in itertools.pairwise(Circle):
         inside = (item for item in items if circle_of(item) is circle and not _has_all(item))
         for name, points in itertools.groupby(inside, lambda item: item.nodeid.partition("[")[0]):
             matrix = list(points)
