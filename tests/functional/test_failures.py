@@ -144,32 +144,6 @@ def deployed(cnf: Cnf) -> Cnf:
 AFTER = {"cm": NEW, "w": workload("Deployment", container=ENV)}
 
 
-def test_a_paused_deployment_is_refused(deployed: Cnf) -> None:
-    live = deployed.get("Deployment", "w")
-    live["spec"]["paused"] = True
-    deployed.admin.replace(live)
-    message = refused(deployed, PlanError, AFTER)
-    assert f"Deployment {deployed.namespace}/w: is paused" in message
-    assert "kubectl rollout resume" in message
-
-
-def test_an_object_of_another_instance_is_refused(deployed: Cnf) -> None:
-    message = refused(deployed, PlanError, AFTER, instance_id="another")
-    assert "expected an object of VNF instance another" in message
-
-
-def test_an_object_that_is_being_deleted_is_refused(deployed: Cnf) -> None:
-    live = deployed.get("ConfigMap", "cm")
-    live["metadata"]["finalizers"] = ["example.com/hold"]
-    deployed.admin.replace(live)
-    deployed.admin.delete(deployed.key("ConfigMap", "cm"))
-    message = refused(deployed, PlanError, AFTER)
-    assert f"ConfigMap {deployed.namespace}/cm: is being deleted" in message
-    live = deployed.get("ConfigMap", "cm")
-    live["metadata"]["finalizers"] = []
-    deployed.admin.replace(live)
-
-
 def test_a_namespace_that_does_not_exist_is_refused(deployed: Cnf) -> None:
     """Reported to accounts that may read there; one with a Role in one namespace may not (403)."""
     deployed.cluster = deployed.admin
@@ -180,30 +154,6 @@ def test_a_namespace_that_does_not_exist_is_refused(deployed: Cnf) -> None:
 @pytest.mark.parametrize(
     ("files", "more", "expected"),
     [
-        pytest.param(
-            {"cm": NEW, "w": workload("Deployment", container=ENV).replace("main", "renamed")},
-            {},
-            "expected a container main",
-            id="a container that vanished",
-        ),
-        pytest.param(
-            {"cm": NEW, "w": workload("Deployment"), "again": NEW},
-            {"config_paths": ("Files/cm.yaml", "Files/again.yaml")},
-            "is there twice",
-            id="an object that is listed twice",
-        ),
-        pytest.param(
-            {"cm": config_map("renamed", setting="new"), "w": workload("Deployment")},
-            {"config_paths": ("Files/cm.yaml",)},
-            "is no object of the CNF",
-            id="a listed object of another name",
-        ),
-        pytest.param(
-            {"other": NEW},
-            {},
-            "the new package does not have this def-file",
-            id="a def-file that is missing",
-        ),
         pytest.param(
             {"cm": "data: [", "w": workload("Deployment")},
             {},
