@@ -181,7 +181,7 @@ class Lab:
     def deploy(self, files: Files) -> str:
         """Deploy these files in a new namespace and return its name."""
         namespace = self.add_namespace(f"n{next(self._numbers)}v")
-        bodies = [yaml.safe_load(text) for text in files.values()]
+        bodies = [yaml.load(text, yaml.CSafeLoader) for text in files.values()]
         self.embedded.call(_create_all, namespace, bodies)
         until(lambda: _all_ready(Snapshot.at(self.embedded, namespace), bodies))
         return namespace

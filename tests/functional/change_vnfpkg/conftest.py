@@ -10,9 +10,9 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-import yaml
 
 from container_update import connect
+from tests.functional import role
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import ContractSite
 from tests.functional.conftest import OPTIONS
@@ -47,7 +47,7 @@ def kubernetes_site(
     admin = request.getfixturevalue("admin")
     namespace = request.getfixturevalue("namespace")
     kubeconfig = request.getfixturevalue("kubeconfig")
-    for body in yaml.safe_load_all(RIGHTS.read_text().replace("my-cnf", namespace)):
+    for body in role.objects(namespace, RIGHTS):
         admin.create(body)
     with connect(kubeconfig, options=CHANGE_OPTIONS) as cluster:
         yield KubernetesContractSite(
