@@ -241,6 +241,7 @@ def parts(cnf: Cnf) -> list[str]:
     return [s["metadata"]["name"] for s in secrets if s["type"] == "container-update/revision-part"]
 
 
+@pytest.mark.thorough
 def test_very_large_configmaps_go_back_and_need_no_old_package(cnf: Cnf) -> None:
     cnf.instantiate(**large("old"))
     cnf.update(large("new"))
@@ -292,6 +293,7 @@ def test_an_update_of_another_namespace_is_undone_and_what_was_there_is_kept_the
     assert [each for each in left if each["type"].startswith("container-update/")] == []
 
 
+@pytest.mark.thorough
 def test_what_is_too_large_for_the_history_deletes_older_revisions(
     cnf: Cnf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -206,6 +206,7 @@ def _fields(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
             yield from _fields(inner, *path, name)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("verb", ["plans", "changes"])
 def test_a_damaged_plan_is_refused_and_never_carried_out(
     verb: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]

@@ -67,10 +67,12 @@ def documentation(tmp_path_factory):
     return folder
 
 
+@pytest.mark.thorough
 def test_the_documentation_builds_without_a_warning(documentation):
     assert (documentation / "warnings").read_text("utf-8") == ""
 
 
+@pytest.mark.thorough
 def test_the_documentation_loads_nothing_from_the_network(documentation):
     loads = r"""(?:src=["']|url\(["']?|@import\s*["']?|<link[^>]+href=["'])(?:https?:)?//[^"')]+"""
     pages = [page for kind in ("html", "css") for page in documentation.rglob(f"*.{kind}")]
