@@ -35,10 +35,10 @@ BEFORE = (1, 2, 3, 5, 8, 12, AFTERWARDS)
 """Before which write of the second run the request arrives, where not all points are tried."""
 THEN = ("rollback", "resume")
 STEPS = {
-    "update": 3,
-    **dict.fromkeys(CHANGES, 3),
-    **dict.fromkeys(LIFECYCLE, 4),
-    IN_PARTS: 5,
+    "update": 6,
+    **dict.fromkeys(CHANGES, 6),
+    **dict.fromkeys(LIFECYCLE, 8),
+    IN_PARTS: 10,
 }
 """By default every nth point of a reference is run."""
 

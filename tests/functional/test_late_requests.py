@@ -20,7 +20,7 @@ def test_a_late_request_of_a_killed_host_changes_nothing(
     reference_name: str, circle: Circle
 ) -> None:
     late = late_requests.points(reference_name, matrix.record(reference_name, "done"), circle)
-    assert len(late) > (300 if circle is Circle.COMPLETE else 7)
+    assert len(late) > (300 if circle is Circle.COMPLETE else 3)
     assert not late_requests.run_late_points(late)
 
 
