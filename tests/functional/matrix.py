@@ -58,7 +58,7 @@ _SPREAD = 7
 """Has the points of one fault begin at other requests than those of the next one; a prime number,
 so that every request comes."""
 
-_FIRST = 16
+_FIRST = 12
 """The default circle has one of so many points of the thorough one."""
 
 _ATTEMPTS = 5
@@ -448,15 +448,15 @@ class Row:
 
 
 ROWS = (
-    Row("update", "done", step=16, least=30),
+    Row("update", "done", step=32, least=30),
     Row("update", "undone", step=32, least=20),
-    Row(BLUE_GREEN, "done", step=32, least=40),
+    Row(BLUE_GREEN, "done", step=64, least=40),
     Row(BLUE_GREEN, "undone", step=12, least=10),
     Row(CANARY, "done", step=48, least=20),
     Row(CANARY, "undone", step=12, least=7),
     Row(ROLLING, "done", step=32, least=30),
     Row(ROLLING, "undone", step=10, least=7),
-    Row("install", "done", step=32, least=40),
+    Row("install", "done", step=64, least=40),
     Row("install", "undone", step=24, least=20),
     Row("uninstall", "done", step=40, least=40),
     Row("uninstall", "undone", step=24, least=15),

@@ -36,12 +36,12 @@ class Type:
     is_whole: bool = False
     """A map or a structure with one owner."""
 
-    @property
+    @functools.cached_property
     def element(self) -> Type:
         """The type of a list's elements or a map's values."""
         return Type(self.name, is_whole=self.name in _whole_structures())
 
-    @property
+    @functools.cached_property
     def fields(self) -> Mapping[str, Type] | None:
         """The fields of a structure; None for what has none."""
         return None if self.is_list or self.is_map else _structures().get(self.name)
