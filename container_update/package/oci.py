@@ -177,8 +177,8 @@ def _files(source: str, content: bytes) -> Mapping[str, str]:
         name, digest = posixpath.basename(str(title or "package.zip")), layer["digest"]
         if kind == _CHART:
             raise PackageError(
-                f"{source}: expected a package, found a Helm chart: helm pull {source} --untar, "
-                "then name its folder"
+                f"{source}: expected a package, found a Helm chart: fetch it with helm pull "
+                f"{source}, unpack it, then name its folder"
             )
         if not _NAME.fullmatch(name) or name in files or len(files) == _MOST_FILES:
             raise PackageError(

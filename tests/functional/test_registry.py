@@ -193,8 +193,8 @@ def test_a_helm_chart_is_refused_with_what_pulls_it(
     call("package", "upf")
     call("push", "upf-1.0.0.tgz", f"oci://{host}/charts", "--plain-http")
     assert run("install", f"oci://{host}/charts/upf:1.0.0")[0] == 4
-    (told,) = re.findall(r"found a Helm chart: helm (pull \S+ --untar)", capsys.readouterr().err)
-    call(*told.split(), "--plain-http", "--untardir", "pulled")
+    (told,) = re.findall(r"fetch it with helm (pull [^,]+), unpack it", capsys.readouterr().err)
+    call(*told.split(), "--plain-http", "--untar", "--untardir", "pulled")
     assert (tmp_path / "pulled/upf/Chart.yaml").is_file()
 
 

@@ -216,7 +216,7 @@ def test_a_service_that_asks_a_v2_script_for_the_next_step_gets_it_as_a_value(
     assert answer == ({v2_process.NEXT_STEP: found.next_step.value}, message)
 
 
-@pytest.mark.parametrize("folder", ["cluster", "operations", "package", "planning", "stacks"])
+@pytest.mark.parametrize("folder", ["cluster", "engine", "openstack", "package", "planning"])
 def test_no_message_below_the_front_ends_names_a_command_of_theirs(folder: str) -> None:
     found = [
         f"{path.name}:{node.lineno}: {text}"
