@@ -174,7 +174,8 @@ class Outcome:
             return "Everything is left as it is"
         others = ", ".join(map(str, self.left_to_others))
         kept = f"; {others}: left as somebody else changed it" if others else ""
-        return f"Everything is as before ({len(undone)} objects looked at{kept})"
+        objects = f"{len(undone)} object{'' if len(undone) == 1 else 's'}"
+        return f"Everything is as before ({objects} looked at{kept})"
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from container_update.model.operation import Status
 from container_update.model.plan import Plan
 from container_update.package.tools.lint.finding import Finding, Severity
 from container_update.planning import permissions
+from container_update.planning.summary import counted
 
 TESTED = (1, 36)
 """The version of Kubernetes whose answers the tests expect."""
@@ -150,4 +151,5 @@ def changes(plan: Plan) -> str:
     if plan.is_empty:
         return "nothing would change"
     restarts = sum(not step.is_config for step in plan.steps)
-    return f"{len(plan.steps)} objects would be written, {restarts} of them to restart pods"
+    number = counted(len(plan.steps), "object")
+    return f"{number} would be written, {restarts} of them to restart pods"
