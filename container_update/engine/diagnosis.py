@@ -126,8 +126,7 @@ class Diagnostician:
 
 def hidden_words(secrets: Iterable[Json]) -> list[str]:
     """Return what of Secrets no text may show, the longest first."""
-    words = {word for body in secrets for word in _words(body)}
-    return sorted(words, key=len, reverse=True)
+    return sorted({word for body in secrets for word in _words(body)}, key=len, reverse=True)
 
 
 def shown(texts: Iterable[str], hidden: Sequence[str]) -> Iterator[str]:

@@ -407,8 +407,7 @@ class Operation:
             run.end()
             return None
         cause = f"operation {record.operation} was interrupted"
-        results = execution.undo(cause, record.steps)
-        outcome = Outcome(execution.plan, results)
+        outcome = Outcome(execution.plan, execution.undo(cause, record.steps))
         execution.refuse_if_lost()
         operation.refuse_incomplete(record, outcome)
         run.end(outcome, cause)

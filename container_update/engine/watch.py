@@ -138,8 +138,7 @@ class Watch:
         live, pods = self._live(step.key)
         if phase is Phase.UNDO:
             return restored(step, live, pods)
-        before = self.record.pods_before.get(step.key, frozenset())
-        return applied(step, live, pods, before)
+        return applied(step, live, pods, self.record.pods_before.get(step.key, frozenset()))
 
     def _judge_by_journal(self, step: Step, phase: Phase) -> Readiness | None:
         """Return how far a step is that leaves nothing in the cluster."""

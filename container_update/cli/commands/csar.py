@@ -63,12 +63,10 @@ def _check(parsed: argparse.Namespace, out: TextIO) -> int:
     from container_update.package.tools.lint.check import Severity, check  # noqa: PLC0415
     from container_update.planning.summary import counted  # noqa: PLC0415
 
-    options = option_arguments.read(parsed)
-    findings = check(parsed.package, options=options)
+    findings = check(parsed.package, options=option_arguments.read(parsed))
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
     if parsed.output == output.JSON:
-        found = [finding.as_dict() for finding in findings]
-        body = json_report.document("Findings", {"findings": found})
+        body = json_report.document("Findings", {"findings": [each.as_dict() for each in findings]})
         out.write(output.as_json(body) + "\n")
     else:
         out.writelines(f"{finding}\n" for finding in findings)
@@ -89,8 +87,7 @@ def _build(parsed: argparse.Namespace, out: TextIO) -> int:
     from container_update.package.tools.build import build  # noqa: PLC0415
 
     target = parsed.to or parsed.folder.resolve().with_name(parsed.folder.resolve().name + ".zip")
-    package = build(parsed.folder, target, api=parsed.api)
-    out.write(f"{package}\n")
+    out.write(f"{build(parsed.folder, target, api=parsed.api)}\n")
     return DONE
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
@@ -45,8 +45,7 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
             out.write(_line(check, parsed) + "\n")
             out.flush()
     if parsed.output == output.JSON:
-        found = [{**check.as_dict(), **_advice(check, parsed)} for check in checks]
-        body = json_report.document("Checks", {"checks": found})
+        body = json_report.document("Checks", {"checks": [_found(each, parsed) for each in checks]})
         out.write(output.as_json(body) + "\n")
     return preflight.exit_status(checks)
 
@@ -57,8 +56,9 @@ def _line(check: Check, parsed: argparse.Namespace) -> str:
     return f"problem  {check.name}: {with_advice(check.error, advice.advice(check.error, parsed))}"
 
 
-def _advice(check: Check, parsed: argparse.Namespace) -> dict[str, str]:
-    return {} if check.error is None else {"advice": advice.advice(check.error, parsed)}
+def _found(check: Check, parsed: argparse.Namespace) -> dict[str, Any]:
+    more = {} if check.error is None else {"advice": advice.advice(check.error, parsed)}
+    return {**check.as_dict(), **more}
 
 
 def _checks(parsed: argparse.Namespace) -> Iterator[Check]:

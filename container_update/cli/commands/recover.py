@@ -107,6 +107,5 @@ def recovered(
         outcome = recover(cancel, progress)
     if outcome is None:
         return output.write_nothing(output.NOTHING_INTERRUPTED, parsed, out)
-    outcome = replace(outcome, seconds=time.monotonic() - began)
-    output.show_outcome(outcome, parsed, out)
+    output.show_outcome(replace(outcome, seconds=time.monotonic() - began), parsed, out)
     return DONE

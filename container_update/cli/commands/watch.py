@@ -47,10 +47,8 @@ def _show(
     undone = sum(result.state is StepState.UNDONE for result in outcome.results)
     if parsed.output != output.TEXT or parsed.progress_style == progress_views.JSON:
         output.show_outcome(outcome, parsed, out)
-    elif undone:
-        steps = counted(undone, "step")
-        out.write(f"Operation {record.operation} was undone: {steps} as before.\n")
     else:
-        steps = counted(len(outcome.results), "step")
-        out.write(f"Operation {record.operation} has finished: {steps} done.\n")
+        steps = counted(undone or len(outcome.results), "step")
+        ending = f"was undone: {steps} as before" if undone else f"has finished: {steps} done"
+        out.write(f"Operation {record.operation} {ending}.\n")
     return UpdateFailedError.exit_status if undone else DONE

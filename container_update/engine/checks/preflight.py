@@ -88,9 +88,8 @@ def version(text: str) -> str:
             f"the API server has version {text}: expected {_dotted(OLDEST)} or later, which evicts "
             "pods by policy/v1"
         )
-    return f"Kubernetes {text}" + (
-        "" if number == TESTED else f"; the tests are made with {_dotted(TESTED)}"
-    )
+    others = "" if number == TESTED else f"; the tests are made with {_dotted(TESTED)}"
+    return f"Kubernetes {text}{others}"
 
 
 def _dotted(number: tuple[int, int]) -> str:

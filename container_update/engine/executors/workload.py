@@ -163,8 +163,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             return Reverted.UNCHANGED
         baseline = Baseline.of([live], tuple(step.images))
         started = _container_ids(step.old, step.images)
-        written = self.writer.restore(step, live)
-        self.informer.observe(written)
+        self.informer.observe(self.writer.restore(step, live))
         if not is_ready(step.old):
             return Reverted.RESTORED  # it need not be more ready than it was
 

@@ -157,8 +157,7 @@ def run_change(
     scripts = scripts or coordination_of(job, target, cancel)
     change = target.change(job, planner_of(job, target), scripts)
     outcome = change.run(cancel, progress)
-    records = None if outcome.held else change.records()
-    return Changed(outcome, records, tuple(scripts.reports))
+    return Changed(outcome, None if outcome.held else change.records(), tuple(scripts.reports))
 
 
 def preview_change(job: ChangeJob, target: Target) -> Plan:

@@ -167,5 +167,5 @@ def _goes_with(key: ObjectKey, body: Json, observed: Observed) -> str:
     if listing is None:
         return f"every {every.kind} of every namespace"
     spaces = sorted({item["metadata"].get("namespace", "") for item in listing.items} - {""})
-    where = f" in {', '.join(spaces)}" if spaces else ""
-    return f"every {every.kind}: {len(listing.items)}{where}"
+    number = f"every {every.kind}: {len(listing.items)}"
+    return f"{number} in {', '.join(spaces)}" if spaces else number
