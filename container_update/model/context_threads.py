@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -33,6 +34,22 @@ def daemon(target: Callable[..., object], *arguments: Any, name: str) -> threadi
     """Return a daemon thread with the context of the caller, not started yet."""
     context = contextvars.copy_context()
     return threading.Thread(target=context.run, args=(target, *arguments), name=name, daemon=True)
+
+
+@contextmanager
+def beside(act: Callable[[threading.Event], object], name: str) -> Iterator[None]:
+    """Run a function in a thread of its own beside the block.
+
+    :param act: has to return when the event is set, which is when the block ends.
+    """
+    ended = threading.Event()
+    thread = daemon(act, ended, name=name)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _enter(context: contextvars.Context) -> None:

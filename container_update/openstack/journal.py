@@ -307,9 +307,8 @@ class StackJournal:
 
         :raises LeaseLostError: at its end: another run has taken over.
         """
-        ended = threading.Event()
 
-        def keep_renewing() -> None:
+        def keep_renewing(ended: threading.Event) -> None:
             while not ended.wait(self.lease_seconds / 6):
                 try:
                     self.confirm()
@@ -318,13 +317,8 @@ class StackJournal:
                 except ContainerUpdateError as error:
                     LOG.warning("no heartbeat could be sent: %s", error)
 
-        thread = context_threads.daemon(keep_renewing, name="journal")
-        thread.start()
-        try:
+        with context_threads.beside(keep_renewing, "journal"):
             yield
-        finally:
-            ended.set()
-            thread.join()
         self.confirm()
 
     def release(self) -> None:

@@ -23,6 +23,7 @@ from container_update.cli.reports.outcome_report import result_lines
 from container_update.cli.reports.plan_report import plan_lines
 from container_update.cli.terminal.running import Running
 from container_update.cli.terminal.screen import Screen
+from container_update.model import context_threads
 from container_update.model.errors import UpdateFailedError
 from container_update.model.outcome import (
     Event,
@@ -177,16 +178,17 @@ class _PlainView(_View):
     @contextmanager
     def opened(self) -> Iterator[None]:
         self._last = time.monotonic()
-        with _repeated(self._break_silence, lambda: self._last + SILENCE - time.monotonic()):
+        with context_threads.beside(self._break_silence, "silence"):
             yield
 
-    def _break_silence(self) -> None:
-        with self._lock:
-            now = time.monotonic()
-            if now - self._last >= SILENCE:
-                self._screen.show(self.running.lines(now, most=1))
-                self._screen.flush()
-                self._last = now
+    def _break_silence(self, ended: threading.Event) -> None:
+        while not ended.wait(max(0.0, self._last + SILENCE - time.monotonic())):
+            with self._lock:
+                now = time.monotonic()
+                if now - self._last >= SILENCE:
+                    self._screen.show(self.running.lines(now, most=1))
+                    self._screen.flush()
+                    self._last = now
 
 
 class _LiveView(_View):
@@ -218,31 +220,11 @@ class _LiveView(_View):
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        with ExitStack() as self._opening, _repeated(self._refresh, lambda: _REFRESH_SECONDS):
+        with ExitStack() as self._opening, context_threads.beside(self._refresh, "live view"):
             yield
 
-    def _refresh(self) -> None:
-        with self._lock:
-            if self._live is not None:
-                self._live.refresh()
-
-
-@contextmanager
-def _repeated(act: Callable[[], object], seconds: Callable[[], float]) -> Iterator[None]:
-    """Act again and again while the block runs, beside it.
-
-    :param seconds: returns how long to wait before the next time.
-    """
-    ended = threading.Event()
-
-    def repeat() -> None:
-        while not ended.wait(max(0.0, seconds())):
-            act()
-
-    thread = threading.Thread(target=repeat, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+    def _refresh(self, ended: threading.Event) -> None:
+        while not ended.wait(_REFRESH_SECONDS):
+            with self._lock:
+                if self._live is not None:
+                    self._live.refresh()
