@@ -27,11 +27,10 @@ What each verb promises
 .. Made by ``python doc/promises.py`` from ``verbs.py`` in ``tests/functional`` and in its folder
    ``stacks``: change these, not this.
 
-Whatever is done to a VNF on Kubernetes goes one way, ``container_update/engine/run.py``, and on
-Heat another one of the same shape, ``container_update/openstack/operation.py``, so that every verb
-keeps the same promises. :doc:`reliability` and :doc:`heat` explain them. Each "yes" is a test in
-``test_promises.py``, beside either ``verbs.py``, the same one for all verbs. A number is the reason
-why there is none.
+Whatever is done to a VNF, on Kubernetes or on Heat, goes one way, ``operate`` in
+``container_update/engine/run.py``, so that every verb keeps the same promises. :doc:`reliability`
+and :doc:`heat` explain them. Each "yes" is a test in ``test_promises.py``, beside either
+``verbs.py``, the same one for all verbs. A number is the reason why there is none.
 """
 ROWS = {verb.name: verb.reasons for verb in (*VERBS, *stack_verbs.VERBS)}
 """Verb to the reasons of its cells that are not a yes."""

@@ -14,14 +14,13 @@ from container_update.cluster.history.store import History
 from container_update.cluster.record import Record
 from container_update.cluster.retry import RetryingCluster
 from container_update.engine.checks.namespaces import refuse_if_known_missing
+from container_update.engine.cluster_instance import ClusterInstance, restarted_pods
 from container_update.engine.goals import upgrade_types
 from container_update.engine.goals.change import KubernetesTarget, PackageChange
 from container_update.engine.goals.change_package import coordination_of
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.job import ChangeJob
-from container_update.engine.operation import Operation
 from container_update.engine.read_packages import described_in
-from container_update.engine.run import restarted_pods
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError, PlanError
@@ -44,7 +43,7 @@ class Verb:
         the verb.
     """
 
-    def __init__(self, way: Callable[[Operation], tuple[bool, str]]) -> None:
+    def __init__(self, way: Callable[[ClusterInstance], tuple[bool, str]]) -> None:
         self._way = way
         self.__doc__, self.__name__ = way.__doc__, way.__name__
 
@@ -61,17 +60,17 @@ class Verb:
     ) -> Outcome | None:
         """End it."""
         retrying = RetryingCluster(cluster, options.retry_seconds)
-        instance = Operation(retrying, namespace, instance_id, options, progress)
-        cancel = CancelToken() if cancel is None else cancel
+        instance = ClusterInstance(retrying, namespace, instance_id, options, progress)
+        instance.cancel = CancelToken() if cancel is None else cancel
         back, promote = self._way(instance)
         record, go_on = None if back else instance.journal.read(), None
         if record is not None and record.context:  # a change is finished by its request
-            change, named = recorded_change(record, instance, packages, cancel)
+            change, named = recorded_change(record, instance, packages)
             go_on = change.carry_out
         else:
             named = Named.read(packages, namespace, options)
         outcome = instance.recover(
-            back=back, promote=promote, cancel=cancel, go_on=go_on, described=named.described
+            back=back, promote=promote, go_on=go_on, described=named.described
         )
         if outcome is None:  # "nothing to do" only of a namespace that exists
             refuse_if_known_missing(namespace, instance.cluster)
@@ -80,7 +79,7 @@ class Verb:
 
 
 @Verb
-def resume(_: Operation) -> tuple[bool, str]:
+def resume(_: ClusterInstance) -> tuple[bool, str]:
     """Finish the operation that was interrupted.
 
     Where journals are not signed, it is believed about the instance's own namespace and what bears
@@ -108,7 +107,7 @@ def resume(_: Operation) -> tuple[bool, str]:
 
 
 @Verb
-def rollback(_: Operation) -> tuple[bool, str]:
+def rollback(_: ClusterInstance) -> tuple[bool, str]:
     """Undo the operation that was interrupted.
 
     >>> with connect() as cluster:  # doctest: +SKIP
@@ -122,7 +121,7 @@ def rollback(_: Operation) -> tuple[bool, str]:
 
 
 @Verb
-def promote(instance: Operation) -> tuple[bool, str]:
+def promote(instance: ClusterInstance) -> tuple[bool, str]:
     """Let the operation go on that waits for a person.
 
     >>> with connect() as cluster:  # doctest: +SKIP
@@ -137,7 +136,7 @@ def promote(instance: Operation) -> tuple[bool, str]:
 
 
 @Verb
-def abort(instance: Operation) -> tuple[bool, str]:
+def abort(instance: ClusterInstance) -> tuple[bool, str]:
     """Undo the operation that waits for a person.
 
     >>> with connect() as cluster:  # doctest: +SKIP
@@ -151,7 +150,7 @@ def abort(instance: Operation) -> tuple[bool, str]:
     return True, ""
 
 
-def _with_pods(instance: Operation, outcome: Outcome) -> Outcome:
+def _with_pods(instance: ClusterInstance, outcome: Outcome) -> Outcome:
     """Return the outcome with the pods of what the instance runs from now."""
     record = History(instance.cluster, instance.namespace, instance.instance_id).instance()
     manifests = record.manifests if record else ()
@@ -166,7 +165,7 @@ def _with_pods(instance: Operation, outcome: Outcome) -> Outcome:
     )
 
 
-def _hold_of(instance: Operation) -> str:
+def _hold_of(instance: ClusterInstance) -> str:
     """Return the name of the hold at which the operation waits for a person.
 
     :raises PlanError: it does not.
@@ -182,7 +181,7 @@ def _hold_of(instance: Operation) -> str:
 
 
 def recorded_change(
-    record: Record, instance: Operation, packages: Sequence[str], cancel: CancelToken
+    record: Record, instance: ClusterInstance, packages: Sequence[str]
 ) -> tuple[PackageChange, Named]:
     """Return the change of the package that a journal holds, and what its packages say.
 
@@ -207,7 +206,7 @@ def recorded_change(
     old, new = of_operation(named, record.origin.packages if record.origin else (), request)
     job = ChangeJob(request, old, new, record.instance_id, options, instance=context["instance"])
     planner = upgrade_types.find(target.vim_type, request.upgrade_type)
-    return PackageChange(job, target, planner, coordination_of(job, target, cancel)), named
+    return PackageChange(job, target, planner, coordination_of(job, target, instance.cancel)), named
 
 
 def status(
@@ -229,7 +228,7 @@ def status(
     :raises PlanError: there is no such namespace.
     """
     retrying = RetryingCluster(cluster, options.retry_seconds)
-    instance = Operation(retrying, namespace, instance_id, options)
+    instance = ClusterInstance(retrying, namespace, instance_id, options)
     found = instance.status()
     if not (found.record or found.holder or found.leftovers):
         refuse_if_known_missing(namespace, instance.cluster)
@@ -261,7 +260,7 @@ class Named:
         return cls(paths, frozenset(keys))
 
     def described(self) -> frozenset[ObjectKey] | None:
-        """See :meth:`.Operation.recover`."""
+        """See :meth:`.ClusterInstance.recover`."""
         return self.keys or None
 
 

@@ -20,7 +20,7 @@ from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.scope import scope_of
 from container_update.cluster.waiting import Clock, Waiter
 from container_update.engine.checks.namespaces import refuse_if_known_missing
-from container_update.engine.operation import Operation
+from container_update.engine.cluster_instance import ClusterInstance
 from container_update.engine.rollout import followed, step_wait
 from container_update.model.cluster import Cluster
 from container_update.model.errors import NextStep, UpdateInterruptedError
@@ -50,7 +50,7 @@ def attach(
     :raises PlanError: there is no such namespace.
     """
     retrying = RetryingCluster(cluster, options.retry_seconds)
-    operation = Operation(retrying, namespace, instance_id, options)
+    operation = ClusterInstance(retrying, namespace, instance_id, options)
     record = operation.journal.read()
     if record is None:
         refuse_if_known_missing(namespace, retrying)
@@ -62,7 +62,7 @@ def attach(
 class Watch:
     """One operation, seen from outside."""
 
-    operation: Operation
+    operation: ClusterInstance
     record: Record
     clock: Clock = time.monotonic
     pace: float = _PACE

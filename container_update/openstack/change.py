@@ -9,7 +9,6 @@ the old one in Blue-Green.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -23,8 +22,8 @@ from container_update.engine.goals.request_schema import (
     COORDINATE_OLD,
     EXTERNAL_LB,
 )
-from container_update.engine.progress import log_remarks
 from container_update.engine.read_packages import check_packages
+from container_update.engine.run import operate
 from container_update.engine.scripts.coordination import Coordination
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
@@ -42,9 +41,9 @@ from container_update.openstack import vnfm_records as stack_records
 from container_update.openstack.client import Heat, reference
 from container_update.openstack.execution.execution import StackExecution
 from container_update.openstack.instance_id import instance_id_of
-from container_update.openstack.operation import StackGoal, StackInstance
 from container_update.openstack.plan import Live, StackPlan, StackScript
 from container_update.openstack.planner import Planner, StackPackages, StackRequest, read_packages
+from container_update.openstack.stack_instance import StackGoal, StackInstance
 from container_update.openstack.templates.links import EXTERNAL, MANAGED, StackLinks
 from container_update.openstack.vnfcs import VnfcServer
 from container_update.package import csar
@@ -81,10 +80,8 @@ class StackChange(StackGoal):
         self.job, self.target = job, target
         self._planner, self._scripts = planner, scripts
         self._progress: Progress = lambda _: None
-        self._began, self._sent_before = time.monotonic(), target.service.requests
         self._plan: StackPlan | None = None
         """What was planned, or what an earlier run had planned."""
-        self._execution: StackExecution | None = None
         self._live: Live | None = None
         """The stack after the change, once it is finished."""
         self._script_results: list[StepResult] = []
@@ -136,7 +133,7 @@ class StackChange(StackGoal):
     def run(self, cancel: CancelToken, progress: Progress) -> Outcome:
         """Recover what an earlier run left, plan, and carry the plan out."""
         with self._with_outcome():
-            return self._outcome(self._instance(cancel, progress).run(self))
+            return self._outcome(operate(self, self._instance(cancel, progress)))
 
     def recover(self, progress: Progress, *, back: bool) -> Outcome | None:
         """Finish what an earlier run left, whatever its goal, or undo it; None where there was
@@ -150,7 +147,7 @@ class StackChange(StackGoal):
             self.digest()  # a missing package is noticed first
         with self._with_outcome():
             outcome = self._instance(self._scripts.cancel, progress).recover(
-                back=back, started=self.begun, carried_out=self.carried_out
+                back=back, go_on=self.carry_out
             )
         return outcome and self._outcome(outcome)
 
@@ -182,14 +179,12 @@ class StackChange(StackGoal):
             "isComplete": request == body,
         }
 
-    def begun(self, execution: StackExecution) -> None:
+    def carry_out(self, execution: StackExecution) -> tuple[StepResult, ...]:
         """See Goal."""
-        self._execution = execution
-
-    def carried_out(self, execution: StackExecution) -> None:
-        """See Goal."""
+        results = super().carry_out(execution)
         self._plan = execution.record.plan
         self._live = live.after(self.target.service, self._plan)
+        return results
 
     def _shown(self, plan: StackPlan) -> Plan:
         """Return a plan for people: with a script for each VDU, if the request has one."""
@@ -214,19 +209,14 @@ class StackChange(StackGoal):
             if path is not None:
                 yield ScriptStep.of(step.role, path, VduChange(vdu_id, plan.stack, plan.new_stack))
 
-    @property
-    def _running(self) -> StackExecution:
-        assert self._execution is not None, "the change was begun"
-        return self._execution
-
     # --- scripts --------------------------------------------------------------------------------
 
-    def _run_scripts(self, step: StackScript) -> None:
+    def _run_scripts(self, step: StackScript, execution: StackExecution) -> None:
         path = self.job.request.script_paths.get(step.role, "")
-        self._scripts.operation = self._running.record.operation
-        for vdu in self._changes(step):
+        self._scripts.operation = execution.record.operation
+        for vdu in self._changes(step, execution.record.plan):
             # the addresses were read meanwhile: another host may have taken over
-            self._running.journal.confirm()
+            execution.journal.confirm()
             self._run_script(ScriptStep.of(step.role, path, vdu))
 
     def _run_script(self, step: ScriptStep) -> None:
@@ -245,9 +235,8 @@ class StackChange(StackGoal):
             self._script_results.append(result)
             self._progress(result)
 
-    def _changes(self, step: StackScript) -> Iterator[VduChange]:
+    def _changes(self, step: StackScript, plan: StackPlan) -> Iterator[VduChange]:
         """Yield each VDU that a script runs for, with the VNFCs that it is about."""
-        plan = self._running.record.plan
         members = [step.member] if step.member else self._members(step, plan)
         for vdu_id in dict.fromkeys(member.vdu_id for member in members):
             of_vdu = [member for member in members if member.vdu_id == vdu_id]
@@ -327,7 +316,6 @@ class StackChange(StackGoal):
         step = event.step if isinstance(event, StepResult) else event
         if isinstance(event, StackPlan):
             self._progress(self._shown(event))
-            log_remarks(event)
         elif not isinstance(step, StackScript):
             self._progress(event)
 
@@ -338,12 +326,11 @@ class StackChange(StackGoal):
         if any(result.state is StepState.UNDONE for result in of_stacks):  # with what they did
             scripts = tuple(replace(result, state=StepState.UNDONE) for result in scripts)
         assert isinstance(outcome.plan, StackPlan), "it is Heat's side of the change"
-        return Outcome(
+        return replace(
+            outcome,
             plan=self._shown(outcome.plan),
             results=(*of_stacks, *scripts),
             vnfcs=stack_records.vnfcs(self._live_members) if self._live else (),
-            requests=self.target.service.requests - self._sent_before,
-            seconds=time.monotonic() - self._began,
         )
 
     @contextmanager

@@ -25,7 +25,7 @@ from container_update.model.outcome import Outcome, Progress
 if TYPE_CHECKING:
     from container_update.openstack.change import OpenStackTarget
     from container_update.openstack.client import Heat
-    from container_update.openstack.operation import StackInstance
+    from container_update.openstack.stack_instance import StackInstance
 
 HELP = "a VNF that is a Heat stack: change, status, resume, rollback"
 _VIM = "openstack"
@@ -144,7 +144,7 @@ def _header(parsed: argparse.Namespace) -> Header:
 
 def _instance(parsed: argparse.Namespace, heat: Heat) -> StackInstance:
     from container_update.openstack.instance_id import instance_id_of  # noqa: PLC0415, an extra
-    from container_update.openstack.operation import StackInstance  # noqa: PLC0415, an extra
+    from container_update.openstack.stack_instance import StackInstance  # noqa: PLC0415, an extra
 
     instance_id = parsed.instance_id or instance_id_of(heat, parsed.stack)
     return StackInstance(heat, instance_id, option_arguments.read(parsed), stack=parsed.stack)

@@ -12,13 +12,14 @@ from typing import Any
 
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
+from container_update.model.outcome import StepResult
 from container_update.model.plan import Action
 from container_update.openstack import live
 from container_update.openstack.client import Heat, heat_minutes, reference
 from container_update.openstack.execution.execution import StackExecution
-from container_update.openstack.operation import StackGoal
 from container_update.openstack.plan import INSTANTIATE, TERMINATE, StackPlan, StackStep
 from container_update.openstack.planner import flavour_of
+from container_update.openstack.stack_instance import StackGoal
 from container_update.openstack.templates import desired, groups
 from container_update.openstack.templates.desired import VnfdSoftware
 from container_update.openstack.templates.links import StackLinks
@@ -110,11 +111,12 @@ class Instantiate(StackGoal):
         how: dict[str, Any] = {"kind": INSTANTIATE, "stack": self.name, "timeout_mins": limit}
         return StackPlan("", None, steps, **how)
 
-    def begun(self, execution: StackExecution) -> None:
-        """Put back what the journal holds no values of: hidden parameters."""
+    def carry_out(self, execution: StackExecution) -> tuple[StepResult, ...]:
+        """Put back what the journal holds no values of, hidden parameters; see Goal."""
         plan = execution.record.plan
         steps = tuple(replace(step, after=self.body) for step in plan.stack_steps)
         execution.record = replace(execution.record, plan=replace(plan, steps=steps))
+        return super().carry_out(execution)
 
     def _is_there(self, service: Heat) -> bool:
         stack = service.stack(self.name)

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from container_update.model.errors import PackageError
@@ -96,9 +96,6 @@ class StackScript(Step):
 
 
 AnyStep = StackStep | StackScript
-
-Coordinator = Callable[[StackScript], object]
-"""Runs a coordination script of the request, where it has one; ContainerUpdateError: it failed."""
 
 
 def _server_key(member: VnfcServer) -> ObjectKey:

@@ -16,8 +16,8 @@ from container_update.model.errors import PackageError
 from container_update.model.outcome import Outcome
 from container_update.model.scripts import ScriptReport
 from container_update.openstack.change import OpenStackTarget, recover_change
-from container_update.openstack.operation import StackInstance
 from container_update.openstack.record import StackRecord
+from container_update.openstack.stack_instance import StackInstance
 
 
 def recover_stack(

@@ -16,8 +16,8 @@ from container_update.model.options import Options
 from container_update.model.plan import Action
 from container_update.openstack import live, vnfcs
 from container_update.openstack.client import Heat, heat_minutes, reference, state_sentence
-from container_update.openstack.operation import StackGoal
 from container_update.openstack.plan import HEAL, SCALE, Live, StackPlan, StackStep
+from container_update.openstack.stack_instance import StackGoal
 from container_update.openstack.templates import groups
 from container_update.package import hot
 from container_update.package.hot import Place

@@ -42,7 +42,7 @@ from tests.functional.reference_lifecycle import LIFECYCLE
 from tests.functional.reference_surroundings import REFUSED, SURROUNDINGS
 from tests.functional.reference_update import UPDATE, Lab, Reference
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING
-from tests.internals.core import LeaseLock, journal_secret, operation, utc_now
+from tests.internals.core import LeaseLock, cluster_instance, journal_secret, utc_now
 
 REFERENCES: dict[str, Reference[Any]] = {
     "update": UPDATE,
@@ -402,7 +402,10 @@ def _live(
     skewed = functools.partial(LeaseLock, now=lambda: utc_now() + skew)
     go.recv()
     try:
-        with arranged_for([reference_name]), mock.patch.object(operation, "LeaseLock", skewed):
+        with (
+            arranged_for([reference_name]),
+            mock.patch.object(cluster_instance, "LeaseLock", skewed),
+        ):
             _run(kubeconfig, reference_name, request, options)
     except ContainerUpdateError as error:
         os._exit(error.exit_status)

@@ -30,7 +30,7 @@ from container_update import (
 from container_update.emulator.faults import Fault, Faults
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster, Registry
 from container_update.emulator.kubernetes.kubelet.behaviour import Exit
-from container_update.engine.operation import Operation
+from container_update.engine.cluster_instance import ClusterInstance
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import config_map, secret, workload
 from tests.functional.promise import Expected, Running, Snapshot, settled
@@ -236,10 +236,10 @@ class Lab:
         with connect(self.kubeconfig, options=options) as cluster:
             return update(request, cluster, options, cancel)
 
-    def instance(self, namespace: str) -> Operation:
+    def instance(self, namespace: str) -> ClusterInstance:
         """Return the operation as another host sees it."""
         cluster = RetryingCluster(self.cluster, OPTIONS.retry_seconds)
-        return Operation(cluster, namespace, INSTANCE, OPTIONS)
+        return ClusterInstance(cluster, namespace, INSTANCE, OPTIONS)
 
     def free_leases(self, namespace: str) -> None:
         """Have nobody hold the namespace's leases, as if their holders had been silent long."""

@@ -14,7 +14,7 @@ from container_update.cluster.lease import LeaseLock, utc_now
 from container_update.cluster.retry import RetryingCluster
 from container_update.drivers import v2_process
 from container_update.emulator.demo.scenarios import guide_request
-from container_update.engine import operation
+from container_update.engine import cluster_instance
 from container_update.engine.goals import change_package
 from container_update.engine.goals.change import KubernetesTarget
 from container_update.engine.goals.change_package import Changed, preview_change, run_change

@@ -20,6 +20,9 @@ PLACES = re.compile(r"/(?:work|home|root|Users|opt/pypi[a-z-]*)/[A-Za-z0-9.]")
 """Paths that only exist on somebody's own machine."""
 
 
+PAGES = [f"doc/source/developers/{page}" for page in ("architecture", "heat", "promises")]
+
+
 def lines(path: str) -> list[str]:
     return [line.strip() for line in (ROOT / path).read_text(encoding="utf-8").splitlines()]
 
@@ -39,6 +42,15 @@ def test_ci_runs_the_thorough_tests_too():
     assert first < second
     assert (ROOT / ".ci/run").stat().st_mode & 0o111
     subprocess.run(["bash", "-n", ROOT / ".ci/run"], check=True)
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING", *PAGES])
+def test_the_modules_that_developers_are_sent_to_are_there(page):
+    named = re.findall(r"``((?:[a-z0-9_]+/)+[a-z0-9_]+\.py)", (ROOT / f"{page}.rst").read_text())
+    assert named
+    there = {str(path.relative_to(ROOT)) for path in tracked() if path.exists()}
+    missing = [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in there)]
+    assert missing == []
 
 
 def test_bindep_lists_what_ci_installs():

@@ -16,10 +16,10 @@ from container_update.emulator.heat import ResourceFault
 from container_update.emulator.heat.faults import NO_HOST
 from container_update.model import packing
 from container_update.openstack.instantiate import Instantiate, described_by
-from container_update.openstack.operation import StackInstance
+from container_update.openstack.stack_instance import StackInstance
 from tests.internals.core import build, hot
 from tests.internals.service import Service, Settings, perform, vims
-from tests.internals.stacks import live, reference
+from tests.internals.stacks import live, operate, reference
 from tests.vnfm.client import SETTLED, Client, assert_finish_or_go_back
 from tests.vnfm.clouds import (
     BLUE_GREEN,
@@ -252,7 +252,7 @@ def test_a_stack_that_is_still_being_created_is_deleted_before_a_retry(
     cloud.stack.faults.resources = [stuck]
     killed = cloud.heat.create({"stack_name": "vnf-1", **body.as_request()})
     until(lambda: stuck.seen, "its first server is being created")
-    StackInstance(cloud.heat, "1", OPTIONS).run(Instantiate("vnf-1", body, OPTIONS, "1"))
+    operate(Instantiate("vnf-1", body, OPTIONS, "1"), StackInstance(cloud.heat, "1", OPTIONS))
     assert cloud.stacks() == {"vnf-1": "CREATE_COMPLETE"}
     assert reference(cloud.heat.stack("vnf-1") or {}) != killed
 
@@ -272,7 +272,7 @@ def test_the_name_of_a_deleted_stack_is_waited_for(
         return create(request, **how)
 
     monkeypatch.setattr(cloud.heat, "create", create_later)
-    StackInstance(cloud.heat, "1", OPTIONS).run(Instantiate("vnf-1", body, OPTIONS, "1"))
+    operate(Instantiate("vnf-1", body, OPTIONS, "1"), StackInstance(cloud.heat, "1", OPTIONS))
     assert cloud.stacks() == {"vnf-1": "CREATE_COMPLETE"}
 
 

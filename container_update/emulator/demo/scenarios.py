@@ -25,6 +25,7 @@ from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.install import install
 from container_update.engine.goals.job import ChangeJob
 from container_update.engine.goals.update import update
+from container_update.engine.run import operate
 from container_update.model.errors import (
     ContainerUpdateError,
     UndoIncompleteError,
@@ -200,7 +201,7 @@ def _on_cloud(sample: str) -> Iterator[Vnf]:
         from container_update.openstack.change import OpenStackTarget  # noqa: PLC0415
         from container_update.openstack.client import connect  # noqa: PLC0415
         from container_update.openstack.instantiate import Instantiate, described_by  # noqa: PLC0415
-        from container_update.openstack.operation import StackInstance  # noqa: PLC0415
+        from container_update.openstack.stack_instance import StackInstance  # noqa: PLC0415
 
         copy = Path(shutil.copytree(samples.root() / sample, Path(folder, "sample")))
         job = _job(copy, _request(copy, balancer), "sample")
@@ -209,7 +210,7 @@ def _on_cloud(sample: str) -> Iterator[Vnf]:
         with connect(auth=cloud.auth()) as heat:
             yield Vnf(
                 f"The change: {job.request.upgrade_type}",
-                lambda: StackInstance(heat, job.instance_id, job.options).run(goal),
+                lambda: operate(goal, StackInstance(heat, job.instance_id, job.options)),
                 partial(_changed, job, OpenStackTarget(heat, STACK)),
                 partial(views.show_stacks, heat),
             )

@@ -13,6 +13,7 @@ from container_update.cluster.history.store import History, led_to
 from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_if_known_missing
+from container_update.engine.cluster_instance import ClusterInstance
 from container_update.engine.goal import Goal, Observed
 from container_update.engine.goals import upgrade_types
 from container_update.engine.goals.change import KubernetesTarget, PackageChange
@@ -22,7 +23,6 @@ from container_update.engine.goals.job import ChangeJob
 from container_update.engine.goals.request_schema import COORDINATE_NEW, COORDINATE_OLD
 from container_update.engine.goals.update import planned
 from container_update.engine.journalled_run import JournalledRun
-from container_update.engine.operation import Operation
 from container_update.engine.read_packages import check_packages
 from container_update.engine.recover import Named, of_operation, recorded_change
 from container_update.engine.run import preview, run
@@ -263,8 +263,9 @@ class GoBack(Goal):
         if not run.record.context:
             return super().carry_out(run)
         if (change := self._change) is None:
-            here = Operation(self._cluster, self.namespace, self.instance_id, self._options)
-            change, _ = recorded_change(run.record, here, self._packages, run.execution.cancel)
+            here = ClusterInstance(self._cluster, self.namespace, self.instance_id, self._options)
+            here.cancel = run.execution.cancel
+            change, _ = recorded_change(run.record, here, self._packages)
         return change.carry_out(run)
 
 

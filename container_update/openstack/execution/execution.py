@@ -41,7 +41,6 @@ from container_update.openstack.plan import (
     INSTANTIATE,
     SCALE,
     AnyStep,
-    Coordinator,
     StackPlan,
     StackScript,
     StackStep,
@@ -50,6 +49,10 @@ from container_update.openstack.record import StackRecord
 from container_update.package.hot import StackBody
 
 LOG = logging.getLogger(__name__)
+
+Coordinator = Callable[[StackScript, "StackExecution"], object]
+"""Runs a coordination script of the request in a run, where it has one; ContainerUpdateError: it
+failed."""
 
 
 @dataclass(repr=False)
@@ -137,7 +140,7 @@ class StackExecution:
     def _do(self, number: int, step: AnyStep) -> None:
         if isinstance(step, StackScript):
             with self.journal.renewed():
-                self.coordinate(step)
+                self.coordinate(step, self)
         elif step.after is None:
             self._commit()
             self._stacks.delete(step.stack)
@@ -282,7 +285,7 @@ class StackExecution:
         """Run a script of the undo; return its error: it does not end the undo."""
         try:
             with self.journal.renewed():
-                self.coordinate(StackScript.of(role, step.stack, step.member, back=True))
+                self.coordinate(StackScript.of(role, step.stack, step.member, back=True), self)
         except errors.LeaseLostError:
             raise
         except errors.ContainerUpdateError as error:

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from container_update.cluster.retry import RetryingCluster
 from container_update.drivers import v2_memory
 from container_update.drivers.vim import connect_to
-from container_update.engine.operation import Operation as Journalled
+from container_update.engine.cluster_instance import ClusterInstance
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
 from container_update.model.objects import Json
@@ -184,15 +184,16 @@ class OperationContext:
         with closing(connect_to(self.connection, self.service.options)) as cluster:
             yield RetryingCluster(cluster, self.service.options.retry_seconds)
 
-    def journalled(self, cluster: RetryingCluster) -> Journalled:
-        """Return the instance's operation in the cluster, by its Lease and its journal."""
-        return Journalled(
+    def journalled(self, cluster: RetryingCluster) -> ClusterInstance:
+        """Return the instance in the cluster, with its Lease and its journal."""
+        return ClusterInstance(
             cluster,
             self.record.namespace,
             self.instance_id,
             self.service.options,
             self.steps,
             leave_failed=True,
+            cancel=self.cancel,
         )
 
 

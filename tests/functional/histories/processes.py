@@ -22,7 +22,7 @@ from container_update.model.cluster import WatchEvent
 from tests.functional.change_vnfpkg.dying import Died
 from tests.functional.histories.packages import GONE
 from tests.internals.core import Collection, LeaseLock, ProcessIdentity, utc_now
-from tests.internals.core import operation as engine
+from tests.internals.core import cluster_instance as engine
 
 LEASE_SECONDS = 1.0
 """Of the two hosts: soon free, less than an option allows. The third has what OPTIONS say."""

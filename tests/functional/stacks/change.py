@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from container_update import CancelToken, ChangeRequest, Options, ScriptStep
 from container_update.engine.goals import upgrade_types
-from container_update.openstack.plan import Coordinator
 from container_update.openstack.planner import StackPackages
 from container_update.openstack.vnfcs import VnfcServer
 from container_update.package import csar
@@ -17,14 +17,17 @@ from tests.internals.stacks import Heat, StackPlan, StackRequest, StackScript, r
 
 NEW_VNFD = "vnfd-new"
 
+Script = Callable[[StackScript], object]
+
 
 def change(
     request: StackRequest,
     service: Heat,
     options: Options,
     *,
-    coordinate: Coordinator = lambda _: None,
+    coordinate: Script = lambda _: None,
     cancel: CancelToken | None = None,
+    leave_failed: bool = False,
 ) -> Changed:
     """Change the package; the callable replaces the request's scripts."""
     body = {
@@ -34,7 +37,14 @@ def change(
             "vdu_params": [{"vdu_id": vdu_id} for vdu_id in request.vdu_ids],
         },
     }
-    job = ChangeJob(ChangeRequest.of(body), request.old, request.new, request.instance_id, options)
+    job = ChangeJob(
+        ChangeRequest.of(body),
+        request.old,
+        request.new,
+        request.instance_id,
+        options,
+        leave_failed,
+    )
     target = OpenStackTarget(service, request.stack, request.flavour_id)
     scripts = Scripts(job, {}, cancel or CancelToken(), coordinate=coordinate)
     return change_package.run_change(job, target, cancel, scripts=scripts)
@@ -57,7 +67,7 @@ def read(request: StackRequest) -> StackPackages:
 class Scripts(coordination.Coordination):
     """Coordination by a callable instead of scripts."""
 
-    coordinate: Coordinator = lambda _: None
+    coordinate: Script = lambda _: None
 
     @property
     def roles(self) -> frozenset[str]:

@@ -27,10 +27,9 @@ from container_update.emulator.faults import Fault, Faults, drop_after, raise_er
 from container_update.emulator.heat import CloudFaults, EmbeddedOpenStack, ResourceFault
 from container_update.emulator.heat.api_errors import OpenStackApiError
 from container_update.model.operation import Phase
-from container_update.openstack.planner import blue_green_plan, rolling_plan
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.stacks import templates
-from tests.functional.stacks.change import change, plan_change, read
+from tests.functional.stacks.change import change, plan_change
 from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.limits import Limits
 from tests.functional.stacks.site import REAL
@@ -161,14 +160,8 @@ def test_a_failed_change_is_finished_by_the_same_request(
     vnf.instantiate("group")
     request = vnf.request(vnf.package("group", vnf.site.images[1], limits.cores), upgrade_type)
     make_room(limits, upgrade_type)
-    packages = read(request)
-    planner = rolling_plan if upgrade_type == ROLLING else blue_green_plan
-    plan = planner(packages, vnf.heat)
-    with (
-        pytest.raises(UpdateFailedError, match=r"Everything is left as it is$") as caught,
-        vnf.instance(leave_failed=True).begun(plan, packages.goal) as execution,
-    ):
-        execution.run()
+    with pytest.raises(UpdateFailedError, match=r"Everything is left as it is$") as caught:
+        change(request, vnf.heat, vnf.options, leave_failed=True)
     assert caught.value.next_step is NextStep.RESUME_OR_ROLLBACK
     limits.lift()
     change(request, vnf.heat, vnf.options)

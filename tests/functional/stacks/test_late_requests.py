@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import pytest
@@ -25,7 +25,7 @@ from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.matrix import AT_ONCE, OPTIONS, WAYS, Lab, Point, Request
 from tests.functional.stacks.site import REAL
 from tests.internals.core import Json, NoWayBackError
-from tests.internals.stacks import Heat, StackInstance, connect
+from tests.internals.stacks import Heat, connect
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="only the embedded cloud can be paused")
 
@@ -103,9 +103,7 @@ def hosts(lab: Lab, *before: Before) -> Iterator[list[Host]]:
 
 def take_over(lab: Lab, heat: Heat, then: str) -> list[str]:
     """Finish or undo what another host left; return the error of that."""
-    instance = StackInstance(
-        heat, lab.vnf.instance_id, OPTIONS, coordinate=lab.balancer, clock=in_an_hour()
-    )
+    instance = replace(lab.vnf.instance(lab.balancer, clock=in_an_hour()), service=heat)
     try:
         try:
             instance.recover(back=then == "rollback")

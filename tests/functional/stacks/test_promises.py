@@ -24,7 +24,6 @@ from container_update.model.errors import (
 )
 from container_update.model.outcome import Event, StepResult
 from container_update.model.plan import Plan, Step
-from container_update.openstack.instantiate import Terminate
 from tests.circles import Circle, in_circles
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.stacks.clocks import in_an_hour
@@ -60,7 +59,7 @@ def test_meanwhile_no_other_operation_of_the_instance_begins(verb: StackVerb, vn
     def terminate(event: Event) -> None:
         if isinstance(event, Step) and not refused:
             try:
-                vnf.instance().run(Terminate(vnf.stack))
+                vnf.terminate()
             except ContainerUpdateError as error:
                 refused.append(error)
 
@@ -110,7 +109,7 @@ def test_killed_after_any_write_it_is_finished_or_undone(
                 states = [verb.new]
         found = [state.differences(vnf, before) for state in states]
         assert [] in found, f"killed after write {number}: {found}"
-        vnf.instance().run(Terminate(vnf.stack))
+        vnf.terminate()
         if not dying.is_dead:
             break
 

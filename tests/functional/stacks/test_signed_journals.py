@@ -14,8 +14,8 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.errors import UpdateInterruptedError
 from container_update.openstack.client import Heat, connect
 from container_update.openstack.journal import UnsignedError
-from container_update.openstack.operation import StackInstance
 from container_update.openstack.plan import StackScript
+from container_update.openstack.stack_instance import StackInstance
 from tests.functional.stacks.change import change
 from tests.functional.stacks.conftest import OPTIONS
 from tests.functional.stacks.vnf import Vnf

@@ -15,12 +15,13 @@ from typing import Any
 from container_update.engine.goals.change_package import run_change
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.job import ChangeJob
+from container_update.engine.run import operate
 from container_update.model.outcome import Outcome
 from container_update.openstack.change import OpenStackTarget
 from container_update.openstack.client import Heat
 from container_update.openstack.instantiate import Instantiate, Terminate, described_by
-from container_update.openstack.operation import StackGoal, StackInstance
 from container_update.openstack.plan import BLUE_GREEN, ROLLING
+from container_update.openstack.stack_instance import StackGoal, StackInstance
 from container_update.openstack.upkeep import StackHeal, StackScale
 from tests.functional.stacks.change import NEW_VNFD
 from tests.functional.stacks.vnf import OLD_VNFD, Vnf
@@ -69,7 +70,7 @@ def _change(upgrade_type: str, vnf: Vnf, _: set[str], heat: Heat, **how: Any) ->
 
 def _goal(goal: Callable[[Vnf, set[str]], StackGoal]) -> Act:
     def act(vnf: Vnf, before: set[str], heat: Heat, **how: Any) -> Outcome:
-        return StackInstance(heat, vnf.instance_id, vnf.options, **how).run(goal(vnf, before))
+        return operate(goal(vnf, before), StackInstance(heat, vnf.instance_id, vnf.options, **how))
 
     return act
 

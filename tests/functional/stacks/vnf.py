@@ -11,14 +11,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from container_update import Options
+from container_update import Options, Outcome
 from container_update.package.hot import StackBody
 from tests import packages
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import NEW_VNFD, change
 from tests.functional.stacks.site import Site
 from tests.internals.core import Changed, hot
-from tests.internals.stacks import ROLLING, Heat, StackInstance, StackRequest, live, reference
+from tests.internals.stacks import (
+    ROLLING,
+    Heat,
+    StackInstance,
+    StackRequest,
+    StackScript,
+    Terminate,
+    live,
+    operate,
+    reference,
+)
 
 OLD_VNFD = "vnfd-old"
 
@@ -84,9 +94,19 @@ class Vnf:
         """Change the package."""
         return change(self.request(new, upgrade_type), self.heat, self.options, **more)
 
-    def instance(self, **more: Any) -> StackInstance:
+    def instance(
+        self, coordinate: Callable[[StackScript], object] = lambda _: None, **more: Any
+    ) -> StackInstance:
         """Return the instance for status, resume and rollback."""
-        return StackInstance(self.heat, self.instance_id, self.options, **more)
+
+        def coordinated(script: StackScript, _: object) -> object:
+            return coordinate(script)
+
+        return StackInstance(self.heat, self.instance_id, self.options, coordinated, **more)
+
+    def terminate(self) -> Outcome:
+        """Delete all of it."""
+        return operate(Terminate(self.stack), self.instance())
 
     # --- the live state -------------------------------------------------------------------------
 

@@ -116,7 +116,7 @@ class KubernetesVim:
         self._undo()
 
     def _undo(self) -> None:
-        self.context.journalled(self.cluster).recover(back=True, cancel=self.context.cancel)
+        self.context.journalled(self.cluster).recover(back=True)
 
     @property
     def _running(self) -> tuple[str, RetryingCluster]:
@@ -163,8 +163,7 @@ class KubernetesVim:
 
     def undo_change(self, job: ChangeJob) -> Outcome | None:  # noqa: ARG002
         """Undo it by the journal in the cluster, which holds the job."""
-        journalled = self.context.journalled(self.cluster)
-        return journalled.recover(back=True, cancel=self.context.cancel)
+        return self.context.journalled(self.cluster).recover(back=True)
 
     def as_it_is(self, record: VnfRecord) -> VnfRecord:
         """Return the record with the pods that run now."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from container_update.cluster.lease import utc_now
 from container_update.engine.goals.change_package import Changed, coordination_of
 from container_update.engine.goals.job import ChangeJob
+from container_update.engine.run import operate
 from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
@@ -22,7 +23,7 @@ from container_update.openstack import vnfm_records as stack_records
 from container_update.openstack.change import OpenStackTarget
 from container_update.openstack.client import Heat, reference
 from container_update.openstack.instantiate import Instantiate, Terminate, described_by
-from container_update.openstack.operation import StackInstance
+from container_update.openstack.stack_instance import StackInstance
 from container_update.openstack.templates import links
 from container_update.openstack.upkeep import Renew, StackHeal, StackScale
 from container_update.openstack.vnfcs import VnfcServer
@@ -82,9 +83,8 @@ class OpenStackVim:
             links=links.StackLinks.of(context.request),
             sizes=levels.numbers(context),
         )
-        self._instance.run(
-            Instantiate(self._name, body, context.service.options, context.operation_id)
-        )
+        goal = Instantiate(self._name, body, context.service.options, context.operation_id)
+        operate(goal, self._instance)
         info = records.started_info(context) | links.recorded({}, context.request)
         changed = {**context.record.body, "instantiatedVnfInfo": info}
         return self.as_it_is(replace(context.record, instantiated=True, body=changed))
@@ -95,7 +95,7 @@ class OpenStackVim:
 
     def terminate(self) -> None:
         """Delete every stack of the instance, the journal last: a failed change may leave two."""
-        self._instance.run(Terminate(self._name))
+        operate(Terminate(self._name), self._instance)
 
     # --- keeping it -----------------------------------------------------------------------------
 
@@ -108,11 +108,11 @@ class OpenStackVim:
         context, running = self.context, self._running
         context.keep(NO_ROLLBACK, "the old servers are deleted")
         if with_storage and not vnfcs:
-            self._instance.run(Renew(*running, context.operation_id))
+            operate(Renew(*running, context.operation_id), self._instance)
             return
         entries = vnfcs or context.record.info.get("vnfcResourceInfo") or ()
         ids = [str(entry["computeResource"]["resourceId"]) for entry in entries]
-        self._instance.run(StackHeal(*running, context.operation_id, ids, with_storage))
+        operate(StackHeal(*running, context.operation_id, ids, with_storage), self._instance)
 
     def undo_heal(self) -> None:
         """Undo a heal by its journal.
@@ -123,12 +123,12 @@ class OpenStackVim:
 
     def scale(self, numbers: Mapping[str, int]) -> None:
         """Give the scaling groups of VDUs these numbers of servers."""
-        self._instance.run(StackScale(*self._running, self.context.operation_id, numbers))
+        operate(StackScale(*self._running, self.context.operation_id, numbers), self._instance)
 
     def undo_scale(self, numbers: Mapping[str, int]) -> None:
         """Undo a scaling by its journal, or by another one where it has come to its end."""
         back = f"{self.context.operation_id} back"
-        self._instance.run(StackScale(*self._running, back, numbers))
+        operate(StackScale(*self._running, back, numbers), self._instance)
 
     @property
     def _running(self) -> tuple[str, Mapping[str, str], Options]:

@@ -15,9 +15,9 @@ from container_update.cluster.informer import Informer
 from container_update.cluster.journal import Journal
 from container_update.cluster.lease import LeaseLock
 from container_update.cluster.retry import RetryingCluster
+from container_update.engine.cluster_instance import ClusterInstance, JournalledRun
 from container_update.engine.fence import TAKEN_OVER
-from container_update.engine.goal import Goal
-from container_update.engine.operation import JournalledRun, Operation
+from container_update.engine.goal import Goal, Observed
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Right
 from container_update.model.errors import (
@@ -68,9 +68,9 @@ def refuse(*_: object) -> None:
     raise ClusterError("refused by the test", status=422)
 
 
-def operation(cluster: FakeCluster, **more: Any) -> Operation:
+def operation(cluster: FakeCluster, **more: Any) -> ClusterInstance:
     options = Options(timeout=2, undo_timeout=1, workers=1, lease_seconds=20)
-    return Operation(RetryingCluster(cluster, 0), "ns", "i", options, **more)
+    return ClusterInstance(RetryingCluster(cluster, 0), "ns", "i", options, **more)
 
 
 def plan(cluster: FakeCluster) -> Plan:
@@ -116,8 +116,9 @@ def run(
     informer = Informer(cluster, Everything())
     informer.list({Collection.of(ONE)})
     cancel = CancelToken() if cancel is None else cancel
-    goal = Asked(context)
-    with operation(cluster, **more).begun(goal, plan(cluster), informer, cancel) as begun:
+    instance = operation(cluster, cancel=cancel, **more)
+    seen = Observed(instance.cluster, informer)
+    with instance.begun(Asked(context), plan(cluster), seen) as begun:
         body(begun)
 
 

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How every operation on a VNF's stacks is carried out, from its goal to its outcome.
+"""A VNF instance in a cloud: what :mod:`container_update.engine.run` asks of it.
 
-recover what an earlier run left -> read what is live, plan -> report
-    -> hold with the journal -> execute (or undo) -> outcome
-
-It is the story of :mod:`container_update.engine.run` for Heat. What differs from one operation
-to another is its goal: which plan it makes.
+A run may be interrupted anywhere: the journal is around it, in a stack of its own, and what it
+left behind is finished or undone by the next one.
 """
 
 from __future__ import annotations
@@ -15,27 +12,32 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import NextStep, PlanError, UpdateInProgressError
 from container_update.model.operation import Status, begun, recover, refuse_incomplete
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome, Progress, StepState
+from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.reporter import reporter
 from container_update.openstack import live
 from container_update.openstack.client import Heat
-from container_update.openstack.execution.execution import StackExecution
+from container_update.openstack.execution.execution import Coordinator, StackExecution
 from container_update.openstack.hold import Clock
 from container_update.openstack.journal import StackJournal
-from container_update.openstack.plan import Coordinator, StackPlan
+from container_update.openstack.plan import StackPlan
 from container_update.openstack.record import StackRecord
+
+GoOn = Callable[[StackExecution], tuple[StepResult, ...]]
+"""Finishes an interrupted run; returns what became of each step."""
 
 
 class StackGoal(ABC):
     """Where an operation on a VNF's stacks leads."""
 
-    ends_vnf = False
+    happens_once: ClassVar[bool] = True
+    """A run of it that was interrupted and is finished is all that was asked for."""
+    ends_vnf: ClassVar[bool] = False
     """Nothing is left of the VNF then: what an earlier operation left goes with it."""
 
     @abstractmethod
@@ -56,21 +58,19 @@ class StackGoal(ABC):
         """Return plain values that a resume needs beside the plan; no passwords."""
         return {}
 
-    def begun(self, execution: StackExecution) -> None:  # noqa: B027, most have nothing to do
-        """Do what is to be done before an execution goes on or back."""
-
-    def carried_out(self, execution: StackExecution) -> None:  # noqa: B027, likewise
-        """Do what is to be done while the journal is still there."""
+    def carry_out(self, execution: StackExecution) -> tuple[StepResult, ...]:
+        """Carry out the plan of a run, while it holds the journal."""
+        return execution.run()
 
 
-@dataclass(frozen=True)
+@dataclass
 class StackInstance:
     """A VNF instance in a cloud, on which one operation at a time can be under way."""
 
     service: Heat
     instance_id: str | None
     options: Options
-    coordinate: Coordinator = lambda _: None
+    coordinate: Coordinator = lambda _, __: None
     cancel: CancelToken = field(default_factory=CancelToken)
     progress: Progress = lambda _: None
     leave_failed: bool = False
@@ -81,6 +81,9 @@ class StackInstance:
     None: whatever is in the instance's journal."""
     roles: frozenset[str] = frozenset({"new", "old"})
     """The VNFs that have a coordination script; the steps of others do nothing."""
+
+    def __post_init__(self) -> None:
+        self.progress = reporter(self.progress)
 
     def read(self) -> StackRecord | None:
         """Return the change that is under way; None where there is none.
@@ -106,32 +109,39 @@ class StackInstance:
             self.service, self.instance_id, operation, lease_seconds, self.clock, self.cancel
         )
 
-    def run(self, goal: StackGoal) -> Outcome:
-        """Bring the VNF to where a goal leads, or leave it wholly as it was.
+    # --- an operation, step by step -------------------------------------------------------------
 
-        An operation of the instance that was interrupted is finished first if it has the same goal,
-        else undone.
+    @property
+    def requests(self) -> int:
+        """How many requests went to the cloud so far."""
+        return self.service.requests
 
-        :returns: the plan, and what became of each step.
-        :raises ContainerUpdateError: as :func:`container_update.engine.run.run` does.
-        """
+    def recovered(self, goal: StackGoal) -> Outcome | None:
+        """Finish what an earlier run left where it has the same goal, else undo it."""
         digest = goal.digest()
-        if not goal.ends_vnf:
-            self._refuse_unfinished_change(goal)
-            resumed = self.recover(
-                goal=lambda: digest, started=goal.begun, carried_out=goal.carried_out
-            )
-            if resumed and all(result.state is StepState.DONE for result in resumed.results):
-                return resumed
-        plan = goal.plan(self.service)
-        reporter(self.progress)(plan)
-        if plan.is_empty and not (goal.ends_vnf and self.journal("").stacks()):
-            return Outcome(plan)
-        with self.begun(plan, digest, goal.context(), instead=goal.ends_vnf) as execution:
-            goal.begun(execution)
-            execution.run()
-            goal.carried_out(execution)
-        return Outcome(execution.record.plan, execution.results)
+        if goal.ends_vnf:
+            return None
+        self._refuse_unfinished_change(goal)
+        return self.recover(goal=lambda: digest, go_on=goal.carry_out)
+
+    @contextmanager
+    def observed(self, _: StackGoal) -> Iterator[Heat]:
+        """Give the block Heat, which is asked whenever something is to be known."""
+        yield self.service
+
+    def planned(self, goal: StackGoal, service: Heat) -> StackPlan:
+        """Return the plan of a goal; write nothing."""
+        return goal.plan(service)
+
+    def tidy(self, goal: StackGoal) -> None:
+        """Remove the journal of a VNF that has no stack any more."""
+        if goal.ends_vnf:
+            journal = self.journal(str(uuid.uuid4()))
+            journal.take_over()
+            if journal.is_held:
+                journal.remove()
+            else:
+                journal.sweep()
 
     def _refuse_unfinished_change(self, goal: StackGoal) -> None:
         """Raise PlanError where something else would undo a change of the package without its
@@ -144,26 +154,17 @@ class StackInstance:
             )
 
     @contextmanager
-    def begun(
-        self,
-        plan: StackPlan,
-        goal: str,
-        context: Mapping[str, Any] | None = None,
-        *,
-        instead: bool = False,
-    ) -> Iterator[StackExecution]:
-        """Hold the journal, with the plan in it, while the block carries the plan out.
+    def begun(self, goal: StackGoal, plan: StackPlan, _: Heat) -> Iterator[StackExecution]:
+        """Hold the journal, with the plan in it, while the block carries out the plan of a goal.
 
-        :param context: plain values that a resume needs beside the plan; no passwords.
-        :param instead: take the place of what an earlier operation has left.
         :raises UpdateInProgressError: another change of this instance runs, or ran since the
             plan was made.
         """
-        common = begun(self.clock.now(), goal, self.instance_id)
-        record = StackRecord(**common, plan=plan, context=context or {})
+        common = begun(self.clock.now(), goal.digest(), self.instance_id)
+        record = StackRecord(**common, plan=plan, context=goal.context())
         journal = self.journal(record.operation)
-        if instead:
-            journal.take_over()
+        if goal.ends_vnf:
+            journal.take_over()  # in place of what an earlier operation has left
         is_taken = journal.is_held
         if not is_taken:
             journal.begin(record)
@@ -174,6 +175,14 @@ class StackInstance:
             execution = self._execution(journal, record)
             yield execution
             execution.end()
+
+    def outcome(
+        self, _: StackGoal, plan: StackPlan, results: tuple[StepResult, ...], __: Heat
+    ) -> Outcome:
+        """Return what became of a plan."""
+        return Outcome(plan, results)
+
+    # --- one that is under way, or stopped ------------------------------------------------------
 
     def _refuse_stale(self, plan: StackPlan, journal: StackJournal) -> None:
         """Raise UpdateInProgressError where a stack is not the one any more that was planned for:
@@ -208,34 +217,27 @@ class StackInstance:
         *,
         goal: Callable[[], str] | None = None,
         back: bool = False,
-        started: Callable[[StackExecution], object] = lambda _: None,
-        carried_out: Callable[[StackExecution], object] = lambda _: None,
+        go_on: GoOn = StackExecution.run,
     ) -> Outcome | None:
         """Finish or undo the operation that left its journal behind.
 
-        :param goal: returns that of the current request; a change with another goal is undone.
-        :param back: undo in any case.
-        :param started: called with the execution before it goes on or is undone.
-        :param carried_out: called before the journal of what was finished is removed.
-        :returns: what became of it; None where there was nothing.
-        :raises UpdateInProgressError: it is still running.
-        :raises UndoIncompleteError: it could not be undone.
+        :param go_on: finishes a run of a goal that has more to do than its steps.
+
+        The other parameters, what is returned and the errors are those of
+        :func:`container_update.model.operation.recover`.
         """
 
         def finish(record: StackRecord, journal: StackJournal) -> Outcome:
             execution = self._execution(journal, record)
-            started(execution)
-            execution.run()
-            carried_out(execution)
+            results = go_on(execution)
             execution.end()
-            return Outcome(execution.record.plan, execution.results)
+            return Outcome(execution.record.plan, results)
 
         def undo(record: StackRecord, journal: StackJournal) -> Outcome | None:
             if record.committed and record.plan.can_be_left and not back:
                 journal.remove()
                 return None
             execution = self._execution(journal, record)
-            started(execution)
             outcome = Outcome(execution.record.plan, execution.undo())
             refuse_incomplete(execution.record, outcome)
             execution.end()

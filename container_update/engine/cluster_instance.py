@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations that may be interrupted anywhere: the lease and the journal around a run.
+"""A VNF instance in a cluster: what :mod:`container_update.engine.run` asks of it.
 
-What a run left behind in its journal is finished or undone by the next one.
+A run may be interrupted anywhere: the lease and the journal are around it, and what it left behind
+in its journal is finished or undone by the next one.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from container_update.cluster.lease import Holder, LeaseLock, utc_now
 from container_update.cluster.record import Record
 from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.scope import Scope, scope_of
+from container_update.engine.checks.image_check import pulled
+from container_update.engine.checks.server_check import asked
 from container_update.engine.events import EventRecorder
 from container_update.engine.execute import Execution, pods_by_workload
 from container_update.engine.fence import Fence
-from container_update.engine.goal import Goal
+from container_update.engine.goal import Goal, Observed
 from container_update.engine.journalled_run import JournalledRun
 from container_update.model import errors, operation
 from container_update.model.cancellation import CancelToken
@@ -34,10 +37,13 @@ from container_update.model.outcome import Outcome, Progress, ResumeStarted, Ste
 from container_update.model.plan import Action, Plan, Step
 from container_update.model.reporter import reporter
 from container_update.planning import permissions
+from container_update.planning.change_cause import with_change_causes
 from container_update.planning.foreign_steps import Owned
 from container_update.planning.order import arranged
 from container_update.planning.steps import ObjectStep, object_steps
 from container_update.planning.update import collections, traffic
+from container_update.workloads import ownership
+from container_update.workloads.registry import known_kind
 
 LOG = logging.getLogger(__name__)
 
@@ -47,8 +53,8 @@ GoOn = Callable[[JournalledRun], tuple[StepResult, ...]]
 
 
 @dataclass
-class Operation:
-    """The operations of one VNF instance in a cluster: one new one, or what one left behind."""
+class ClusterInstance:
+    """A VNF instance in a cluster, on which one operation at a time can be under way."""
 
     cluster: RetryingCluster
     namespace: str
@@ -57,6 +63,8 @@ class Operation:
     progress: Progress = lambda _: None
     leave_failed: bool = False
     """What a failure leaves is kept for a rollback or a resume, not undone."""
+    cancel: CancelToken = field(default_factory=CancelToken)
+    """Cancels the operation from another thread or a signal handler."""
     kept: Kept | None = field(default=None, init=False)
     """The revision of the run that ended last; None where it is not kept."""
     informer: Informer | None = field(default=None, init=False)
@@ -68,7 +76,7 @@ class Operation:
         self.progress = reporter(self.progress)
 
     @property
-    def in_history(self) -> dict[str, Any]:
+    def _in_history(self) -> dict[str, Any]:
         """The attributes of an outcome about the revision of the run that ended last."""
         if self.kept is None:
             return {}
@@ -84,7 +92,7 @@ class Operation:
         cluster = self.cluster.guarded(lock.check)
         return Journal(cluster, self.namespace, self.instance_id, lock.operation)
 
-    def lock(self, run_id: str, cancel: CancelToken) -> LeaseLock:
+    def lock(self, run_id: str) -> LeaseLock:
         """Return the lease that keeps a second operation of this instance out."""
         return LeaseLock(
             self.cluster,
@@ -93,25 +101,63 @@ class Operation:
             run_id,
             operation.host_name(),
             self.options.lease_seconds,
-            cancel,
+            self.cancel,
         )
 
+    # --- an operation, step by step -------------------------------------------------------------
+
+    @property
+    def requests(self) -> int:
+        """How many requests went to the API server so far."""
+        return self.cluster.requests
+
+    def recovered(self, goal: Goal) -> Outcome | None:
+        """Finish what an earlier run left where it has the same goal, else undo it; see
+        :meth:`recover`."""
+        with _wrong_requests_first(goal):
+            outcome = self.recover(
+                goal=goal.digest,
+                promote=goal.promotes,
+                go_on=goal.carry_out,
+                described=goal.described,
+            )
+        if outcome is None:
+            self.cluster.ask_rights(self.namespace)  # meanwhile
+        return outcome
+
     @contextmanager
-    def begun(
-        self, goal: Goal, plan: Plan, informer: Informer, cancel: CancelToken
-    ) -> Iterator[JournalledRun]:
+    def observed(self, goal: Goal) -> Iterator[Observed]:
+        """Watch what a goal is about while the block plans it and carries it out."""
+        seconds = self.options.watch_seconds
+        with Informer(self.cluster, goal.scope(), watch_seconds=seconds) as informer:
+            yield Observed(self.cluster, informer)
+
+    def planned(self, goal: Goal, observed: Observed) -> Plan:
+        """Return the plan of a goal, as far as the API server is asked about it; write nothing."""
+        with _wrong_requests_first(goal):
+            plan = arranged(goal.plan(observed))
+        if goal.recorded_in is not None:
+            self._refuse_foreign(plan, goal.described(), goal.recorded_in)
+        if goal.asks_server:
+            plan = asked(plan, self.cluster, self.options)
+        if self.options.pull and not plan.is_empty:
+            plan = pulled(plan, self.cluster, self.options, self.cancel)
+        return with_change_causes(replace(plan, kind=goal.kind)) if goal.kind else plan
+
+    @contextmanager
+    def begun(self, goal: Goal, plan: Plan, observed: Observed) -> Iterator[JournalledRun]:
         """Hold the lease and the journal while the block carries out the plan of a goal.
 
         :raises ClusterError: the account lacks a right; nothing was written.
         :raises UpdateInProgressError: another update of this instance runs, or ran since the
             plan was made.
         """
-        owns = self._refuse_missing_rights(plan)
+        owns, informer = self._refuse_missing_rights(plan), observed.informer
         common = operation.begun(utc_now(), goal.digest(), self.instance_id)
         steps, origin = object_steps(plan), None
         if goal.kind:
             origin = origin_of(goal.kind, plan.packages, goal.undoes, goal.scripts)
-        with self.lock(common["operation"], cancel) as lock:
+        with self.lock(common["operation"]) as lock:
             record = Record(
                 **common,
                 steps=plan.steps,
@@ -131,6 +177,18 @@ class Operation:
             with run.until_ended():
                 yield run
             self.kept = run.kept
+
+    def outcome(
+        self, goal: Goal, plan: Plan, results: tuple[StepResult, ...], observed: Observed
+    ) -> Outcome:
+        """Return what became of a plan, with the pods that run now."""
+        return Outcome(
+            plan=plan,
+            results=results,
+            vnfcs=ownership.vnfcs(goal.vdus(), plan.manifests, observed.live),
+            restarted=restarted_pods(results, observed.informer),
+            **self._in_history,
+        )
 
     def _refuse_stale(self, is_first: Callable[[], bool], plan: Plan, informer: Informer) -> None:
         """Raise UpdateInProgressError where an object of the plan has changed since it was listed.
@@ -205,16 +263,15 @@ class Operation:
 
     def holder(self) -> Holder | None:
         """Return who holds the lease, also where it has expired."""
-        lease = self.cluster.get(self.lock("", CancelToken()).key)
+        lease = self.cluster.get(self.lock("").key)
         return None if lease is None else Holder.of(lease)
 
-    def recover(  # noqa: PLR0913
+    def recover(
         self,
         *,
         goal: Callable[[], str] | None = None,
         back: bool = False,
         promote: str = "",
-        cancel: CancelToken | None = None,
         go_on: GoOn | None = None,
         described: Described = lambda: None,
     ) -> Outcome | None:
@@ -232,13 +289,12 @@ class Operation:
         The other parameters, what is returned and the other errors are those of
         :func:`container_update.model.operation.recover`.
         """
-        cancel = CancelToken() if cancel is None else cancel
-        lock = self.lock(str(uuid.uuid4()), cancel)
+        lock = self.lock(str(uuid.uuid4()))
         journal = self._journal_of(lock)
         if goal is None:  # a new run removes by itself what one left that changed nothing
             status = self.status()
             if status.record is None and (status.leftovers or status.expired):
-                self._take_and_clear(cancel)
+                self._take_and_clear()
 
         owns = False
 
@@ -307,7 +363,7 @@ class Operation:
 
         return operation.recover(read, held, claim, finish, undo, goal=goal, back=back)
 
-    def refuse_foreign(
+    def _refuse_foreign(
         self, plan: Plan, described: Iterable[ObjectKey] | None, recorded_in: Iterable[str]
     ) -> None:
         """Raise PlanError where a plan that the history led to is about an object that is not known
@@ -367,19 +423,19 @@ class Operation:
         )
         return arranged(plan)  # an earlier version has written no groups
 
-    def tidy(self, cancel: CancelToken) -> None:
+    def tidy(self, _: Goal) -> None:
         """Remove the lease of a run that ended right before it could, where no other run takes it
         because there is nothing to do; nothing is waited for.
         """
         holder = self.holder()
         if holder is not None and holder.is_gone():
             try:
-                self._take_and_clear(cancel)
+                self._take_and_clear()
             except errors.ContainerUpdateError as error:
                 LOG.warning("the lease of a run that ended could not be removed: %s", error)
 
-    def _take_and_clear(self, cancel: CancelToken) -> None:
-        with self.lock(str(uuid.uuid4()), cancel) as lock:
+    def _take_and_clear(self) -> None:
+        with self.lock(str(uuid.uuid4())) as lock:
             self._journal_of(lock).clear()
 
     def _finish(self, run: JournalledRun, go_on: GoOn | None, promote: str) -> Outcome:
@@ -399,7 +455,7 @@ class Operation:
                 results = go_on(run) if go_on and record.context else run.execution.run()
             outcome = Outcome(run.execution.plan, results)
         self.kept = run.kept
-        return replace(outcome, **self.in_history)
+        return replace(outcome, **self._in_history)
 
     def _go_back(self, run: JournalledRun) -> Outcome | None:
         record, execution = run.record, run.execution
@@ -412,3 +468,28 @@ class Operation:
         operation.refuse_incomplete(record, outcome)
         run.end(outcome, cause)
         return outcome
+
+
+@contextmanager
+def _wrong_requests_first(goal: Goal) -> Iterator[None]:
+    """Raise the error of a wrong request instead of a ClusterError: no other try would help."""
+    try:
+        yield
+    except errors.ClusterError:
+        goal.check()
+        raise
+
+
+def restarted_pods(
+    results: Iterable[StepResult], informer: Informer
+) -> dict[ObjectKey, tuple[str, ...]]:
+    """Return the pods that each restarted workload has now."""
+    restarted = {}
+    for result in results:
+        key = result.step.key
+        live = informer.get(key)
+        has_new_pods = result.step.starts_pods or result.step.action is Action.HAND_OVER
+        if live is not None and has_new_pods:
+            pods = (live,) if known_kind(key).is_pod else informer.pods_of(live)
+            restarted[key] = tuple(pod["metadata"]["name"] for pod in pods)
+    return restarted
