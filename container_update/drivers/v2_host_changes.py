@@ -195,7 +195,8 @@ def delete_others(script: Json, output: Json) -> None:  # noqa: ARG001 (has noth
         }
         placing = Placing(base.def_files, base.namespace, one_namespace=True)
         if renames.live_names(live) or _has_others(package, placing, options):
-            run(Uninstall(package, placing, instance["id"], options), cluster, options)
+            goal = Uninstall(package, placing, instance["id"], options, is_recorded=True)
+            run(goal, cluster, options)
         History(cluster, base.namespace, instance["id"]).clear()
 
 

@@ -14,11 +14,11 @@ from sqlalchemy import select
 
 from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
-from tests.internals.core import KubernetesCluster
-from tests.internals.service import OperationRow, Service, Settings
+from tests.internals.core import Collection, KubernetesCluster
+from tests.internals.service import OperationRow, Service, Settings, perform
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import scalable, vnfs
-from tests.vnfm.client import Client
+from tests.vnfm.client import Client, no_database
 from tests.vnfm.scalable import recorded
 from tests.vnfm.waiting import until
 
@@ -62,19 +62,44 @@ def test_a_def_file_that_the_package_lacks_is_refused_before_it_is_accepted(
     client.do("POST", f"{created}/instantiate", scalable.instantiation(client.vims(cluster)))
 
 
+@pytest.mark.parametrize("is_wrong", [False, True], ids=["no namespace", "wrong manifest"])
 def test_a_rollback_ends_an_instantiation_that_wrote_nothing(
-    client: Client, cluster: EmbeddedCluster, tmp_path: Path
+    is_wrong: bool, client: Client, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    """A manifest that cannot be read: nothing can be created of it, so nothing is to be undone."""
     manifest = vnfs.CONFIG.format(version="1.0") + "metadata: {name: [wrong]}\n"
-    package, _ = vnfs.package(
-        tmp_path, "1.0", vnfs.ours(client.api), dict.fromkeys(vnfs.DEF_FILES, manifest)
-    )
+    manifests = dict.fromkeys(vnfs.DEF_FILES, manifest) if is_wrong else None
+    package, _ = vnfs.package(tmp_path, "1.0", vnfs.ours(client.api), manifests)
     path = client.create(client.onboard(package))
-    request = vnfs.instantiation(client.vims(cluster))
+    request = vnfs.instantiation(client.vims(cluster), "default" if is_wrong else "missing")
     failed = client.do("POST", f"{path}/instantiate", request, "FAILED_TEMP")
     client.do("POST", f"{failed['_links']['self']['href']}/rollback", state="ROLLED_BACK")
     client.call("DELETE", path, status=204)
+
+
+@pytest.mark.parametrize("is_complete", [False, True], ids=["fails", "is not recorded"])
+def test_a_rollback_deletes_what_an_instantiation_has_created(
+    is_complete: bool,
+    client: Client,
+    created: str,
+    cluster: EmbeddedCluster,
+    kubernetes: KubernetesCluster,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kubernetes.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "cnf"}})
+    request = scalable.instantiation(client.vims(cluster))
+    request["additionalParams"]["namespace"] = "cnf"
+    cluster.behaviour.bad_images = [] if is_complete else ["*worker*"]
+    cluster.behaviour.backoff_seconds = 0.1
+    with monkeypatch.context() as patch:
+        if is_complete:
+            patch.setattr(perform, "_record", no_database)
+        failed = client.do("POST", f"{created}/instantiate", request, "FAILED_TEMP")
+    kinds = (("apps", "Deployment"), ("apps", "StatefulSet"), ("", "Service"), ("", "Secret"))
+    collections = [Collection(*kind, "cnf") for kind in kinds]
+    assert [len(kubernetes.list(each).items) for each in collections[:2]] == [1, 1]
+    client.do("POST", f"{failed['_links']['self']['href']}/rollback", state="ROLLED_BACK")
+    assert [item for each in collections for item in kubernetes.list(each).items] == []
+    client.call("DELETE", created, status=204)
 
 
 @pytest.mark.parametrize(

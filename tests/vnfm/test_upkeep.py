@@ -18,7 +18,7 @@ from tests.internals.core import KubernetesCluster, ObjectKey
 from tests.internals.service import perform
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import scalable, vnfs
-from tests.vnfm.client import Client
+from tests.vnfm.client import Client, no_database
 from tests.vnfm.conftest import SAMPLES
 from tests.vnfm.scalable import recorded
 
@@ -186,17 +186,13 @@ def test_a_heal_that_was_done_and_not_recorded_is_not_done_twice(
     client: Client, vnf: str, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(perform, "_record", _no_database)
+        patch.setattr(perform, "_record", no_database)
         operation = client.do("POST", f"{vnf}/heal", {}, "FAILED_TEMP")
     healed = uids(kubectl)
     client.do("POST", f"{operation['_links']['self']['href']}/retry")
     assert uids(kubectl) == healed
     shown = client.call("GET", vnf)
     assert sorted(name for names in recorded(shown).values() for name in names) == sorted(healed)
-
-
-def _no_database(*_: object) -> None:
-    raise OSError("no database")
 
 
 @pytest.mark.parametrize(
@@ -293,13 +289,15 @@ def test_a_scaling_that_fails_is_finished_or_rolled_back(
     assert recorded(client.call("GET", vnf))["VDU2"] == sorted(workers)
 
 
-@pytest.mark.thorough
-def test_a_scaling_that_was_done_and_not_recorded_is_not_done_twice(
-    client: Client, vnf: str, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("way", ["retry", "rollback"])
+def test_a_scaling_that_was_done_and_not_recorded_is_not_done_twice_or_taken_back(
+    way: str, client: Client, vnf: str, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(perform, "_record", _no_database)
+        patch.setattr(perform, "_record", no_database)
         operation = client.do("POST", f"{vnf}/scale", scaling("OUT"), "FAILED_TEMP")
-    client.do("POST", f"{operation['_links']['self']['href']}/retry")
-    assert level_of(client, vnf) == 1
-    assert len([name for name in kubectl.pods() if name.startswith(WORKER)]) == 2
+    state = {"retry": "COMPLETED", "rollback": "ROLLED_BACK"}[way]
+    client.do("POST", f"{operation['_links']['self']['href']}/{way}", state=state)
+    assert level_of(client, vnf) == {"retry": 1, "rollback": 0}[way]
+    workers = [name for name in kubectl.pods() if name.startswith(WORKER)]
+    assert len(workers) == {"retry": 2, "rollback": 1}[way]

@@ -73,20 +73,26 @@ def terminate(  # noqa: PLR0913
 
 
 class Uninstall(Goal):
-    """Nothing of a VNF instance, but what stays."""
+    """Nothing of a VNF instance, but what stays.
+
+    :param is_recorded: a VNFM has the instance: it is no error that nothing of it is there, not
+        even its namespace.
+    """
 
     kind = UNINSTALL
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         package: str | None,
         placing: Placing,
         instance_id: str | None,
         options: Options = Options(),  # noqa: B008
         included: Included = Included(),  # noqa: B008
+        *,
+        is_recorded: bool = False,
     ) -> None:
         self.namespace, self.instance_id = placing.namespace, instance_id
-        self._included = included
+        self._included, self._is_recorded = included, is_recorded
         described = () if package is None else described_by(package, placing, options)
         self._described = [manifest.key for manifest in described]
 
@@ -120,7 +126,7 @@ class Uninstall(Goal):
             self._included,
             {key: text for key in live if (text := _goes_with(key, live[key], observed))},
         )
-        if plan.is_empty:
+        if plan.is_empty and not self._is_recorded:
             refuse_if_known_missing(self.namespace, observed.cluster)
         return replace(plan, packages=(record.package,) if record and record.package else ())
 

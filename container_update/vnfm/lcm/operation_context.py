@@ -184,11 +184,18 @@ class OperationContext:
         with closing(connect_to(self.connection, self.service.options)) as cluster:
             yield RetryingCluster(cluster, self.service.options.retry_seconds)
 
+    @property
+    def namespace(self) -> str:
+        """The namespace of the instance's objects; before it is recorded, the requested one."""
+        if self.record.instantiated:
+            return self.record.namespace
+        return str(self.params.get("namespace") or "default")
+
     def journalled(self, cluster: RetryingCluster) -> ClusterInstance:
         """Return the instance in the cluster, with its Lease and its journal."""
         return ClusterInstance(
             cluster,
-            self.record.namespace,
+            self.namespace,
             self.instance_id,
             self.service.options,
             self.steps,

@@ -36,7 +36,7 @@ def undo_heal(context: OperationContext) -> VnfRecord:
     drivers = drivers_of(context)
     record = drivers.call("heal_rollback_start", context.record)
     with connected(context) as vim:
-        vim.undo_heal()
+        vim.undo()
         record = vim.as_it_is(record)
     return drivers.call("heal_rollback_end", record)
 
@@ -67,7 +67,7 @@ def do_scale(context: OperationContext) -> VnfRecord:
     before = drivers.call("scale_start", context.record)
     info, numbers = levels.scaled(levels.scaling_of(context), before.info, context.request)
     with connected(context) as vim:
-        vim.scale(numbers)
+        vim.scale(numbers, context.operation_id)
         record = vim.as_it_is(before)
     after = {**record.info, "scaleStatus": info["scaleStatus"]}
     record = replace(record, body={**record.body, "instantiatedVnfInfo": after})
@@ -75,12 +75,12 @@ def do_scale(context: OperationContext) -> VnfRecord:
 
 
 def undo_scale(context: OperationContext) -> VnfRecord:
-    """Undo by the journal what a scaling changed."""
+    """Undo a scaling by its journal, or by another scaling where it has come to its end."""
     drivers = drivers_of(context)
     record = drivers.call("scale_rollback_start", context.record)
     _, numbers = levels.scaled(levels.scaling_of(context), record.info, context.request)
     now = levels.vnfcs_of(record.info)
     with connected(context) as vim:
-        vim.undo_scale({vdu: now[vdu] for vdu in numbers})
+        vim.scale({vdu: now[vdu] for vdu in numbers}, f"{context.operation_id} back")
         record = vim.as_it_is(record)
     return drivers.call("scale_rollback_end", record)

@@ -8,14 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from container_update.cluster.history.store import History
 from container_update.cluster.lease import utc_now
 from container_update.cluster.retry import RetryingCluster
 from container_update.drivers.vim import script_access
+from container_update.engine.goal import Goal
 from container_update.engine.goals.change import KubernetesTarget
 from container_update.engine.goals.change_package import Changed
 from container_update.engine.goals.install import install
 from container_update.engine.goals.job import ChangeJob
-from container_update.engine.goals.uninstall import terminate
+from container_update.engine.goals.uninstall import Uninstall
 from container_update.engine.goals.upkeep import Heal, Scale
 from container_update.engine.run import run
 from container_update.model.objects import Json
@@ -55,35 +57,40 @@ class KubernetesVim:
         outcome = install(
             *self._running,
             def_files=self._requested_def_files,
-            namespace=self._requested_namespace,
+            namespace=context.namespace,
             one_namespace=True,
             replicas=levels.replicas(context),
             **self._how,
         )
-        manifests = outcome.plan.manifests
-        return records.instantiated(context, manifests, self.cluster, self._requested_namespace)
+        return records.instantiated(
+            context, outcome.plan.manifests, self.cluster, context.namespace
+        )
 
     def undo_instantiate(self) -> None:
-        """Undo by its journal what was created so far."""
-        self._undo()
+        """Undo by its journal what was created so far; where it had come to its end, uninstall it.
+
+        What a volume holds by then stays.
+        """
+        context = self.context
+        if self.undo() is None:  # a package that is wrong has created nothing
+            package = None if context.service.options.history else self._running[0]
+            self._uninstall(package, self._requested_def_files, Included())
+        History(self.cluster, context.namespace, context.instance_id).clear()
 
     def terminate(self) -> None:
         """Delete the objects of the instance, and wait until they are gone."""
-        record, params = self.context.record, self.context.params
-        terminate(
-            *self._running,
-            def_files=record.def_files,
-            namespace=record.namespace,
-            one_namespace=True,
-            included=Included(
-                data=params.get("delete_data", False), shared=params.get("delete_shared", False)
-            ),
-            **self._how,
+        params = self.context.params
+        included = Included(
+            data=params.get("delete_data", False), shared=params.get("delete_shared", False)
         )
+        self._uninstall(self._running[0], self.context.record.def_files, included)
 
-    @property
-    def _requested_namespace(self) -> str:
-        return str(self.context.params.get("namespace") or "default")
+    def _uninstall(
+        self, package: str | None, def_files: tuple[str, ...], included: Included
+    ) -> None:
+        context, placing = self.context, Placing(def_files, self.context.namespace, True)
+        how = context.service.options, included
+        self._carry_out(Uninstall(package, placing, context.instance_id, *how, is_recorded=True))
 
     @property
     def _requested_def_files(self) -> tuple[str, ...]:
@@ -97,26 +104,23 @@ class KubernetesVim:
         :param with_storage: makes no difference: a pod's volumes are objects of their own.
         """
         pods = [(entry["vduId"], entry["computeResource"]["resourceId"]) for entry in vnfcs]
-        self._keep(Heal(*self._kept, pods))
+        self._carry_out(Heal(*self._kept(self.context.operation_id), pods))
 
-    def scale(self, numbers: Mapping[str, int]) -> None:
-        """Give VDUs these numbers of pods."""
-        self._keep(Scale(*self._kept, numbers))
+    def scale(self, numbers: Mapping[str, int], request_id: str) -> None:
+        """Give VDUs these numbers of pods.
 
-    def _keep(self, goal: Heal | Scale) -> None:
+        :param request_id: another one's scaling that was interrupted is undone before.
+        """
+        self._carry_out(Scale(*self._kept(request_id), numbers))
+
+    def _carry_out(self, goal: Goal) -> None:
+        """Carry out a goal; a failure is left for the VNFM's user."""
         context, options = self.context, self.context.service.options
         run(goal, self.cluster, options, context.cancel, context.steps, leave_failed=True)
 
-    def undo_heal(self) -> None:
-        """Undo by the journal what a heal left."""
-        self._undo()
-
-    def undo_scale(self, numbers: Mapping[str, int]) -> None:  # noqa: ARG002
-        """Undo by the journal what a scaling left."""
-        self._undo()
-
-    def _undo(self) -> None:
-        self.context.journalled(self.cluster).recover(back=True)
+    def undo(self) -> Outcome | None:
+        """Undo by its journal what is under way; None where there is nothing."""
+        return self.context.journalled(self.cluster).recover(back=True)
 
     @property
     def _running(self) -> tuple[str, RetryingCluster]:
@@ -135,13 +139,12 @@ class KubernetesVim:
             "leave_failed": True,
         }
 
-    @property
-    def _kept(self) -> tuple[str, Placing, str, Options, str]:
-        """What every goal of a VNF that runs is made of."""
+    def _kept(self, request_id: str) -> tuple[str, Placing, str, Options, str]:
+        """Return what every goal of a VNF that runs is made of."""
         context, record = self.context, self.context.record
         placing = Placing(record.def_files, record.namespace, one_namespace=True)
         options, package = context.service.options, self._running[0]
-        return package, placing, context.instance_id, options, context.operation_id
+        return package, placing, context.instance_id, options, request_id
 
     # --- changing -------------------------------------------------------------------------------
 
@@ -163,7 +166,7 @@ class KubernetesVim:
 
     def undo_change(self, job: ChangeJob) -> Outcome | None:  # noqa: ARG002
         """Undo it by the journal in the cluster, which holds the job."""
-        return self.context.journalled(self.cluster).recover(back=True)
+        return self.undo()
 
     def as_it_is(self, record: VnfRecord) -> VnfRecord:
         """Return the record with the pods that run now."""

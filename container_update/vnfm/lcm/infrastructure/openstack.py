@@ -114,21 +114,19 @@ class OpenStackVim:
         ids = [str(entry["computeResource"]["resourceId"]) for entry in entries]
         operate(StackHeal(*running, context.operation_id, ids, with_storage), self._instance)
 
-    def undo_heal(self) -> None:
-        """Undo a heal by its journal.
+    def undo(self) -> Outcome | None:
+        """Undo by its journal what is under way; None where there is nothing.
 
         :raises NoWayBackError: Heat has replaced servers.
         """
-        self._instance.recover(back=True)
+        return self._instance.recover(back=True)
 
-    def scale(self, numbers: Mapping[str, int]) -> None:
-        """Give the scaling groups of VDUs these numbers of servers."""
-        operate(StackScale(*self._running, self.context.operation_id, numbers), self._instance)
+    def scale(self, numbers: Mapping[str, int], request_id: str) -> None:
+        """Give the scaling groups of VDUs these numbers of servers.
 
-    def undo_scale(self, numbers: Mapping[str, int]) -> None:
-        """Undo a scaling by its journal, or by another one where it has come to its end."""
-        back = f"{self.context.operation_id} back"
-        operate(StackScale(*self._running, back, numbers), self._instance)
+        :param request_id: another one's scaling that was interrupted is undone before.
+        """
+        operate(StackScale(*self._running, request_id, numbers), self._instance)
 
     @property
     def _running(self) -> tuple[str, Mapping[str, str], Options]:
