@@ -21,6 +21,7 @@ from container_update import (
     NextStep,
     PackageError,
     PlanError,
+    Step,
     StepResult,
     UpdateFailedError,
     UpdateInProgressError,
@@ -34,7 +35,7 @@ from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import V1, V2, Arguments
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY
-from tests.internals.core import Action, StepState, main
+from tests.internals.core import Action, Event, StepState, main
 
 TEN = Shape(replicas=10)
 HELD_ONCE = Arguments({"canary_steps": [{"percent": 30, "hold": True}, 100]})
@@ -196,6 +197,29 @@ def test_an_abort_takes_the_canary_back(make: Any) -> None:
     assert site.is_at("v1")
     assert shares(site) == {"nginx:1.27-alpine": 10}
     assert not site.left_over()
+
+
+@pytest.mark.parametrize("kind", [CANARY, BLUE_GREEN])
+def test_while_one_host_promotes_another_one_can_neither_promote_nor_abort(
+    make: Any, kind: str
+) -> None:
+    site, refused = make(Shape(), kind), list[ContainerUpdateError]()
+    hold = HELD_ONCE if kind == CANARY else Arguments({"hold": True})
+    site.change(V2, hold)
+    how = {**site.where(), "packages": [site.old, site.new]}
+
+    def beside(event: Event) -> None:
+        if isinstance(event, Step) and not refused:
+            for verb in (promote, abort):
+                with pytest.raises(PlanError, match="found one that is not finished") as error:
+                    verb(site.cluster, site.options, **how)
+                refused.append(error.value)
+
+    outcome = promote(site.cluster, site.options, None, beside, **how)
+    assert outcome is not None
+    assert len(refused) == 2
+    assert outcome.held is None
+    assert site.is_at("v2")
 
 
 @pytest.mark.parametrize("verb", [promote, abort])
