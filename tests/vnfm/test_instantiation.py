@@ -14,7 +14,7 @@ from sqlalchemy import select
 
 from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
-from tests.internals.core import Collection, KubernetesCluster
+from tests.internals.core import Collection, KubernetesCluster, ObjectKey
 from tests.internals.service import OperationRow, Service, Settings, perform
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import scalable, vnfs
@@ -100,6 +100,20 @@ def test_a_rollback_deletes_what_an_instantiation_has_created(
     client.do("POST", f"{failed['_links']['self']['href']}/rollback", state="ROLLED_BACK")
     assert [item for each in collections for item in kubernetes.list(each).items] == []
     client.call("DELETE", created, status=204)
+
+
+def test_a_vnf_whose_namespace_is_gone_is_terminated(
+    client: Client, created: str, cluster: EmbeddedCluster, kubernetes: KubernetesCluster
+) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "cnf"}}
+    kubernetes.create(namespace)
+    request = scalable.instantiation(client.vims(cluster))
+    request["additionalParams"]["namespace"] = "cnf"
+    client.do("POST", f"{created}/instantiate", request)
+    kubernetes.delete(ObjectKey.of(namespace))
+    until(lambda: kubernetes.get(ObjectKey.of(namespace)) is None, "the namespace is gone")
+    client.do("POST", f"{created}/terminate", {"terminationType": "FORCEFUL"})
+    assert client.call("GET", created)["instantiationState"] == "NOT_INSTANTIATED"
 
 
 @pytest.mark.parametrize(
