@@ -87,9 +87,7 @@ def test_the_documentation_builds_without_a_git_history_too(tmp_path):
         shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("*.pyc"))
     source, out = str(tmp_path / "doc/source"), tmp_path / "out"
     run("sphinx-build", "-q", "-W", "--keep-going", "-b", "text", source, str(out))
-    assert "built without the git history" in (out / "release-notes/notes.txt").read_text(
-        "utf-8"
-    )
+    assert "built without the git history" in (out / "release-notes/notes.txt").read_text("utf-8")
 
 
 def test_readmes_and_contributing_are_valid_restructured_text(tmp_path):
