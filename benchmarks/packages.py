@@ -23,7 +23,7 @@ from container_update.engine.goals.update import Update
 from container_update.model.objects import Json
 from container_update.model.options import DEFAULTS
 from container_update.model.requests import UpdateRequest
-from container_update.package.tools.lint.check import check
+from container_update.package.tools.check import check
 from container_update.planning.update import make_plan
 
 CHANGED_EVERY = 20

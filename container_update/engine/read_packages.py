@@ -19,10 +19,10 @@ from container_update.model.options import Options
 from container_update.model.requests import DEF_FILES, UpdateRequest
 from container_update.model.scripts import NEW, OLD
 from container_update.package import csar, fetch
-from container_update.package.identity import identities_of
+from container_update.package.csar import identities_of
+from container_update.package.findings import Severity
 from container_update.package.manifests import ReadDocuments
-from container_update.package.tools.lint import no_manifests
-from container_update.package.tools.lint.finding import Severity
+from container_update.package.tools import no_manifests
 from container_update.planning.comparison import match, package_pair
 from container_update.planning.comparison.package_pair import Packages, Placing
 from container_update.planning.steps.stored_images import StoredImages

@@ -47,7 +47,7 @@ from container_update.openstack.stack_instance import StackGoal, StackInstance
 from container_update.openstack.templates.links import EXTERNAL, MANAGED, StackLinks
 from container_update.openstack.vnfcs import VnfcServer
 from container_update.package import csar
-from container_update.package.identity import identities_of
+from container_update.package.csar import identities_of
 from container_update.records.vnf_records import Records
 
 LOG = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from container_update.model.errors import PackageError
 from container_update.model.objects import Source
 from container_update.package.fetch import is_url
-from container_update.package.tools.lint.finding import Finding
+from container_update.package.findings import Finding
 
 _MOST_ENTRIES = 20_000
 """Files that a package lists."""

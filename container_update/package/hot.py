@@ -18,9 +18,8 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import FieldPath, Json, get_at
 from container_update.model.options import DEFAULTS, Options
 from container_update.model.schema import LINE, MAPPING, TEXT, Fields, MapOf
-from container_update.package.values.field_lines import FieldLines
-from container_update.package.values.reading import Reading
-from container_update.package.yaml11 import mapping
+from container_update.package.findings import Reading
+from container_update.package.yaml11 import FieldLines, mapping
 
 SERVER, GROUP = "OS::Nova::Server", "OS::Heat::AutoScalingGroup"
 _RESOURCE = Fields({"type": TEXT, "properties": MAPPING})

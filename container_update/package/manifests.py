@@ -13,6 +13,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,12 +25,8 @@ from container_update.model.objects import FieldPath, Json, Manifest, ObjectKey,
 from container_update.model.options import DEFAULTS, TACKER, Options
 from container_update.model.schema import describe
 from container_update.package import schema, yaml11
-from container_update.package.tools.lint.finding import Finding
-from container_update.package.values.field_lines import FieldLines
-from container_update.package.values.json_text import without_surrogates
-from container_update.package.values.parts import parts
-from container_update.package.values.reading import Reading, Size
-from container_update.package.yaml11 import Document, Yaml11Parser
+from container_update.package.findings import Finding, Reading, Size
+from container_update.package.yaml11 import Document, FieldLines, Yaml11Parser
 from container_update.workloads.pod_template import pod_spec
 from container_update.workloads.registry import kind_of
 
@@ -154,7 +152,7 @@ def _line_below(source: Source, lines: int, path: FieldPath) -> int:
 
 
 def _part(text: bytes, parser: Yaml11Parser, default_namespace: str, *, is_followed: bool) -> _Part:
-    text = without_surrogates(text)
+    text = _without_surrogates(text)
     before, values, characters = parser.lines_before, parser.nodes, parser.characters
     lines = FieldLines(text, before)
     documents = parser.documents(yaml11.ended(text), ends_before_another=is_followed)
@@ -324,3 +322,64 @@ def _check_schema(item: _Item, key: ObjectKey) -> None:
         f"{violation.found}{': quote it' if unquoted else ''}",
         *violation.path,
     )
+
+
+# --- the text ------------------------------------------------------------------------------------
+
+_UNDIVIDED = (b"%", BOM_UTF16_LE, BOM_UTF16_BE)
+"""How a line begins after which the file is not divided."""
+
+
+def parts(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """Yield each part of a YAML file, and whether another document follows: so a large file is
+    never in memory as a whole.
+
+    A line ``---`` begins a document wherever it is, except that a directive (``%YAML``) is before
+    it. A part may hold several documents (``...`` ends one too), or only comments.
+
+    :param lines: the file's, each with its line end, as a binary file yields them.
+    """
+    part = bytearray()
+    is_divided = True
+    for line in lines:
+        if line.startswith(b"---") and line[3:4] in b" \t\r\n" and is_divided and part:
+            yield bytes(part), True
+            part.clear()
+        elif line.startswith(_UNDIVIDED):
+            is_divided = False
+        part += line
+    yield bytes(part), False
+
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_ESCAPE = re.compile(
+    rb"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u[dD][89a-fA-F]..|.)"
+)
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
+
+
+def _without_surrogates(text: bytes) -> bytes:
+    """Return the same JSON with the characters themselves instead of pairs of escapes.
+
+    JSON is YAML except for one thing that files have: a character beyond U+FFFF is written as two
+    escapes, a surrogate pair, as most libraries write it. YAML has no such pairs. Half a pair is no
+    character: it becomes what Go makes of it, as ``kubectl`` does. A text that is not JSON stays.
+    """
+    if _SURROGATE.search(text) is None or not _is_json(text):
+        return text
+    return _ESCAPE.sub(_character, text)
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _character(escape: re.Match[bytes]) -> bytes:
+    high, low = escape.groups()
+    if high is not None:
+        return bytes.fromhex((high + low).decode()).decode("utf-16-be").encode()
+    return _REPLACEMENT if _SURROGATE.match(escape[0]) else escape[0]

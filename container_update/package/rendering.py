@@ -36,19 +36,18 @@ def rendered(source: str) -> bytes | None:
 
     :raises PackageError: the program is missing, or it failed.
     """
-    folder = Path(source)
     with _RENDERING:  # threads of an operation open the same package
-        if any((folder / name).is_file() for name in KUSTOMIZATIONS):
-            return _of_kustomization(source)
-        return _of_chart(source) if (folder / CHART).is_file() else None
+        return _rendered(source)
 
 
 @lru_cache(maxsize=8)
-def _of_kustomization(source: str) -> bytes:
-    return _output(source, "kustomization", "kubectl", "kustomize", source)
+def _rendered(source: str) -> bytes | None:
+    folder = Path(source)
+    if any((folder / name).is_file() for name in KUSTOMIZATIONS):
+        return _output(source, "kustomization", "kubectl", "kustomize", source)
+    return _of_chart(source) if (folder / CHART).is_file() else None
 
 
-@lru_cache(maxsize=8)
 def _of_chart(source: str) -> bytes:
     """Return the manifests of a chart without its hooks, which only Helm runs."""
     try:

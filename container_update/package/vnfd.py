@@ -25,11 +25,10 @@ from container_update.model.objects import FieldPath, Json, Source, get_at
 from container_update.model.options import DEFAULTS, Options
 from container_update.model.scaling import Scaling
 from container_update.model.schema import LINE, MAPPING, TEXT, Fields, ListOf, MapOf
+from container_update.package.findings import Reading
 from container_update.package.tosca import process
 from container_update.package.tosca.process import Node, Topology
-from container_update.package.values.field_lines import FieldLines
-from container_update.package.values.reading import Reading
-from container_update.package.yaml11 import mapping
+from container_update.package.yaml11 import FieldLines, mapping
 
 _TYPE_SECTIONS = (
     "artifact_types", "capability_types", "data_types", "group_types", "interface_types",

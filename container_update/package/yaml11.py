@@ -28,11 +28,10 @@ from typing import Any
 import yaml
 
 from container_update.model.errors import PackageError
-from container_update.model.objects import Source
+from container_update.model.objects import FieldPath, Source
 from container_update.model.options import Options
 from container_update.model.schema import describe
-from container_update.package.tools.lint.finding import Finding
-from container_update.package.values.reading import Reading, Size
+from container_update.package.findings import Finding, Reading, Size
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
@@ -431,3 +430,90 @@ def _as_sent(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
         return int(Decimal(repr(value)))
     return value
+
+
+# --- the line of each field ---------------------------------------------------------------------
+
+_NONE: dict[str | int, _Field] = {}
+"""The fields in a scalar."""
+
+
+@dataclass(slots=True)
+class _Field:
+    """A field: the line of its key or list entry, and the fields in it."""
+
+    line: int
+    parts: dict[str | int, _Field]
+
+
+class FieldLines:
+    """The lines of the fields in a YAML text that was accepted, for messages.
+
+    Most fields of a package are never named in one. So the file is read a second time, and only as
+    far as the document with the field, when a line is first asked for; until then its text is kept.
+    """
+
+    def __init__(self, text: bytes, lines_before: int = 0) -> None:
+        """Keep a text to read it when a line is asked for.
+
+        :param lines_before: the number of lines of the file before the text, which is a part of it.
+        """
+        self._lines_before = lines_before
+        self._documents: list[_Field] = []
+        self._rest = _documents(text)
+
+    def line(self, document: int, path: FieldPath) -> int:
+        """Return the line of a field, from 1; that of the nearest field around it if it is absent.
+
+        :param document: the number of its document, from 0; empty ones count.
+        """
+        while len(self._documents) <= document:
+            self._documents.append(next(self._rest))
+        found = self._documents[document]
+        for step in path:
+            if step not in found.parts:
+                break
+            found = found.parts[step]
+        return self._lines_before + found.line
+
+
+def _documents(text: bytes) -> Iterator[_Field]:
+    events = iter(yaml.parse(text, Loader=LOADER))
+    for event in events:
+        if isinstance(event, yaml.DocumentStartEvent):
+            yield _field(next(events), events, {})
+
+
+def _field(event: Any, events: Iterator[Any], anchors: dict[str, _Field]) -> _Field:
+    """Return the value that begins with this event, with the lines of all that is in it."""
+    read = _Field(event.start_mark.line + 1, _NONE)
+    if isinstance(event, yaml.AliasEvent):
+        read.parts = anchors[str(event.anchor)].parts
+        return read
+    if isinstance(event, yaml.SequenceStartEvent):
+        entries = enumerate(_until(yaml.SequenceEndEvent, events))
+        read.parts = {index: _field(entry, events, anchors) for index, entry in entries}
+    elif isinstance(event, yaml.MappingStartEvent):
+        read.parts = _mapping(events, anchors)
+    if event.anchor:
+        anchors[event.anchor] = read
+    return read
+
+
+def _mapping(events: Iterator[Any], anchors: dict[str, _Field]) -> dict[str | int, _Field]:
+    parts: dict[str | int, _Field] = {}
+    for key in _until(yaml.MappingEndEvent, events):
+        value = _field(next(events), events, anchors)
+        parts[getattr(key, "value", "")] = _Field(key.start_mark.line + 1, value.parts)
+    merged = parts.pop("<<", _Field(0, _NONE)).parts  # a mapping, or a list: its first ones count
+    sources = [entry.parts for entry in merged.values()] if 0 in merged else [merged]
+    for source in sources:
+        parts = {**source, **parts}
+    return parts
+
+
+def _until(end: type, events: Iterator[Any]) -> Iterator[Any]:
+    for event in events:
+        if isinstance(event, end):
+            return
+        yield event

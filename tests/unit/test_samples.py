@@ -9,8 +9,7 @@ import json
 import pytest
 
 from container_update.package import csar, csar_metadata, manifests
-from container_update.package.tools import build, samples
-from container_update.package.tools.lint import check
+from container_update.package.tools import build, check, samples
 from container_update.workloads.config_references import uses
 from container_update.workloads.pod_template import pod_spec
 

@@ -60,7 +60,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def _check(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.package.tools.lint.check import Severity, check  # noqa: PLC0415
+    from container_update.package.tools.check import Severity, check  # noqa: PLC0415
     from container_update.planning.summary import counted  # noqa: PLC0415
 
     findings = check(parsed.package, options=option_arguments.read(parsed))

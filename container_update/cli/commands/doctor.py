@@ -64,7 +64,7 @@ def _found(check: Check, parsed: argparse.Namespace) -> dict[str, Any]:
 def _checks(parsed: argparse.Namespace) -> Iterator[Check]:
     """Yield the checks that are possible: what needs the cluster only where it can be reached."""
     from container_update.engine.checks import preflight  # noqa: PLC0415, slow to load
-    from container_update.package.tools.lint.check import check  # noqa: PLC0415, slow to load
+    from container_update.package.tools.check import check  # noqa: PLC0415, slow to load
 
     def package(path: str) -> str:
         return preflight.package(path, check(path, options=option_arguments.read(parsed)))

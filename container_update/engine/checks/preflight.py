@@ -20,7 +20,7 @@ from container_update.model.errors import (
 )
 from container_update.model.operation import Status
 from container_update.model.plan import Plan
-from container_update.package.tools.lint.finding import Finding, Severity
+from container_update.package.findings import Finding, Severity
 from container_update.planning import permissions
 from container_update.planning.summary import counted
 

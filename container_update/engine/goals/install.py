@@ -26,7 +26,7 @@ from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import INSTALL, Plan
 from container_update.model.requests import PackageIdentity
 from container_update.package import csar
-from container_update.package.identity import identity_of
+from container_update.package.csar import identity_of
 from container_update.planning.comparison.package_pair import Packages, Placing
 from container_update.planning.install import install_plan
 from container_update.workloads.readiness import with_replicas

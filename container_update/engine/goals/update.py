@@ -37,7 +37,7 @@ from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import UPDATE, Plan
 from container_update.model.requests import UpdateRequest
 from container_update.package import csar
-from container_update.package.identity import identities_of
+from container_update.package.csar import identities_of
 from container_update.package.manifests import ReadDocuments, is_whole
 from container_update.planning.comparison import match, renames
 from container_update.planning.comparison.package_pair import Placing

@@ -15,8 +15,7 @@ import yaml
 
 from container_update.model.errors import PackageError
 from container_update.package import csar
-from container_update.package.tools import build
-from container_update.package.tools.lint import no_manifests
+from container_update.package.tools import build, no_manifests
 from container_update.workloads.registry import is_workload
 
 _NAMESPACE = uuid.UUID("8b1f62a4-0c57-4d0f-9e53-2f6f0a1d7c39")

@@ -11,7 +11,7 @@ import pytest
 
 from container_update.model.errors import PackageError
 from container_update.model.requests import PackageIdentity
-from container_update.package import csar, identity
+from container_update.package import csar
 from container_update.package.tools import samples
 
 PACKAGE = samples.root() / samples.GUIDE / "v1" / "after"
@@ -19,7 +19,7 @@ PACKAGE = samples.root() / samples.GUIDE / "v1" / "after"
 
 def identity_of(source: str) -> PackageIdentity:
     with csar.open_package(source) as package:
-        return identity.identity_of(package)
+        return csar.identity_of(package)
 
 
 def test_a_package_is_identified_by_its_vnfd_and_its_bytes(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import ObjectKey
 from container_update.model.options import TACKER, Options
 from container_update.package import yaml11
+from container_update.package.findings import Reading
 from container_update.package.manifests import parse
-from container_update.package.values.reading import Reading
 
 
 def read(text: str, **options: Any):

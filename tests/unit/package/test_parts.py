@@ -16,9 +16,8 @@ from container_update.model.errors import PackageError
 from container_update.model.options import Options
 from container_update.model.requests import UpdateRequest
 from container_update.package import csar, manifests, yaml11
-from container_update.package.manifests import ReadDocuments, is_whole
-from container_update.package.tools.lint.subject import Subject
-from container_update.package.values.parts import parts
+from container_update.package.manifests import ReadDocuments, is_whole, parts
+from container_update.package.tools.check import Subject
 from container_update.planning.comparison import diff
 
 ONE = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {}\ndata:\n  k: |\n    --- is text\n"

@@ -20,7 +20,7 @@ from container_update.model import context_threads
 from container_update.model.errors import PackageError
 from container_update.model.options import DEFAULTS, Options
 from container_update.package import csar
-from container_update.package.tools.lint.check import check
+from container_update.package.tools.check import check
 from container_update.package.tosca import process
 from container_update.package.tosca.process import ReaderEndedError
 from tests import hostile

@@ -11,7 +11,7 @@ import pytest
 from container_update.model.errors import PackageError
 from container_update.package import csar, fetch
 from container_update.package.tools import samples
-from container_update.package.tools.lint.check import Finding, Severity, check
+from container_update.package.tools.check import Finding, Severity, check
 from tests.packages import TYPES, flavour, with_vnfd, write_folder
 
 COMMON, VNFD = samples.TYPE_FILES

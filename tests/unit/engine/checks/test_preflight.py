@@ -16,7 +16,7 @@ from container_update.model.errors import (
 )
 from container_update.model.objects import ObjectKey
 from container_update.model.operation import Status
-from container_update.package.tools.lint.finding import Finding
+from container_update.package.findings import Finding
 from tests.unit.fakes import FakeCluster
 
 ERROR = Finding.error("a.yaml", "is wrong", "correct it")

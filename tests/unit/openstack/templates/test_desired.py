@@ -21,8 +21,8 @@ from container_update.openstack.templates.desired import (
     server_changes,
 )
 from container_update.package import hot, hot_files
+from container_update.package.findings import Reading
 from container_update.package.hot import Place, StackBody
-from container_update.package.values.reading import Reading
 from tests.functional.stacks import templates
 
 PLACES = {

@@ -7,7 +7,7 @@ import pytest
 
 from container_update.model.objects import FieldPath
 from container_update.package import manifests
-from container_update.package.values.field_lines import FieldLines
+from container_update.package.yaml11 import FieldLines
 
 TEXT = b"""\
 # a comment
