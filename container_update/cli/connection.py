@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import hide
-from container_update.cli.reports.header import Header
+from container_update.cli.reports.lines import Header
 from container_update.cli.terminal import output
 
 PACKAGE = (

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any, TextIO
 
-from container_update.cli.arguments import parser, sources
+from container_update.cli.arguments import parser
 from container_update.cli.commands import completion
 from container_update.model.errors import ContainerUpdateError
 
@@ -77,8 +77,16 @@ def root_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
         return root  # which ends there: loading the commands takes longer than all else
     commands = _subcommands(root)
     add = partial(_add, commands)
-    _add_daily(add)
-    _add_recovery(add)
+    from container_update.cli.commands import (  # noqa: PLC0415, slow to load
+        change,
+        doctor,
+        history,
+        recover,
+        update,
+    )
+
+    for module in (update, change, history, recover, doctor):
+        module.add_commands(add)
     below = [commands]
     for name, family in _families(words, commands.choices):
         text = family.HELP
@@ -92,7 +100,7 @@ def root_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     root.set_defaults(program=root.prog)
     for command in (each for level in below for each in level.choices.values()):
         if command.get_default("configured"):
-            sources.know(command)
+            parser.know(command)
     return root
 
 
@@ -187,7 +195,7 @@ def _add(  # noqa: PLR0913
         command.epilog = f"example{'s' if len(examples) > 1 else ''}:\n{''.join(lines)}"
     _add_verbose(command)
     if configured:
-        parser.hide(sources.add_argument(command))
+        parser.hide(parser.add_argument(command))
     command.set_defaults(run=run, configured=configured)
     return command
 
@@ -263,47 +271,3 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "doctor": ("doctor v1.csar v2.csar -n core",),
 }
 """What ends the help of a command, each after the name of the program."""
-
-
-def _add_daily(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the commands that work on a VNF instance."""
-    from container_update.cli.commands import (  # noqa: PLC0415, slow to load
-        change,
-        doctor,
-        history,
-        install,
-        recover,
-        update,
-    )
-
-    text = "show what an update would write and restart, and why; write nothing"
-    update.add_plan_arguments(add("plan", update.plan, text))
-    update.add_apply_arguments(add("apply", update.apply, "update the CNF to a new package"))
-    text = "Change the VNF package (SOL003): everything in the new package takes effect."
-    help_text = "change the VNF package: Blue-Green or rolling update"
-    change.add_arguments(add("change", change.run, help_text, text))
-    text = "undo finished updates: go back to what was there before"
-    history.add_undo_arguments(add("undo", history.undo, text))
-    text = "list the operations that have ended; show one of them, or what it changed"
-    history.add_history_arguments(add("history", history.history, text))
-    text = "show an operation that runs or was interrupted, else how the workloads are"
-    recover.add_status_arguments(add("status", recover.status, text))
-    text = "create what a package describes, and wait until it is ready"
-    install.add_install_arguments(add("install", partial(install.run, "install"), text))
-    text = "delete what a package describes, and wait until it is gone"
-    install.add_uninstall_arguments(add("uninstall", partial(install.run, "uninstall"), text))
-    text = "check all that an update needs: cluster, namespace, rights, packages; write nothing"
-    doctor.add_arguments(add("doctor", doctor.run, text))
-
-
-def _add_recovery(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add the commands for an operation that is under way."""
-    from container_update.cli.commands import recover  # noqa: PLC0415, slow to load
-
-    for verb, text in (
-        ("resume", "finish an operation that was interrupted"),
-        ("rollback", "undo an operation that was interrupted"),
-        ("promote", "let a change go on that waits for a person"),
-        ("abort", "undo a change that waits for a person"),
-    ):
-        recover.add_arguments(add(verb, partial(recover.run, verb), text))

@@ -7,12 +7,13 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update.cli import connection, saved_plan
 from container_update.cli.arguments import option_arguments
-from container_update.cli.terminal import approval, output, signals
+from container_update.cli.terminal import approval, output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.model.plan import Plan
 from container_update.model.requests import InstallRequest, Request, UpdateRequest
@@ -43,6 +44,13 @@ def add_saving_arguments(command: argparse.ArgumentParser, when: str = "") -> No
     add("--server", action="store_true",
         help=f"{when}ask the API server about every write too, by a dry run (install and "
         "change always do), and say how many it accepts")  # fmt: skip
+
+
+def run(
+    request_of: Callable[[argparse.Namespace], Request], parsed: argparse.Namespace, out: TextIO
+) -> int:
+    """Carry out a goal, or show its plan where only that is asked for; return the exit status."""
+    return (show if parsed.plan else carry_out)(parsed, out, partial(request_of, parsed))
 
 
 def show(parsed: argparse.Namespace, out: TextIO, request: Asked) -> int:
@@ -155,16 +163,16 @@ def carry_out(
 
     :param saved: the plan that was approved: no other one is carried out.
     """
-    from container_update.engine.run import run  # noqa: PLC0415, slow to load
+    from container_update.engine import run as engine  # noqa: PLC0415, slow to load
 
     with (
         connection.connected_cluster(parsed) as cluster,
-        signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
+        approval.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
     ):
         goal = _goal(parsed, cluster, request, saved=saved is not None)
         ask_about_others(parsed, out, cluster, goal.instance_id)
         with output.progress(parsed, out) as progress:
-            outcome = run(
+            outcome = engine.run(
                 goal,
                 cluster,
                 option_arguments.read(parsed),

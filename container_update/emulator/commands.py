@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from container_update.cli.arguments import values
+from container_update.cli.arguments import option_arguments
 from container_update.cli.terminal.output import DONE
 from container_update.emulator.demo import samples
 from container_update.model.errors import ContainerUpdateError
@@ -94,7 +94,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def _seconds(text: str) -> float:
     """Return the seconds of a duration such as 5s."""
     try:
-        return values.seconds_of(text)
+        return option_arguments.seconds_of(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

@@ -16,8 +16,8 @@ from container_update.cli import connection, extras
 from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import UsageError
 from container_update.cli.commands import change, recover
-from container_update.cli.reports.header import Header
-from container_update.cli.terminal import output, signals
+from container_update.cli.reports.lines import Header
+from container_update.cli.terminal import approval, output
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ClusterError
 from container_update.model.outcome import Outcome, Progress
@@ -81,7 +81,7 @@ def _change(parsed: argparse.Namespace, out: TextIO) -> int:
     body = change.body_of(parsed, _VIM)
     connection.expect_packages(parsed)
     with (
-        signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
+        approval.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
         _connected(parsed) as heat,
     ):
         parsed.header = _header(parsed)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from container_update.cli import connection, operate, saved_plan
 from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import UsageError
-from container_update.cli.terminal import advice, output, signals
+from container_update.cli.terminal import advice, approval, output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError
@@ -26,8 +26,14 @@ if TYPE_CHECKING:
     from container_update.model.scripts import ScriptReport
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
+def add_commands(add_command: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add the command; see :mod:`container_update.cli.commands.update`."""
+    command = add_command(
+        "change",
+        _change,
+        "change the VNF package: Blue-Green or rolling update",
+        "Change the VNF package (SOL003): everything in the new package takes effect.",
+    )
     add_change_arguments(command, vdus="default: all")
     add = command.add_argument
     add("--canary-steps", metavar="PERCENT,...",
@@ -70,7 +76,7 @@ def add_change_arguments(command: argparse.ArgumentParser, *, vdus: str) -> None
     output.add_approval_arguments(command)
 
 
-def run(parsed: argparse.Namespace, out: TextIO) -> int:
+def _change(parsed: argparse.Namespace, out: TextIO) -> int:
     """Plan or carry out the change that the arguments describe; return the exit status."""
     # what is wrong with the request is said before anything is connected
     body = body_of(parsed, "kubernetes")
@@ -98,7 +104,7 @@ def _on_cluster(
     from container_update.engine.goals.change_package import preview_change  # noqa: PLC0415
 
     with (
-        signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
+        approval.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
         connection.connected_cluster(parsed) as cluster,
     ):
         found = parsed.instance_id if saved else connection.find_instance(parsed, cluster)

@@ -67,7 +67,7 @@ def _check(parsed: argparse.Namespace, out: TextIO) -> int:
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
     if parsed.output == output.JSON:
         body = json_report.document("Findings", {"findings": [each.as_dict() for each in findings]})
-        out.write(output.as_json(body) + "\n")
+        output.write_document(body, parsed, out)
     else:
         out.writelines(f"{finding}\n" for finding in findings)
         others = counted(len(findings) - errors, "other finding")

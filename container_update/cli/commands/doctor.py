@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -22,19 +22,21 @@ if TYPE_CHECKING:
     from container_update.engine.checks.preflight import Check
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    add = command.add_argument
-    add("old", metavar="OLD", nargs="?", help=f"the current package: {connection.PACKAGE}")
-    add("new", metavar="NEW", nargs="?", help="the new package, as OLD")
-    add("--def-file", action="append", default=[], metavar="PATH",
+def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add the command; see :mod:`container_update.cli.commands.update`."""
+    text = "check all that an update needs: cluster, namespace, rights, packages; write nothing"
+    command = add("doctor", _doctor, text)
+    command.add_argument("old", metavar="OLD", nargs="?",
+        help=f"the current package: {connection.PACKAGE}")  # fmt: skip
+    command.add_argument("new", metavar="NEW", nargs="?", help="the new package, as OLD")
+    command.add_argument("--def-file", action="append", default=[], metavar="PATH",
         help="a def-file of the instance (repeatable; default: all of OLD)")  # fmt: skip
-    add("--config-path", action="append", default=[], metavar="PATH",
+    command.add_argument("--config-path", action="append", default=[], metavar="PATH",
         help="a file of NEW with ConfigMaps or Secrets to update (repeatable)")  # fmt: skip
     connection.add_cluster_arguments(command, (output.TEXT, output.JSON), shown=())
 
 
-def run(parsed: argparse.Namespace, out: TextIO) -> int:
+def _doctor(parsed: argparse.Namespace, out: TextIO) -> int:
     """Carry out all checks; return the exit status of the first problem, 0 without one."""
     from container_update.engine.checks import preflight  # noqa: PLC0415, slow to load
 
@@ -46,7 +48,7 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
             out.flush()
     if parsed.output == output.JSON:
         body = json_report.document("Checks", {"checks": [_found(each, parsed) for each in checks]})
-        out.write(output.as_json(body) + "\n")
+        output.write_document(body, parsed, out)
     return preflight.exit_status(checks)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``container-update status``, ``resume`` and ``rollback``: an operation that was interrupted."""
+"""``status``, ``resume``, ``rollback``, ``promote``, ``abort``: what is under way or was stopped."""
 
 from __future__ import annotations
 
@@ -8,27 +8,57 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli import connection, operate
 from container_update.cli.arguments import option_arguments
-from container_update.cli.commands import watch
 from container_update.cli.reports import json_report, status_report
-from container_update.cli.terminal import output, signals
+from container_update.cli.reports.lines import Header
+from container_update.cli.terminal import approval, output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.cli.terminal.screen import Screen
 from container_update.model.cancellation import CancelToken
+from container_update.model.errors import UpdateFailedError
 from container_update.model.operation import Status
-from container_update.model.outcome import Outcome, Progress
+from container_update.model.outcome import Outcome, Progress, StepState
+from container_update.planning.summary import counted
 
 if TYPE_CHECKING:
     from container_update.engine.instances import WorkloadState
 
 
-def status(parsed: argparse.Namespace, out: TextIO) -> int:
+STATUS_FORMATS = (output.TEXT, output.JSON)
+
+
+def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add the commands; see :mod:`container_update.cli.commands.update`."""
+    text = "show an operation that runs or was interrupted, else how the workloads are"
+    command = add("status", _status, text)
+    command.add_argument("--watch", action="store_true",
+        help="follow an operation that runs until it has ended; write nothing")  # fmt: skip
+    output.add_plan_arguments(command)
+    output.add_progress_arguments(command)
+    reading = option_arguments.READING
+    connection.add_cluster_arguments(command, STATUS_FORMATS, shown=(), used=reading)
+    for verb, text in (
+        ("resume", "finish an operation that was interrupted"),
+        ("rollback", "undo an operation that was interrupted"),
+        ("promote", "let a change go on that waits for a person"),
+        ("abort", "undo a change that waits for a person"),
+    ):
+        command = add(verb, partial(run, verb), text)
+        command.add_argument("packages", metavar="PACKAGE", nargs="*",
+            help="the packages of the operation: needed where it is about other namespaces, "
+            "objects in no namespace or RBAC, or runs scripts")  # fmt: skip
+        output.add_approval_arguments(command)
+        connection.add_cluster_arguments(command)
+
+
+def _status(parsed: argparse.Namespace, out: TextIO) -> int:
     """Show an operation that is running or was interrupted; return the exit status."""
     if parsed.watch:
-        return watch.run(parsed, out)
+        return _watch(parsed, out)
     from container_update.engine import instances  # noqa: PLC0415, slow to load
     from container_update.engine import recover as recovery  # noqa: PLC0415, slow to load
 
@@ -49,34 +79,12 @@ def show_status(
     if parsed.output == output.JSON:
         found = [state.as_dict() for state in states]
         body = json_report.document("Status", {**current.as_dict(), "workloads": found})
-        out.write(output.as_json(body) + "\n")
+        output.write_document(body, parsed, out)
     else:
         out.write(f"{current}\n")
         if states:
             Screen(out).show(status_report.workload_lines(states, datetime.now(timezone.utc)))
     return DONE if current.record or current.holder else NOTHING_TO_DO
-
-
-STATUS_FORMATS = (output.TEXT, output.JSON)
-
-
-def add_status_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``status``."""
-    command.add_argument("--watch", action="store_true",
-        help="follow an operation that runs until it has ended; write nothing")  # fmt: skip
-    output.add_plan_arguments(command)
-    output.add_progress_arguments(command)
-    reading = option_arguments.READING
-    connection.add_cluster_arguments(command, STATUS_FORMATS, shown=(), used=reading)
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add what the journal is not believed."""
-    command.add_argument("packages", metavar="PACKAGE", nargs="*",
-        help="the packages of the operation: needed where it is about other namespaces, "
-        "objects in no namespace or RBAC, or runs scripts")  # fmt: skip
-    output.add_approval_arguments(command)
-    connection.add_cluster_arguments(command)
 
 
 def run(verb: str, parsed: argparse.Namespace, out: TextIO) -> int:
@@ -103,9 +111,44 @@ def recovered(
 ) -> int:
     """End what was interrupted and show what became of it; return the exit status."""
     began = time.monotonic()
-    with output.progress(parsed, out) as progress, signals.stopped_by_signals(leave=True) as cancel:
+    with (
+        output.progress(parsed, out) as progress,
+        approval.stopped_by_signals(leave=True) as cancel,
+    ):
         outcome = recover(cancel, progress)
     if outcome is None:
         return output.write_nothing(output.NOTHING_INTERRUPTED, parsed, out)
     output.show_outcome(replace(outcome, seconds=time.monotonic() - began), parsed, out)
     return DONE
+
+
+# --- an operation that another process carries out ----------------------------------------------
+
+
+def _watch(parsed: argparse.Namespace, out: TextIO) -> int:
+    """Show what an operation does until it has ended; return the exit status."""
+    from container_update.engine import watch  # noqa: PLC0415, slow to load
+
+    options = option_arguments.read(parsed)
+    with connection.connected_instance(parsed) as (cluster, where):
+        watched = watch.attach(cluster, options, **where)
+        if watched is None:
+            return output.write_nothing("No operation is under way.", parsed, out)
+        record = watched.record
+        connection.instance_header(parsed, cluster, parsed.instance_id)
+        row = ("Operation", f"{record.operation} of {record.host}, started {record.started}")
+        parsed.header = Header((*parsed.header.target, row))
+        try:
+            with output.progress(parsed, out) as progress:
+                outcome = watched.follow(progress)
+        except KeyboardInterrupt:
+            output.complain("no longer watching; the operation goes on")
+            return DONE
+    undone = sum(result.state is StepState.UNDONE for result in outcome.results)
+    if parsed.output != output.TEXT or output.is_stream(parsed):
+        output.show_outcome(outcome, parsed, out)
+    else:
+        steps = counted(undone or len(outcome.results), "step")
+        ending = f"was undone: {steps} as before" if undone else f"has finished: {steps} done"
+        out.write(f"Operation {record.operation} {ending}.\n")
+    return UpdateFailedError.exit_status if undone else DONE

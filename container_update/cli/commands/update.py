@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``container-update plan`` and ``apply``: an update to a new package, or a plan that was saved."""
+"""The commands with a goal that is planned, saved or carried out: ``container-update plan``,
+``apply``, ``undo``, ``install`` and ``uninstall``."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import TextIO
@@ -15,23 +16,59 @@ from container_update.cli.arguments.parser import UsageError, hide
 from container_update.cli.commands import change
 from container_update.cli.terminal import output
 from container_update.model.errors import ChangeNeededError
-from container_update.model.requests import ChangePackageRequest, Request, UpdateRequest
+from container_update.model.requests import (
+    ChangePackageRequest,
+    InstallRequest,
+    Request,
+    TerminateRequest,
+    UndoRequest,
+    UpdateRequest,
+)
 
 
-def add_plan_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``plan``."""
+def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add the commands.
+
+    :param add: adds one, by its name, its function and its help.
+    """
+    text = "show what an update would write and restart, and why; write nothing"
+    command = add("plan", _plan, text)
     connection.add_package_arguments(command)
     operate.add_saving_arguments(command)
     _add_common(command, shown=())
 
-
-def add_apply_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``apply``."""
+    command = add("apply", _apply, "update the CNF to a new package")
     connection.add_package_arguments(command, saved=True)
     command.add_argument("--install", action="store_true",
         help="install NEW where the instance is not installed yet")  # fmt: skip
     _add_common(command)
     output.add_approval_arguments(command)
+
+    text = "undo finished updates: go back to what was there before"
+    command = add("undo", partial(operate.run, _undo_request), text)
+    command.add_argument("revision", metavar="REV", type=int, nargs="?",
+        help="the first update to undo, all after it are undone too (default: the newest that has "
+        "not been undone)")  # fmt: skip
+    command.add_argument("--package", metavar="PACKAGE", action="append", default=[],
+        help="a package of a change of the package that is undone (repeatable): both are needed "
+        "where it has coordination scripts")  # fmt: skip
+    operate.add_arguments(command)
+
+    text = "create what a package describes, and wait until it is ready"
+    command = add("install", partial(operate.run, _install_request), text)
+    command.add_argument("package", metavar="PACKAGE", help=connection.PACKAGE)
+    _add_instance(command)
+
+    text = "delete what a package describes, and wait until it is gone"
+    command = add("uninstall", partial(operate.run, _uninstall_request), text)
+    command.add_argument("package", metavar="PACKAGE", nargs="?",
+        help="what the instance runs from, where there is no record of it")  # fmt: skip
+    command.add_argument("--delete-data", action="store_true",
+        help="delete its PersistentVolumeClaims too, and with them the data")  # fmt: skip
+    command.add_argument("--delete-shared", action="store_true",
+        help="delete what is in no namespace too, and its Namespaces with all that is in "
+        "them")  # fmt: skip
+    _add_instance(command)
 
 
 def _add_common(
@@ -44,7 +81,15 @@ def _add_common(
     connection.add_cluster_arguments(command, shown=shown)
 
 
-def plan(parsed: argparse.Namespace, out: TextIO) -> int:
+def _add_instance(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--def-file", action="append", default=[], metavar="PATH",
+        help="a def-file of the instance (repeatable; default: all of PACKAGE)")  # fmt: skip
+    command.add_argument("--leave-failed", action="store_true",
+        help="leave what fails for resume or rollback instead of undoing it")  # fmt: skip
+    operate.add_arguments(command)
+
+
+def _plan(parsed: argparse.Namespace, out: TextIO) -> int:
     """Show what an update would do; return the exit status."""
     connection.expect_packages(parsed)
     try:
@@ -54,7 +99,7 @@ def plan(parsed: argparse.Namespace, out: TextIO) -> int:
         raise
 
 
-def apply(parsed: argparse.Namespace, out: TextIO) -> int:
+def _apply(parsed: argparse.Namespace, out: TextIO) -> int:
     """Update the CNF, or carry out a saved plan; return the exit status."""
     saved = saved_plan.load(Path(parsed.old)) if parsed.new is None else None
     if saved is None:
@@ -88,8 +133,11 @@ def _take_over(parsed: argparse.Namespace, request: Request) -> None:
     parsed.yes = True
 
 
+# --- requests -----------------------------------------------------------------------------------
+
+
 def request_of(parsed: argparse.Namespace) -> UpdateRequest:
-    """Return the request that the arguments describe."""
+    """Return the request of an update that the arguments describe."""
     return UpdateRequest(
         old=parsed.old,
         new=parsed.new,
@@ -97,4 +145,25 @@ def request_of(parsed: argparse.Namespace) -> UpdateRequest:
         config_paths=tuple(parsed.config_path),
         namespace=parsed.namespace,
         instance_id=parsed.instance_id,
+    )
+
+
+def _undo_request(parsed: argparse.Namespace) -> UndoRequest:
+    packages = tuple(parsed.package)
+    return UndoRequest(parsed.revision, packages, parsed.namespace, parsed.instance_id)
+
+
+def _install_request(parsed: argparse.Namespace) -> InstallRequest:
+    where = parsed.package, tuple(parsed.def_file), parsed.namespace
+    return InstallRequest(*where, instance_id=parsed.instance_id)
+
+
+def _uninstall_request(parsed: argparse.Namespace) -> TerminateRequest:
+    return TerminateRequest(
+        parsed.package,
+        tuple(parsed.def_file),
+        parsed.namespace,
+        instance_id=parsed.instance_id,
+        delete_data=parsed.delete_data,
+        delete_shared=parsed.delete_shared,
     )

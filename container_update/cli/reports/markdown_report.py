@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from container_update.cli.reports import header as headers
+from container_update.cli.reports import lines as headers
 from container_update.cli.reports import plan_report
-from container_update.cli.reports.header import Header
+from container_update.cli.reports.lines import Header
 from container_update.cli.reports.outcome_report import diagnosis_lines, summary_text
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan, Step

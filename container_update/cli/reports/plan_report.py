@@ -8,8 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 
 from container_update.cli.reports import lines
-from container_update.cli.reports.header import NONE
-from container_update.cli.reports.lines import Line
+from container_update.cli.reports.lines import NONE, Line
 from container_update.model.objects import ObjectKey
 from container_update.model.plan import Action, ConfigUse, FieldChange, Plan, Reason, Step
 from container_update.planning import summary

@@ -18,9 +18,8 @@ from typing import Any, TextIO, cast
 
 from container_update.cli.arguments.parser import hide
 from container_update.cli.reports import json_report, lines
-from container_update.cli.reports.header import NONE as NO_HEADER
-from container_update.cli.reports.header import Header
-from container_update.cli.reports.lines import Line
+from container_update.cli.reports.lines import NONE as NO_HEADER
+from container_update.cli.reports.lines import Header, Line
 from container_update.cli.reports.markdown_report import (
     outcome_markdown,
     plan_markdown,
@@ -48,11 +47,6 @@ DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
 
 TEXT, JSON, MARKDOWN = FORMATS = ("text", "json", "markdown")
 NOTHING_INTERRUPTED = "Nothing to do: no operation was interrupted."
-
-
-def as_json(document: object) -> str:
-    """Return plain values as a JSON document, without a line end after it."""
-    return json.dumps(document, indent=2)
 
 
 class _Results(io.TextIOBase):
@@ -206,7 +200,7 @@ def show_plan(plan: Plan, parsed: argparse.Namespace, out: TextIO) -> int:
         Screen(out).show([*header.lines(plan.packages), *plan_lines(plan, every=parsed.all)])
     elif parsed.output == JSON:
         document = {**json_report.plan_dict(plan), **header.as_dict()}
-        out.write(as_json(document) + "\n")
+        write_document(document, parsed, out)
     else:
         out.write(plan_markdown(plan, header) + "\n")
     return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING
@@ -225,7 +219,7 @@ def is_stream(parsed: argparse.Namespace) -> bool:
 
 def write_document(body: object, parsed: argparse.Namespace, out: TextIO) -> None:
     """Write plain values as a document, or as the last line of a stream."""
-    out.write((json.dumps(body) if is_stream(parsed) else as_json(body)) + "\n")
+    out.write(json.dumps(body, indent=None if is_stream(parsed) else 2) + "\n")
 
 
 def show_outcome(  # noqa: PLR0913, PLR0917

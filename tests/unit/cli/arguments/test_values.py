@@ -5,7 +5,12 @@ from __future__ import annotations
 
 import pytest
 
-from container_update.cli.arguments.values import bytes_of, duration_text, seconds_of, size_text
+from container_update.cli.arguments.option_arguments import (
+    bytes_of,
+    duration_text,
+    seconds_of,
+    size_text,
+)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from container_update.cli.reports import markdown_report, outcome_report, plan_report
-from container_update.cli.reports.header import Header
+from container_update.cli.reports.lines import Header
 from container_update.cli.terminal import output
 from container_update.model.cluster import ClusterContext
 from container_update.model.errors import ContainerUpdateError, PackageError, UpdateFailedError

@@ -14,7 +14,7 @@ import rich.live
 
 from container_update.cli.reports.lines import Line
 from container_update.cli.terminal import progress
-from container_update.cli.terminal.running import Running, clock_text
+from container_update.cli.terminal.progress import Running, clock_text
 from container_update.cli.terminal.screen import Screen
 from container_update.model.errors import ContainerUpdateError, UpdateFailedError
 from container_update.model.objects import ObjectKey
