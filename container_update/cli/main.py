@@ -53,7 +53,6 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
 
 # --- commands -----------------------------------------------------------------------------------
 
-
 COMMANDS = "container_update.commands"
 """The entry points of families of commands: each names a module with ``HELP`` and
 ``add_commands(add)``, where *add* is called as :func:`_add` without its first argument."""

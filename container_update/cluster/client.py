@@ -21,10 +21,10 @@ from urllib.parse import urlencode
 from container_update.cluster import kubeconfig as kubeconfigs
 from container_update.cluster import responses
 from container_update.cluster.credentials import basic, checked_url, header_value, pem, private_file
+from container_update.cluster.keeping import stretched
 from container_update.cluster.login import configuration as configurations
-from container_update.cluster.login.renewal import Login, Logins
+from container_update.cluster.login.configuration import Login, Logins
 from container_update.cluster.oidc import OidcToken
-from container_update.cluster.signature import stretched
 from container_update.model.cluster import (
     ClusterContext,
     DryRun,

@@ -16,14 +16,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from container_update.cluster.history import schemas
-from container_update.cluster.journal_secret import (
+from container_update.cluster.keeping import (
+    KEPT,
     MAX_PARTS,
     as_owner,
     digest,
     is_complete,
+    is_signed,
     owners,
     part_numbers,
     secret,
+    signed,
     split,
     text,
     with_values,
@@ -31,7 +34,6 @@ from container_update.cluster.journal_secret import (
 )
 from container_update.cluster.lease import LeaseLock
 from container_update.cluster.record import Record, decode, encode
-from container_update.cluster.signature import is_signed, signed
 from container_update.model import context_threads
 from container_update.model.cluster import Cluster, WatchEvent, if_allowed
 from container_update.model.errors import (
@@ -50,6 +52,7 @@ from container_update.model.scripts import ScriptReport
 LOG = logging.getLogger(__name__)
 
 _ATTEMPTS = 5
+_TYPE, _LABELS = "container-update/journal", {"container-update/journal": "true", **KEPT}
 _MOST_SCRIPTS, _LONGEST_OUTPUT = 64, 4096
 """Of the reports of scripts: how many are kept, and characters of what each printed."""
 
@@ -257,7 +260,7 @@ class Journal:
 
     def _create(self, key: ObjectKey, content: Mapping[str, bytes], owner: Json | None) -> Json:
         """Create the head or a part, in place of one that belongs to no journal."""
-        body = secret(key, content, owner, self.instance_id)
+        body = secret(key, _TYPE, content, self.instance_id, _LABELS, owner=owner)
         if key == self.key:
             body = signed(body, self.cluster.journal_key)
         try:

@@ -24,7 +24,7 @@ from urllib.parse import SplitResult, urlencode
 from container_update.cluster.credentials import checked_url
 from container_update.model.errors import ClusterError
 from container_update.package.address_policy import split_url
-from container_update.package.fetch import Deadline
+from container_update.package.fetch import Deadline, watch
 
 LOG = logging.getLogger(__name__)
 
@@ -192,14 +192,8 @@ def _post(
         "User-Agent": "container-update",
     }
     with closing(HTTPConnection(host, port)) as connection:
-        plain = connection.sock = socket.create_connection((host, port), deadline.left())
-        deadline.watch(plain)
-        if url.scheme == "https":
-            secure = connection.sock = tls().wrap_socket(
-                plain, server_hostname=host, do_handshake_on_connect=False
-            )
-            deadline.watch(secure)
-            secure.do_handshake()
+        connection.sock = socket.create_connection((host, port), deadline.left())
+        watch(connection, deadline, tls() if url.scheme == "https" else None)
         path = f"{url.path or '/'}{'?' if url.query else ''}{url.query}"
         connection.request("POST", path, form, headers)
         answer = connection.getresponse()

@@ -155,7 +155,7 @@ def decode(
             revision.object_key(key): frozenset(uids) for key, uids in payload["podsBefore"]
         },
         phase=phase,
-        def_files=revision.texts(payload["defFiles"]),
+        def_files=tuple(payload["defFiles"]),
         context=dict(payload["context"]),
         ended=ended,
         scripts=scripts,

@@ -10,8 +10,12 @@ of changes".
 from __future__ import annotations
 
 import contextlib
+import http.client
+import io
 import json
+import math
 import re
+import socket
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -347,3 +351,52 @@ def _lines(what: str, response: Any, seconds: float) -> Iterator[bytes]:
     except (urllib3.exceptions.HTTPError, OSError) as error:
         text = f"{what}: the connection broke: {cause(error)}"
         raise ClusterError(text, transient=True) from error
+
+
+# --- answers within the time of one read ----------------------------------------------------------
+# one of their trailers: the time limit of a socket begins anew with each byte.
+
+
+class _Bytes(io.RawIOBase):
+    """What comes from a socket, until the time is over."""
+
+    def __init__(self, raw: io.RawIOBase, seconds: float) -> None:
+        self._raw = raw
+        self._end = time.monotonic() + seconds
+
+    def readable(self) -> bool:
+        """See io."""
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        """See io.
+
+        :raises TimeoutError: the time is over.
+        """
+        if time.monotonic() > self._end:
+            raise TimeoutError("the answer did not come to its end in time")
+        count: int | None = self._raw.readinto(buffer)
+        return count
+
+    def close(self) -> None:
+        """See io."""
+        self._raw.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    def __init__(self, sock: socket.socket, *arguments: Any, **more: Any) -> None:
+        super().__init__(sock, *arguments, **more)
+        self.fp = io.BufferedReader(_Bytes(self.fp.detach(), sock.gettimeout() or math.inf))
+
+
+def timely(pools: Any) -> Any:
+    """Have urllib3's manager of pools read all answers so; return it."""
+    classes = pools.pool_classes_by_scheme.items()
+    pools.pool_classes_by_scheme = {scheme: _timely(pool) for scheme, pool in classes}
+    return pools
+
+
+def _timely(pool: Any) -> Any:
+    connection = type("Connection", (pool.ConnectionCls,), {"response_class": _Response})
+    return type(pool.__name__, (pool,), {"ConnectionCls": connection})

@@ -14,8 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from container_update.cluster.history.origin import origin_of
-from container_update.cluster.history.store import Kept
+from container_update.cluster.history.store import Kept, origin_of
 from container_update.cluster.informer import Informer
 from container_update.cluster.journal import Journal
 from container_update.cluster.lease import Holder, LeaseLock, utc_now

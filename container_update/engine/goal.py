@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from container_update.cluster.history.instance_record import InstanceRecord
+from container_update.cluster.history.revision import InstanceRecord
 from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.scope import Scope

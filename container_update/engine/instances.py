@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 
-from container_update.cluster.history.instance_record import InstanceRecord
+from container_update.cluster.history.revision import InstanceRecord
 from container_update.cluster.history.store import History
 from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingCluster

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 
-from container_update.cluster.history.instance_record import InstanceRecord
+from container_update.cluster.history.revision import InstanceRecord
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.job import ChangeJob
 from container_update.engine.scripts.located import package_with_script
@@ -25,7 +25,7 @@ from container_update.package.manifests import ReadDocuments
 from container_update.package.tools import no_manifests
 from container_update.planning.comparison import match, package_pair
 from container_update.planning.comparison.package_pair import Packages, Placing
-from container_update.planning.steps.stored_images import StoredImages
+from container_update.planning.steps.manifest import StoredImages
 from container_update.workloads import pod_template
 from container_update.workloads.registry import is_workload
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from container_update.cluster.informer import Informer
-from container_update.cluster.refusals import RefusedPods
-from container_update.cluster.waiting import NotReadyError, Waiter
+from container_update.cluster.waiting import NotReadyError, RefusedPods, Waiter
 from container_update.engine.stuck_pods import StuckError, StuckPods
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import StepWait

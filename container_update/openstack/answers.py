@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 import requests
 import urllib3
 
-from container_update.cluster.responses import read
-from container_update.cluster.timely import timely
+from container_update.cluster.responses import read, timely
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
 from container_update.model.schema import (

@@ -22,8 +22,8 @@ import openstack.config
 import requests
 from keystoneauth1 import adapter, exceptions
 
+from container_update.cluster.keeping import stretched
 from container_update.cluster.responses import MALFORMED
-from container_update.cluster.signature import stretched
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
 from container_update.model.options import Options

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from container_update.cluster.signature import signature
+from container_update.cluster.keeping import signature
 from container_update.model import context_threads
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (

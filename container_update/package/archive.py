@@ -38,7 +38,6 @@ from container_update.package import fetch, oci, rendering, signature
 
 # --- streams with a bound -------------------------------------------------------------------------
 
-
 _SIGNATURE = b"PK\x01\x02"
 """Of each entry in a zip's directory (APPNOTE.TXT, 4.3.12)."""
 _LARGEST_ENTRY = 2048

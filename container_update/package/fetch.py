@@ -235,20 +235,30 @@ def _connection(
     host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
     connection = http.client.HTTPConnection(host, port)
     addresses = _addresses(url, host, port, options, deadline.left())
-    plain = connection.sock = _connect(addresses, port, deadline.left() / 2)
+    connection.sock = _connect(addresses, port, deadline.left() / 2)
     try:
-        deadline.watch(plain)
-        if parts.scheme == "https":
-            context = ssl.create_default_context()
-            secure = connection.sock = context.wrap_socket(
-                plain, server_hostname=host, do_handshake_on_connect=False
-            )
-            deadline.watch(secure)
-            secure.do_handshake()
+        is_secure = parts.scheme == "https"
+        watch(connection, deadline, ssl.create_default_context() if is_secure else None)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def watch(
+    connection: http.client.HTTPConnection, deadline: Deadline, tls: ssl.SSLContext | None
+) -> None:
+    """Have the deadline hold for a connection that was made, and for its handshake with TLS.
+
+    :param tls: None: it is not encrypted.
+    """
+    deadline.watch(connection.sock)
+    if tls:
+        secure = connection.sock = tls.wrap_socket(
+            connection.sock, server_hostname=connection.host, do_handshake_on_connect=False
+        )
+        deadline.watch(secure)
+        secure.do_handshake()
 
 
 def _connect(addresses: list[str], port: int, seconds: float) -> socket.socket:

@@ -18,12 +18,11 @@ from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Reason, Step
 from container_update.planning import release_labels as labels
-from container_update.planning.change import Planner, refuse_headless, what_differs
+from container_update.planning.change import HOLD, Planner, pauses, refuse_headless, what_differs
 from container_update.planning.comparison import renames
 from container_update.planning.comparison.package_pair import Objects
 from container_update.planning.configuration import ChangedUse, reasons_of
 from container_update.planning.followers import Move
-from container_update.planning.pauses import HOLD, pauses
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.manifest import (
     manifest_digest,

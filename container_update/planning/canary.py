@@ -20,8 +20,7 @@ from container_update.model.plan import Action, Reason, Step
 from container_update.model.scripts import NEW, OLD
 from container_update.planning import release_labels as labels
 from container_update.planning.blue_green import BlueGreenPlanner, Pair
-from container_update.planning.change import Planner, refuse_headless, what_differs
-from container_update.planning.pauses import pauses
+from container_update.planning.change import Planner, pauses, refuse_headless, what_differs
 from container_update.planning.steps import ManifestStep, ScaleStep
 from container_update.planning.steps.manifest import manifest_digest, with_recorded_digest
 from container_update.planning.steps.new_objects import new_object

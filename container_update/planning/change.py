@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey, instance_of
+from container_update.model.pauses import GateStep, HoldStep
 from container_update.model.plan import CHANGED_KEYS, Action, ImageChange, Note, Plan, Reason, Step
 from container_update.model.scripts import NEW, OLD, ScriptStep, VduChange
 from container_update.planning import followers, release_labels
@@ -22,19 +23,46 @@ from container_update.planning.comparison import coverage, diff, others, renames
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.configuration import Live, reasons_of
 from container_update.planning.order import in_groups
-from container_update.planning.pauses import GATE, HOLD
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.planning.steps.manifest import (
+    StoredImages,
     manifest_digest,
     recorded_digest,
     with_recorded_digest,
 )
 from container_update.planning.steps.metadata import dropped as dropped_metadata
-from container_update.planning.steps.stored_images import StoredImages
 from container_update.planning.update import UpdatePlanner
 from container_update.workloads import pod_template
 from container_update.workloads.readiness import replicas
 from container_update.workloads.registry import is_workload, kind_of, known_kind
+
+# --- what a plan waits for ------------------------------------------------------------------------
+# ``hold`` is true (until somebody promotes) or a number of seconds; ``gate`` has a Prometheus query
+# with bounds, or a script. Their form was checked with the request.
+
+HOLD, GATE = "hold", "gate"
+"""Their names among the parameters."""
+
+
+def pauses(
+    params: Mapping[str, Any], what: str, vdus: Iterable[VduChange]
+) -> Iterator[Iterable[Step]]:
+    """Yield the phases that wait: for the gate first, whose values a person may want to see.
+
+    :param params: of the change, or of one of its steps.
+    :param what: is there by then, in words.
+    :param vdus: those that change; a script is run for each.
+    """
+    if gate := params.get(GATE):
+        path = gate.get("script")
+        scripts: list[ScriptStep | None] = [None]
+        if path:
+            scripts = [replace(ScriptStep.of(NEW, path, vdu), path=path) for vdu in vdus]
+        yield [GateStep.of(what, **{**gate, "script": each}) for each in scripts]
+    hold = params.get(HOLD)
+    if hold:
+        yield [HoldStep.of(what, None if hold is True else float(hold))]
+
 
 HOLDS_DATA = frozenset(
     {"CustomResourceDefinition", "Namespace", "PersistentVolume", "PersistentVolumeClaim"}

@@ -18,7 +18,7 @@ from container_update.model.plan import (
 )
 from container_update.model.requests import names
 from container_update.planning.steps import ManifestStep, RestartStep
-from container_update.planning.steps.restart import CHANGE_CAUSE
+from container_update.planning.steps.workload import CHANGE_CAUSE
 
 _KINDS = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
 """Those whose controllers keep revisions."""

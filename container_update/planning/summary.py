@@ -20,7 +20,7 @@ from container_update.model.plan import (
     Plan,
     Step,
 )
-from container_update.planning.comparison.content_diff import KeyDiff, content_diff, printable
+from container_update.planning.comparison.diff import KeyDiff, content_diff, printable
 from container_update.planning.steps import ConfigStep, WorkloadStep
 from container_update.workloads.registry import kind_of
 

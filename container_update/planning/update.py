@@ -8,7 +8,7 @@ changed key of a changed object reaches it or its image changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from container_update.model.errors import PlanError
@@ -22,6 +22,7 @@ from container_update.model.objects import (
 )
 from container_update.model.plan import (
     CHANGED_KEYS,
+    Action,
     ImageChange,
     Note,
     Plan,
@@ -32,12 +33,11 @@ from container_update.model.requests import CONFIG_PATHS
 from container_update.planning.comparison import diff
 from container_update.planning.comparison.match import Matching
 from container_update.planning.configuration import ChangedUse, ConfigPlanner, Live, reasons_of
-from container_update.planning.outdated_pods import as_its_pods
 from container_update.planning.steps import ConfigStep, RestartStep
-from container_update.planning.steps.manifest import manifest_digest, recorded_digest
-from container_update.planning.steps.stored_images import StoredImages
+from container_update.planning.steps.manifest import StoredImages, manifest_digest, recorded_digest
 from container_update.workloads import pod_template
 from container_update.workloads.kind import pods_in
+from container_update.workloads.ownership import owned_pods
 from container_update.workloads.registry import ENTRY_POINTS, is_workload, kind_of, known_kind
 
 _UNLISTED = f"{CONFIG_PATHS} does not list that file"
@@ -281,3 +281,38 @@ def _digest_in_force(old: Manifest, new: Manifest) -> str:
     a manifest, in a way back, it is the one that is recorded in it."""
     body = pod_template.with_images(old.body, pod_template.images(new.body))
     return recorded_digest(new.body) or manifest_digest(body)
+
+
+# --- pods that still run the old image ------------------------------------------------------------
+# A ReplicaSet, and a DaemonSet or StatefulSet with ``OnDelete``, leaves its pods as they are when
+# somebody writes a new template. Source: Kubernetes API reference, ReplicaSet; "Update strategies".
+
+
+def as_its_pods(
+    workload: Json, changes: Sequence[ImageChange], live: Mapping[ObjectKey, Json]
+) -> tuple[Json, list[ImageChange]]:
+    """Return a workload with the images that its pods run, and the image changes that they lack.
+
+    An undo restores the workload that is returned. With the images in its live template no replaced
+    pod could come back.
+
+    Only a pod with the old package's image counts. An image that a webhook has put into a pod is in
+    neither package, and the next pod would get it again.
+
+    :param changes: what the packages change, all of it in the template already.
+    """
+    lacking = [change for change in changes if _is_lacking(change, workload, live)]
+    if lacking:
+        workload = pod_template.with_images(workload, {c.container: c.old for c in lacking})
+    return workload, lacking
+
+
+def _is_lacking(change: ImageChange, workload: Json, live: Mapping[ObjectKey, Json]) -> bool:
+    if known_kind(ObjectKey.of(workload)).action(workload, [change], ()) is not Action.EVICT:
+        return False
+    namespace = workload["metadata"]["namespace"]
+    pods = (body for key, body in live.items() if (key.kind, key.namespace) == ("Pod", namespace))
+    return any(
+        pod_template.images(pod).get(change.container) == change.old
+        for pod in owned_pods(workload, pods, ())
+    )

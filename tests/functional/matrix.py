@@ -42,7 +42,7 @@ from tests.functional.reference_lifecycle import LIFECYCLE
 from tests.functional.reference_surroundings import REFUSED, SURROUNDINGS
 from tests.functional.reference_update import UPDATE, Lab, Reference
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING
-from tests.internals.core import LeaseLock, cluster_instance, journal_secret, utc_now
+from tests.internals.core import LeaseLock, cluster_instance, keeping, utc_now
 
 REFERENCES: dict[str, Reference[Any]] = {
     "update": UPDATE,
@@ -173,10 +173,8 @@ def lab() -> Lab:
 def arranged_for(reference_names: Iterable[str]) -> Iterator[None]:
     """Have journals of this process cut as these references ask for, and their scripts end at once,
     while the block runs."""
-    (size,) = {REFERENCES[name].part_bytes for name in reference_names} or {
-        journal_secret._PART_BYTES
-    }
-    with mock.patch.object(journal_secret, "_PART_BYTES", size), scripts.ended_at_once():
+    (size,) = {REFERENCES[name].part_bytes for name in reference_names} or {keeping._PART_BYTES}
+    with mock.patch.object(keeping, "_PART_BYTES", size), scripts.ended_at_once():
         yield
 
 

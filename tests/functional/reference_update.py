@@ -39,7 +39,7 @@ from tests.internals.core import (
     History,
     KubernetesCluster,
     RetryingCluster,
-    journal_secret,
+    keeping,
 )
 
 Files = dict[str, str]
@@ -271,7 +271,7 @@ class Reference(ABC, Generic[Request]):
     old: Expected
     new: Expected
     options: Options
-    part_bytes: int = journal_secret._PART_BYTES
+    part_bytes: int = keeping._PART_BYTES
     """How much of the journal one Secret holds, in the processes that run this reference."""
 
     def deploy(self, lab: Lab) -> str:

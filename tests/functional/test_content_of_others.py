@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from container_update import UpdateFailedError, change_package
-from container_update.cluster.login.renewal import Login
+from container_update.cluster.login.configuration import Login
 from container_update.model.objects import ObjectKey
 from tests.functional.cnf import BAD_IMAGE, Cnf
 from tests.functional.manifests import ENV, config_map, workload

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from container_update.cli.main import main
 from container_update.cli.reports.lines import text_of
-from container_update.cluster import informer, journal_secret
+from container_update.cluster import informer, keeping
 from container_update.cluster.client import KubernetesCluster
 from container_update.cluster.history.store import History
 from container_update.cluster.lease import LeaseLock, utc_now

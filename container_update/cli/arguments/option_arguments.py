@@ -152,7 +152,6 @@ def read(parsed: argparse.Namespace) -> Options:
 
 # --- durations and sizes as people write them -----------------------------------------------------
 
-
 _TIMES = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 _TIME = re.compile("".join(f"(?:({_NUMBER}){unit}(?![a-z]))?" for unit in _TIMES))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``status``, ``resume``, ``rollback``, ``promote``, ``abort``: what is under way or was stopped."""
+"""``status``, ``resume``, ``rollback``, ``promote``, ``abort``: what is under way, or stopped."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from container_update.cli.reports.plan_report import diff_lines, step_lines
 from container_update.cluster.history.revision import Result, Revision
 from container_update.model.plan import ImageChange, Plan
 from container_update.model.requests import names
-from container_update.planning.comparison.content_diff import printable
+from container_update.planning.comparison.diff import printable
 from container_update.planning.summary import content_diffs
 
 NOTHING_KEPT = "No operation of this VNF instance is kept in the namespace."

@@ -11,7 +11,7 @@ from typing import Any
 from container_update.model.cluster import ClusterContext
 from container_update.model.plan import Plan
 from container_update.model.requests import PackageIdentity
-from container_update.planning.comparison.content_diff import printable
+from container_update.planning.comparison.diff import printable
 
 Piece = tuple[str, str]
 """A text and its style."""

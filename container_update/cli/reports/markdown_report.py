@@ -11,7 +11,7 @@ from container_update.cli.reports.lines import Header
 from container_update.cli.reports.outcome_report import diagnosis_lines, summary_text
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan, Step
-from container_update.planning.comparison.content_diff import printable
+from container_update.planning.comparison.diff import printable
 from container_update.planning.summary import content_diffs, nothing_to_do, plan_sum
 
 _FENCE = "```"

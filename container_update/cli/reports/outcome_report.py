@@ -9,7 +9,7 @@ from container_update.cli.reports import lines
 from container_update.cli.reports.lines import Line
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import INSTALL, UNINSTALL, Action
-from container_update.planning.comparison.content_diff import printable
+from container_update.planning.comparison.diff import printable
 from container_update.planning.steps import ConfigStep, RestartStep
 from container_update.planning.summary import counted, nothing_to_do
 

@@ -12,7 +12,7 @@ from container_update.cli.reports.lines import NONE, Line
 from container_update.model.objects import ObjectKey
 from container_update.model.plan import Action, ConfigUse, FieldChange, Plan, Reason, Step
 from container_update.planning import summary
-from container_update.planning.comparison.content_diff import KeyDiff, printable
+from container_update.planning.comparison.diff import KeyDiff, printable
 
 _SYMBOLS = {
     Action.CREATE: ("+", lines.CREATE),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from container_update.cli.reports import lines
 from container_update.cli.reports.lines import Line
-from container_update.planning.comparison.content_diff import printable
+from container_update.planning.comparison.diff import printable
 
 if TYPE_CHECKING:
     from container_update.engine.instances import WorkloadState

@@ -77,7 +77,6 @@ def _default_signals() -> Iterator[None]:
 
 # --- signals as a request to stop -----------------------------------------------------------------
 
-
 _NUMBERS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 

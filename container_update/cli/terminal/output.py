@@ -40,7 +40,7 @@ from container_update.model.errors import (
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
 from container_update.model.scripts import ScriptReport
-from container_update.planning.comparison.content_diff import printable_lines
+from container_update.planning.comparison.diff import printable_lines
 
 DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
 """Exit statuses; each class of error has its own."""

@@ -34,7 +34,7 @@ from container_update.model.outcome import (
     UndoStarted,
 )
 from container_update.model.plan import Plan, Step
-from container_update.planning.comparison.content_diff import printable
+from container_update.planning.comparison.diff import printable
 from container_update.planning.summary import counted
 
 # --- what is under way at the moment --------------------------------------------------------------

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli.reports.lines import Line
-from container_update.planning.comparison.content_diff import printable_lines
+from container_update.planning.comparison.diff import printable_lines
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -14,21 +14,23 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from container_update.cluster.history import schemas
-from container_update.cluster.journal_secret import MAX_PARTS, split
+from container_update.cluster.keeping import MAX_PARTS, split
 from container_update.model.errors import PlanError
-from container_update.model.objects import Json, ObjectKey
+from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.packing import DAMAGED, packed, unpacked
-from container_update.model.plan import INSTALL, UNDO, UPDATE, Step
+from container_update.model.plan import INSTALL, UNDO, UPDATE, Plan, Step
 from container_update.model.requests import PackageIdentity
 from container_update.package.schema import NAMESPACE
 from container_update.planning.comparison import diff
 from container_update.planning.steps import ConfigStep, ObjectStep
 from container_update.planning.steps.codec import step_from_dict, step_to_dict
+
+Value = TypeVar("Value")
 
 UPDATES = frozenset({UPDATE, UNDO})
 """Those that change configuration and images only; of others the whole package is changed back."""
@@ -41,7 +43,6 @@ _PART_NAME = re.compile(rf"{_INSTANCE}|{_CONTENT}(/{NAMESPACE.pattern})?")
 _LIMIT = 900_000
 """Bytes of one Secret; the API server allows 1 MiB for all its data."""
 _NEW_VALUE = base64.b64encode(b"another value").decode()
-_TEXTS = ("operation", "started", "ended", "cause")
 _NO_FIELDS = ("managedFields", "resourceVersion", "generation")
 
 
@@ -88,9 +89,7 @@ class Origin:
     def of(cls, values: Mapping[str, Any]) -> Origin:
         """Return the origin of :meth:`as_dict`."""
         packages = tuple(PackageIdentity(**package) for package in values["packages"])
-        origin = cls(**{**values, "packages": packages})
-        texts([origin.kind, origin.user, origin.host, *(t for p in packages for t in astuple(p))])
-        return origin
+        return cls(**{**values, "packages": packages})
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,7 @@ class Revision:
     """The other namespaces in which it has a Secret."""
     instance: bytes = field(default=b"", repr=False)
     """What the VNF instance runs from since, an encoded
-    :class:`~container_update.cluster.history.instance_record.InstanceRecord`; empty: not known."""
+    :class:`~container_update.cluster.history.revision.InstanceRecord`; empty: not known."""
 
     @property
     def can_be_undone(self) -> bool:
@@ -267,11 +266,17 @@ def decode(data: Mapping[str, bytes]) -> Revision:
 
     :raises ValueError: another version of this program, or somebody else, wrote it.
     """
+    return _read(lambda: json.loads(data[_SUMMARY]), lambda values: _decoded(values, data))
+
+
+def _read(values_of: Callable[[], Json], decoded: Callable[[Json], Value]) -> Value:
+    """Return what is decoded of values in the format of this version; raise ValueError for all
+    other ones."""
     try:
-        values = json.loads(data[_SUMMARY])
+        values = values_of()
         found = int(values["format"])
         if found == _FORMAT:
-            return _decoded(values, data)
+            return decoded(values)
     except DAMAGED as error:
         raise ValueError("is damaged") from error
     raise ValueError(f"has format {found}, expected {_FORMAT}")
@@ -285,16 +290,12 @@ def _decoded(values: Json, data: Mapping[str, bytes]) -> Revision:
     schemas.refuse_other(schemas.CONTENT, payload)
     others = {name: unpacked(data[name]) for name in data if place_of(name)} if is_kept else {}
     elsewhere = {place_of(name): bodies for name, bodies in others.items()}
-    operation, started, ended, cause = texts(values[name] for name in _TEXTS)
-    for moment in (started, ended):
-        datetime.fromisoformat(moment)
+    for moment in ("started", "ended"):
+        datetime.fromisoformat(values[moment])
     return Revision(
+        **{name: values[name] for name in ("operation", "started", "ended", "cause")},
         number=int(values["number"]),
-        operation=operation,
-        started=started,
-        ended=ended,
         changes=int(values["changes"]),
-        cause=cause,
         seconds=float(values["seconds"]),
         origin=Origin.of(values["origin"]),
         result=Result(values["result"]),
@@ -305,8 +306,8 @@ def _decoded(values: Json, data: Mapping[str, bytes]) -> Revision:
             if isinstance(step, ObjectStep)
         ),
         objects=tuple(map(object_key, payload.get("objects", ()))),
-        def_files=texts(payload.get("defFiles", ())),
-        report=texts(payload.get("report", ())),
+        def_files=tuple(payload.get("defFiles") or ()),
+        report=tuple(payload.get("report") or ()),
         instance=data.get(_INSTANCE, b""),
     )
 
@@ -329,21 +330,10 @@ def object_key(values: Mapping[str, Any]) -> ObjectKey:
     :raises: one of :data:`DAMAGED`.
     """
     key = ObjectKey(**values)
-    for part in texts(key.as_dict().values()):
+    for part in key.as_dict().values():
         if not part.isprintable() or set(part) & set("/?%") or part in (".", ".."):
             raise ValueError("expected the name of an object")
     return key
-
-
-def texts(values: Iterable[Any]) -> tuple[str, ...]:
-    """Return values that are texts.
-
-    :raises ValueError: one is something else.
-    """
-    found = tuple(values)
-    if not all(isinstance(value, str) for value in found):
-        raise ValueError("expected texts")
-    return found
 
 
 def _reduced(step: ObjectStep) -> ObjectStep:
@@ -367,3 +357,117 @@ def _marked(content: Json, before: Json) -> Json:
     }
     without = {name: value for name, value in content.items() if name != "stringData"}
     return {**without, "data": data}
+
+
+# --- what a VNF instance runs from ----------------------------------------------------------------
+# With it an operation needs no old package. It is in the Secret of the operation that led there.
+
+_LARGEST = 8_000_000
+"""Compressed bytes of the manifests; beyond it only the identities of the objects are kept. The
+journal has them too, and most of its room is for what the operation does."""
+
+
+@dataclass(frozen=True)
+class InstanceRecord:
+    """What a VNF instance runs from.
+
+    >>> record = InstanceRecord(None, (), ("Files/web.yaml",))
+    >>> InstanceRecord.decode(record.encode("cnf")) == record
+    True
+    """
+
+    package: PackageIdentity | None
+    """None where it is not known."""
+    manifests: tuple[Manifest, ...] = field(repr=False)
+    """In force, under the names that the package gives; see :attr:`is_whole`."""
+    def_files: tuple[str, ...] = ()
+    vdus: Mapping[str, str] = field(default_factory=dict)
+    """VDU id to the name of its workload in the manifests."""
+    is_whole: bool = True
+    """False: the manifests are too large to be kept, only their identities are known."""
+
+    @classmethod
+    def of(cls, plan: Plan, vdus: Mapping[str, str]) -> InstanceRecord:
+        """Return the record of an instance once a plan is carried out."""
+        package = plan.packages[-1] if plan.packages else None
+        return cls(package, tuple(map(_named, plan.manifests)), plan.def_files, dict(vdus))
+
+    @property
+    def by_path(self) -> dict[str, tuple[Manifest, ...]]:
+        """The manifests by their def-file."""
+        files: dict[str, tuple[Manifest, ...]] = {}
+        for manifest in self.manifests:
+            path = manifest.source.path
+            files[path] = (*files.get(path, ()), manifest)
+        return files
+
+    def encode(self, namespace: str) -> bytes:
+        """Return the record as compressed bytes.
+
+        Who may read Secrets in one namespace is to learn nothing of another one's: of a Secret of
+        another namespace only the names of its keys are kept.
+
+        :param namespace: where the bytes are kept.
+        :returns: empty where even the identities are too large.
+        """
+        whole = [_body(manifest, namespace) for manifest in self.manifests]
+        for bodies in (whole, [None] * len(whole)):
+            with contextlib.suppress(PlanError):  # it is too large
+                data = self._bytes(bodies)
+                if len(data) <= _LARGEST:
+                    return data
+        return b""
+
+    def _bytes(self, bodies: Sequence[Json | None]) -> bytes:
+        values = {
+            "format": _FORMAT,
+            "package": self.package and asdict(self.package),
+            "manifests": [
+                [manifest.key.as_dict(), manifest.source.path, manifest.source.line, body]
+                for manifest, body in zip(self.manifests, bodies, strict=True)
+            ],
+            "defFiles": list(self.def_files),
+            "vdus": dict(self.vdus),
+        }
+        return packed(values)
+
+    @classmethod
+    def decode(cls, data: bytes) -> InstanceRecord:
+        """Return the record of :meth:`encode`.
+
+        :raises ValueError: another version of this program, or somebody else, wrote it.
+        """
+        return _read(lambda: unpacked(data), cls._of)
+
+    @classmethod
+    def _of(cls, values: Json) -> InstanceRecord:
+        schemas.refuse_other(schemas.INSTANCE, values)
+        entries, package = values["manifests"], values.get("package")
+        vdus = dict(values["vdus"])
+        for key, _, _, body in entries:
+            schemas.refuse_other_object(object_key(key), body)
+        return cls(
+            package and PackageIdentity(**package),
+            tuple(
+                Manifest(object_key(key), dict(body or {}), Source(path, line))
+                for key, path, line, body in entries
+            ),
+            tuple(values["defFiles"]),
+            vdus,
+            all(body is not None for *_, body in entries),
+        )
+
+
+def _named(manifest: Manifest) -> Manifest:
+    """Return a manifest under its own name, whatever name its object has in the cluster."""
+    key, name = manifest.key, str(manifest.body["metadata"]["name"])
+    return manifest if key.name == name else replace(manifest, key=replace(key, name=name))
+
+
+def _body(manifest: Manifest, namespace: str) -> Json:
+    body, key = manifest.body, manifest.key
+    if key.kind != "Secret" or key.namespace == namespace:
+        return body
+    names = [*(body.get("data") or ()), *(body.get("stringData") or ())]
+    kept = {name: value for name, value in body.items() if name != "stringData"}
+    return {**kept, "data": dict.fromkeys(names, "")}

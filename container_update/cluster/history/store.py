@@ -9,23 +9,39 @@ wrong here never makes an operation fail that has succeeded.
 from __future__ import annotations
 
 import base64
+import getpass
 import itertools
 import logging
+import os
 import re
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from container_update.cluster.history import revision as revisions
-from container_update.cluster.history.instance_record import InstanceRecord
-from container_update.cluster.history.revision import Encoded, Result, Revision
-from container_update.cluster.journal_secret import INSTANCE_ANNOTATION, KEPT, MAX_PARTS, as_owner
-from container_update.cluster.signature import is_signed, signed
+from container_update.cluster.history.revision import (
+    Encoded,
+    InstanceRecord,
+    Origin,
+    Result,
+    Revision,
+)
+from container_update.cluster.keeping import (
+    INSTANCE_ANNOTATION,
+    KEPT,
+    MAX_PARTS,
+    as_owner,
+    is_signed,
+    secret,
+    signed,
+)
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, LeaseLostError, PlanError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.operation import name_of
 from container_update.model.packing import DAMAGED
+from container_update.model.requests import PackageIdentity
 
 LOG = logging.getLogger(__name__)
 
@@ -36,6 +52,7 @@ _PART_TYPE = "container-update/revision-part"
 """Another one, so that parts are not read with every list of the revisions."""
 _PART = "part"
 _ATTEMPTS = 3
+_LABELS = {"container-update/history": "true"}
 
 
 @dataclass(frozen=True)
@@ -185,9 +202,10 @@ class History:
         for name, keys in _part_keys(head).items():
             for key, part in zip(keys, encoded.parts[name], strict=True):
                 self.cluster.delete(key)  # of a run that was interrupted
-                body = self._secret(key, _PART_TYPE, {_PART: part})
-                if key.namespace == self.namespace:  # nothing owns what is in another one
-                    body["metadata"]["ownerReferences"] = [as_owner(head)]
+                # nothing owns what is in another namespace
+                owner = as_owner(head) if key.namespace == self.namespace else None
+                data = {_PART: part}
+                body = secret(key, _PART_TYPE, data, self.instance_id, _LABELS, owner=owner)
                 self.cluster.create(body)
 
     def _parts(self, body: Json) -> dict[str, bytes]:
@@ -206,7 +224,7 @@ class History:
 
         :raises ClusterError: the account may not list Secrets.
         """
-        kept = Collection("", "Secret", self.namespace, labels="=".join(KEPT))
+        kept = Collection("", "Secret", self.namespace, labels="=".join(*KEPT.items()))
         bodies = self.cluster.list(kept).items
         annotations = [body["metadata"].get("annotations") or {} for body in bodies]
         found = (each[INSTANCE_ANNOTATION] for each in annotations if INSTANCE_ANNOTATION in each)
@@ -234,23 +252,10 @@ class History:
         return ObjectKey("", "Secret", self.namespace, f"{self._name}.v{number}")
 
     def _head(self, number: int, encoded: Encoded, operation: str) -> Json:
-        body = self._secret(self._key(number), SECRET_TYPE, encoded.head)
-        body["metadata"]["labels"] |= {KEPT[0]: KEPT[1], _OPERATION: operation}
+        labels = {**_LABELS, **KEPT, _OPERATION: operation}
+        key = self._key(number)
+        body = secret(key, SECRET_TYPE, encoded.head, self.instance_id, labels)
         return signed(body, self.cluster.journal_key)
-
-    def _secret(self, key: ObjectKey, type_: str, data: Mapping[str, bytes]) -> Json:
-        return {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {
-                "name": key.name,
-                "namespace": key.namespace,
-                "annotations": {INSTANCE_ANNOTATION: self.instance_id or ""},
-                "labels": {"container-update/history": "true"},
-            },
-            "type": type_,
-            "data": {name: base64.b64encode(value).decode() for name, value in data.items()},
-        }
 
 
 def _superfluous(bodies: Sequence[Json], number: int, room: int, result: Result) -> Sequence[Json]:
@@ -335,3 +340,20 @@ def led_to(revision: Revision) -> InstanceRecord | None:
     except ValueError as error:
         LOG.warning("what the VNF ran from after revision %d %s", revision.number, error)
         return None
+
+
+# --- who begins an operation ----------------------------------------------------------------------
+
+
+def origin_of(
+    kind: str,
+    packages: tuple[PackageIdentity, ...],
+    undoes: int | None = None,
+    scripts: Mapping[str, str] = MappingProxyType({}),
+) -> Origin:
+    """Return the origin of an operation that this process begins."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError, ImportError):  # the account has no name
+        user = str(os.getuid())
+    return Origin(kind, user, socket.gethostname(), packages, undoes, dict(scripts))

@@ -57,9 +57,11 @@ def fetch(user: Entry, cluster: Entry, seconds: float) -> dict[str, str]:
         spec["cluster"] = _cluster_info(cluster)
     info = {"apiVersion": wanted["apiVersion"], "kind": "ExecCredential", "spec": spec}
     variables = {item["name"]: item["value"] for item in wanted.get("env") or ()}
+    program = wanted["command"]  # a path is relative to the kubeconfig, a name is looked up in PATH
+    program = str(user.file.parent / program) if os.sep in program else program
     try:
         output = _run(
-            [_program(wanted["command"], user.file.parent), *(wanted.get("args") or ())],
+            [program, *(wanted.get("args") or ())],
             {**os.environ, **variables, "KUBERNETES_EXEC_INFO": json.dumps(info)},
             max(seconds, ASKING_SECONDS) if asks else seconds,
             asks=asks,
@@ -97,11 +99,6 @@ def _are_texts(values: Any, *, empty: bool = False) -> bool:
     return isinstance(values, list | tuple) and all(
         isinstance(value, str) and (empty or value) for value in values
     )
-
-
-def _program(command: str, folder: Path) -> str:
-    """Return what to start: a path is relative to the kubeconfig, a name is looked up in PATH."""
-    return str(folder / command) if os.sep in command else command
 
 
 def _cluster_info(cluster: Entry) -> Json:
@@ -203,7 +200,8 @@ def _login(output: bytes, version: str) -> dict[str, str]:
     status = answer.get("status")
     status = status if isinstance(status, Mapping) else {}
     names = ("token", "clientCertificateData", "clientKeyData")
-    token, certificate, key = (_text(status.get(name)) for name in names)
+    found = (status.get(name) for name in names)
+    token, certificate, key = (value if isinstance(value, str) else "" for value in found)
     if bool(certificate) != bool(key) or not (token or certificate):
         raise ValueError("status has neither a token nor a client certificate with its key")
     login = {"token": token} if token else {}
@@ -211,10 +209,6 @@ def _login(output: bytes, version: str) -> dict[str, str]:
         login["client-certificate-data"] = _base64(certificate.encode())
         login["client-key-data"] = _base64(key.encode())
     return login
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _base64(content: bytes) -> str:

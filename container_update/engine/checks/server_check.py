@@ -19,10 +19,10 @@ from container_update.model.errors import ClusterError
 from container_update.model.objects import INSTANCE_LABEL, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.plan import Action, Note, Plan
-from container_update.planning import needs, permissions, stored_writes
+from container_update.planning import permissions, stored_writes
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep, object_steps
 from container_update.planning.steps.new_objects import new_object
-from container_update.planning.steps.restart import WorkloadStep
+from container_update.planning.steps.workload import WorkloadStep
 
 _ATTEMPTS = 5
 """How often a write is tried that conflicts with those of controllers, who write all the time."""
@@ -67,7 +67,7 @@ def asked(plan: Plan, cluster: RetryingCluster, options: Options) -> Plan:
         if step.action is not Action.REPLACE_PODS and not step.is_of_new_object
     ]
     labels = {INSTANCE_LABEL: plan.instance_id} if plan.instance_id else {}
-    asking = _Asking(plan, steps, needs.makers(steps), cluster, labels)
+    asking = _Asking(plan, steps, stored_writes.makers(steps), cluster, labels)
     with context_threads.pool(options.workers) as pool:
         answers = tuple(pool.map(asking.about, steps))
     asking.raise_refusals(answers)
@@ -101,7 +101,7 @@ class _Asking:
 
         :param patience: so many times a kind that is not served is looked up again.
         """
-        maker = needs.maker(step, self.makers)
+        maker = stored_writes.maker(step, self.makers)
         if maker is not None:
             return _Answer(step, waits_for=maker)
         try:
@@ -122,8 +122,12 @@ class _Asking:
         """Return what the plan writes first and the server may have missed."""
         if status not in (403, 404):
             return None
-        named = needs.needed_first(step, self.steps)
-        return needs.started_first(step, self.steps) if named is None and status == 404 else named
+        named = stored_writes.needed_first(step, self.steps)
+        return (
+            stored_writes.started_first(step, self.steps)
+            if named is None and status == 404
+            else named
+        )
 
     def _tried(self, step: ObjectStep) -> _Answer:
         if step.before is None:

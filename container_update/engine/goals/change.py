@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from container_update.cluster.history.instance_record import InstanceRecord
+from container_update.cluster.history.revision import InstanceRecord
 from container_update.cluster.record import digest_of
 from container_update.engine.checks.namespaces import refuse_missing_namespaces
 from container_update.engine.goal import Observed, PackageGoal
@@ -32,7 +32,7 @@ from container_update.planning.change import Planner
 from container_update.planning.comparison import renames
 from container_update.planning.comparison.package_pair import Packages, Placing
 from container_update.planning.steps import object_steps
-from container_update.planning.steps.stored_images import unexplained
+from container_update.planning.steps.manifest import unexplained
 from container_update.records.vnf_records import Records, services, workloads_of
 from container_update.workloads import ownership
 

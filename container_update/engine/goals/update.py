@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cached_property, partial
 
-from container_update.cluster.history.instance_record import InstanceRecord
+from container_update.cluster.history.revision import InstanceRecord
 from container_update.cluster.informer import Informer
 from container_update.cluster.record import digest_of
 from container_update.cluster.scope import Scope
@@ -42,7 +42,7 @@ from container_update.package.manifests import ReadDocuments, is_whole
 from container_update.planning.comparison import match, renames
 from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.configuration import Live
-from container_update.planning.steps.stored_images import unexplained
+from container_update.planning.steps.manifest import unexplained
 from container_update.planning.update import in_force, make_plan, unknown_workloads
 from container_update.workloads.registry import is_workload, kind_of
 

@@ -29,7 +29,6 @@ from container_update.workloads.registry import is_workload
 
 # --- the package, and the conversion of errors to findings ----------------------------------------
 
-
 NAMESPACE = "default"
 """A placeholder for the namespace that an operator chooses at instantiation."""
 
@@ -158,7 +157,6 @@ def located(error: PackageError, path: str) -> Finding:
 
 # --- rules about the metadata and the files that it lists -----------------------------------------
 
-
 _ROOT = "."
 """The package as a whole."""
 
@@ -240,7 +238,6 @@ def without_manifests(subject: Subject) -> Iterator[Finding]:
 
 
 # --- rules about flavours, VDUs and the scripts of operations -------------------------------------
-
 
 OPERATION = "modify_information_end"
 DRIVER = "mgmt-container-update"
@@ -542,7 +539,6 @@ def recommendations(subject: Subject) -> Iterator[Finding]:
 
 
 # --- all of them ----------------------------------------------------------------------------------
-
 
 __all__ = ["Finding", "Severity", "check"]
 

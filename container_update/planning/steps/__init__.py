@@ -9,9 +9,7 @@ what others wrote in the meantime (replicas by an autoscaler, a label) stays. Al
 from container_update.planning.steps.base import ObjectStep, object_steps
 from container_update.planning.steps.config import ConfigStep
 from container_update.planning.steps.manifest import ManifestStep
-from container_update.planning.steps.pods import PodsStep
-from container_update.planning.steps.restart import RestartStep, WorkloadStep
-from container_update.planning.steps.scale import ScaleStep
+from container_update.planning.steps.workload import PodsStep, RestartStep, ScaleStep, WorkloadStep
 
 __all__ = [
     "ConfigStep",

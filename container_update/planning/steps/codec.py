@@ -15,9 +15,7 @@ from container_update.planning.comparison import diff
 from container_update.planning.steps.base import ObjectStep
 from container_update.planning.steps.config import ConfigStep
 from container_update.planning.steps.manifest import ManifestStep
-from container_update.planning.steps.pods import PodsStep
-from container_update.planning.steps.restart import RestartStep
-from container_update.planning.steps.scale import ScaleStep
+from container_update.planning.steps.workload import PodsStep, RestartStep, ScaleStep
 
 _TYPES: Mapping[str, type[Step]] = {
     "config": ConfigStep,

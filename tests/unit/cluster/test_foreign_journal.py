@@ -15,7 +15,7 @@ import pytest
 from container_update.cluster.history import revision as revisions
 from container_update.cluster.history.store import History
 from container_update.cluster.journal import Journal
-from container_update.cluster.journal_secret import digest
+from container_update.cluster.keeping import digest
 from container_update.model.errors import ContainerUpdateError, PlanError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.packing import MAX_BYTES

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from container_update.cluster.history import revision as revisions
-from container_update.cluster.history.instance_record import InstanceRecord
+from container_update.cluster.history.revision import InstanceRecord
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import Action

@@ -6,8 +6,7 @@ from __future__ import annotations
 import pytest
 
 from container_update.cluster.informer import Informer
-from container_update.cluster.refusals import RefusedPods
-from container_update.cluster.waiting import NotReadyError, Waiter
+from container_update.cluster.waiting import NotReadyError, RefusedPods, Waiter
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
 from container_update.workloads.readiness import Readiness, RolloutState

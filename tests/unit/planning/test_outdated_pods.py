@@ -7,7 +7,7 @@ import pytest
 
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import ImageChange
-from container_update.planning.outdated_pods import as_its_pods
+from container_update.planning.update import as_its_pods
 from container_update.workloads import pod_template
 
 CHANGE = ImageChange("main", "web:1", "web:2")

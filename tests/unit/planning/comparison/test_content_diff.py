@@ -9,7 +9,7 @@ import hashlib
 import pytest
 
 from container_update.model.objects import Json
-from container_update.planning.comparison.content_diff import content_diff, printable
+from container_update.planning.comparison.diff import content_diff, printable
 from tests.unit.build import config_map, secret
 
 NUMBERS = "".join(f"{number}\n" for number in range(1, 11))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from container_update.model.objects import Json
-from container_update.planning.comparison.vdu_scope import used_only_by_others
+from container_update.planning.comparison.package_pair import used_only_by_others
 from tests.unit.planning.test_change import config, deployment, manifests, service
 
 LABELS = {"matchLabels": {"app": "other"}}

@@ -6,8 +6,11 @@ from __future__ import annotations
 import pytest
 
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
-from container_update.planning.steps.manifest import manifest_digest, with_recorded_digest
-from container_update.planning.steps.stored_images import unexplained
+from container_update.planning.steps.manifest import (
+    manifest_digest,
+    unexplained,
+    with_recorded_digest,
+)
 from container_update.workloads.pod_template import images
 
 KEY = ObjectKey("apps", "Deployment", "ns", "w")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A step that restarts a workload: new images, or a new configuration digest on its template."""
+"""Steps about the pods of a workload: a restart for new images or a new configuration digest on the
+pod template, another number of pods, single pods that are replaced."""
 
 from __future__ import annotations
 
@@ -7,11 +8,13 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from container_update.model.objects import Json
+from container_update.model.objects import Json, instance_of
+from container_update.planning.release_labels import match_labels
 from container_update.planning.steps import metadata
 from container_update.planning.steps.base import ObjectStep
 from container_update.planning.steps.new_objects import recreated_pod
 from container_update.workloads import pod_template
+from container_update.workloads.readiness import replicas, with_replicas
 
 CHANGE_CAUSE = "kubernetes.io/change-cause"
 """What ``kubectl rollout history`` shows; controllers copy it to the revision that they make
@@ -99,7 +102,7 @@ class RestartStep(WorkloadStep):
         """Tell whether the digest is as it was, and every image so or as it is to be.
 
         Another tool may have written images into a template whose pods have not got them; see
-        :mod:`container_update.planning.outdated_pods`.
+        :mod:`container_update.planning.update`.
         """
         old = self.old
         was, now = pod_template.images(old), pod_template.images(live)
@@ -142,3 +145,47 @@ def _annotated(body: Json, written: Mapping[str, str | None]) -> Json:
     values = {name: value for name, value in annotations.items() if value is not None}
     metadata.assign(changed["metadata"], "annotations", values)
     return changed
+
+
+@dataclass(frozen=True)
+class ScaleStep(ObjectStep):
+    """Write ``spec.replicas``, and nothing else."""
+
+    replicas: int = field(kw_only=True)
+
+    def desired(self, live: Json) -> Json:
+        """Return the live workload with the new number of pods."""
+        return with_replicas(live, self.replicas)
+
+    def restored(self, live: Json) -> Json:
+        """Return the live workload with the number of pods that it had."""
+        return with_replicas(live, replicas(self.old))
+
+    def is_of_others(self, live: Json) -> bool:
+        """Tell whether somebody else's workload has the name: no selector ever changes."""
+        one, other = ((instance_of(body), match_labels(body)) for body in (live, self.old))
+        return one != other
+
+    def is_same(self, one: Json, other: Json) -> bool:
+        """Tell whether two states of the workload ask for the same number of pods."""
+        return replicas(one) == replicas(other)
+
+
+@dataclass(frozen=True)
+class PodsStep(ObjectStep):
+    """Delete pods, so that their controller creates them anew. There is nothing to be undone."""
+
+    pods: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
+    """Name and UID of each."""
+
+    def desired(self, live: Json) -> Json:
+        """Return the workload as it is."""
+        return live
+
+    def restored(self, live: Json) -> Json:
+        """Return the workload as it is."""
+        return live
+
+    def is_same(self, one: Json, other: Json) -> bool:  # noqa: ARG002
+        """Return True: the step writes nothing in the workload."""
+        return True

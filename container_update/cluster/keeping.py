@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Secrets that a journal consists of: what is in one, and how its values are read. Pure."""
+"""How a journal and a history are kept: in which Secrets, in how many parts, how their values are
+read, and the signature that only holders of a key can make. Pure."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +16,7 @@ from container_update.package.schema import NAMESPACE
 
 INSTANCE_ANNOTATION = "container-update/instance"
 """On what is kept of an instance: its id, of which the name has only what a name may have."""
-KEPT = ("container-update/kept", "true")
+KEPT = {"container-update/kept": "true"}
 """A label of what is kept of an instance: its journal, its history."""
 
 MAX_PARTS = 100
@@ -24,21 +26,30 @@ _PART_BYTES = 700_000
 """What one Secret holds; the API server allows 1 MiB for all of its data."""
 
 
-def secret(
-    key: ObjectKey, data: Mapping[str, bytes], owner: Json | None, instance_id: str | None
+def secret(  # noqa: PLR0913
+    key: ObjectKey,
+    content: str,
+    data: Mapping[str, bytes],
+    instance_id: str | None,
+    labels: Mapping[str, str],
+    *,
+    owner: Json | None = None,
 ) -> Json:
-    """Return the head or a part, to be created."""
+    """Return a Secret to be created.
+
+    :param content: what is in it: its type.
+    """
     metadata = {
         "name": key.name,
         "namespace": key.namespace,
         "annotations": {INSTANCE_ANNOTATION: instance_id or ""},
-        "labels": {"container-update/journal": "true", KEPT[0]: KEPT[1]},
+        "labels": dict(labels),
     }
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": metadata if owner is None else {**metadata, "ownerReferences": [owner]},
-        "type": "container-update/journal",
+        "type": content,
         "data": {name: base64.b64encode(value).decode() for name, value in data.items()},
     }
 
@@ -104,3 +115,51 @@ def is_complete(head: Json) -> bool:
 def digest(data: Mapping[str, bytes]) -> str:
     """Return the SHA-256 of the record, whose bytes are given by namespace."""
     return hashlib.sha256(b"".join(data[namespace] for namespace in sorted(data))).hexdigest()
+
+
+# --- signatures -----------------------------------------------------------------------------------
+# It covers the place and all of the data. The head of a journal in a cluster has the digest of all
+# parts.
+
+_NAME = "hmac"
+"""In the data of the Secret."""
+
+
+def signed(body: Json, key: str) -> Json:
+    """Return a Secret with its signature; as it is where the host has no key.
+
+    >>> body = {"metadata": {"namespace": "cnf", "name": "a"}, "data": {"x": "MQ=="}}
+    >>> is_signed(signed(body, "a key of this host"), "a key of this host")
+    True
+    """
+    if not key:
+        return body
+    signature = base64.b64encode(_signature(body, key).encode()).decode()
+    return {**body, "data": {**(body.get("data") or {}), _NAME: signature}}
+
+
+def is_signed(body: Json, key: str) -> bool:
+    """Tell whether a holder of the key has written the Secret as it is."""
+    found = str((body.get("data") or {}).get(_NAME, ""))
+    expected = base64.b64encode(_signature(body, key).encode()).decode()
+    return bool(key) and hmac.compare_digest(found.encode(), expected.encode())
+
+
+def _signature(body: Json, key: str) -> str:
+    metadata, data = body["metadata"], body.get("data") or {}
+    content = sorted((name, value) for name, value in data.items() if name != _NAME)
+    return signature([metadata["namespace"], metadata["name"], body.get("type"), content], key)
+
+
+def signature(content: object, key: str) -> str:
+    """Return the signature of plain values.
+
+    >>> len(signature(["a place", "its text"], "a key of this host"))
+    64
+    """
+    return hmac.new(key.encode(), json.dumps(content).encode(), hashlib.sha256).hexdigest()
+
+
+def stretched(password: str, salt: str) -> str:
+    """Return a key that nobody can guess a password from who sees what it has signed."""
+    return hashlib.scrypt(password.encode(), salt=salt.encode(), n=2**14, r=8, p=1).hex()
