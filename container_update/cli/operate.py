@@ -150,7 +150,7 @@ def ask_about_others(
     who = found.record.origin.who if found.record.origin else "somebody else"
     if who != origin_of("", ()).who:
         out.write(f"{found}\n")
-        approval.ask_to_end(who)
+        approval.ask(f"It was begun by {who}, and is finished or undone first. Go on?")
 
 
 def carry_out(

@@ -191,25 +191,19 @@ def load(path: Path) -> Mapping[str, Any] | None:
     return {**body, "request": request}
 
 
-def refuse_another(saved: Mapping[str, Any], plan: Plan, server: str) -> None:
-    """Raise StalePlanError where the plan that is made now is not the saved one; one with nothing
-    to do is no other one: the saved plan was carried out."""
-    differences = list(_differences(saved, plan, server))
-    if differences and not plan.is_empty:
-        raise StalePlanError(
-            f"the saved plan cannot be carried out any more: {'; '.join(differences)}"
-        )
-
-
 def checked(progress: Progress, saved: Mapping[str, Any] | None, server: str) -> Progress:
-    """Return a progress callback that refuses another plan than the one that was saved.
+    """Return a progress callback that raises StalePlanError for another plan than the one that was
+    saved; one with nothing to do is no other one: the saved plan was carried out.
 
     :param saved: None: any plan is carried out.
     """
 
     def report(event: Event) -> None:
-        if saved is not None and isinstance(event, Plan):
-            refuse_another(saved, event, server)
+        plan = event if isinstance(event, Plan) and not event.is_empty else None
+        if saved and plan and (found := list(_differences(saved, plan, server))):
+            raise StalePlanError(
+                f"the saved plan cannot be carried out any more: {'; '.join(found)}"
+            )
         progress(event)
 
     return report

@@ -206,9 +206,11 @@ class Journal:
         head = self._create(self.key, content, {**owner, "uid": lease.uid})
         try:
             for namespace, keys in self._keys(head).items():
+                # it cannot own what is in another namespace
+                owns = as_owner(head) if namespace == self.namespace else None
                 for key, part in zip(keys, parts[namespace], strict=True):
                     if key != self.key:
-                        self._create(key, {"part": part}, self._owner_in(namespace, head))
+                        self._create(key, {"part": part}, owns)
             self._head = head
             confirm()
             is_journal = self._update(without_owners)
@@ -247,10 +249,6 @@ class Journal:
         except ClusterError as error:
             LOG.info("%s", error)
             return None
-
-    def _owner_in(self, namespace: str, head: Json) -> Json | None:
-        """Return the head as an owner, which it cannot be of what is in another namespace."""
-        return as_owner(head) if namespace == self.namespace else None
 
     def _discard(self) -> None:
         try:

@@ -108,8 +108,9 @@ def encode(record: Record, namespace: str) -> dict[str, bytes]:
     What it holds of Secrets is in the bytes of their own namespace: who may read Secrets in one
     namespace is to learn nothing of another one's. All the rest is in those of *namespace*.
     """
-    created = {s.key.name for s in record.steps if _creates_namespace(s)}
-    own = {namespace, *created}
+    new = [step.key for step in record.steps if step.action is Action.CREATE]
+    # nothing can be kept in a namespace before it is there
+    own = {namespace, *(key.name for key in new if (key.group, key.kind) == ("", "Namespace"))}
     steps, elsewhere = revision.separated(
         record.steps, lambda key: key.kind == "Secret" and key.namespace not in own
     )
@@ -124,11 +125,6 @@ def encode(record: Record, namespace: str) -> dict[str, bytes]:
     }
     others = {other: packed(bodies) for other, bodies in elsewhere.items()}
     return {namespace: to_bytes(record, _FORMAT, payload), **others}
-
-
-def _creates_namespace(step: Step) -> bool:
-    """Tell whether a namespace is the VNF's own: nothing can be kept in it before it is there."""
-    return step.action is Action.CREATE and (step.key.group, step.key.kind) == ("", "Namespace")
 
 
 def decode(

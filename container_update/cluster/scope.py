@@ -261,11 +261,8 @@ class Scope:
         """Tell whether the operation is about an object itself, not about who controls it."""
         if self._instance_id and instance_of(body) == self._instance_id:
             return True
-        return key in self._keys or self._is_stand_in(key, body)
-
-    def _is_stand_in(self, key: ObjectKey, body: Json) -> bool:
         name = manifest_name(body)
-        return name != key.name and replace(key, name=name) in self._keys
+        return key in self._keys or (name != key.name and replace(key, name=name) in self._keys)
 
     def _may_control(self, controller: Mapping[str, Any], namespace: str) -> bool:
         """Tell whether a controller that was not read yet may be one of these workloads, or a

@@ -100,7 +100,9 @@ def parse(text: bytes, path: str) -> Metadata:
     for written, value, line in _fields(text, path):
         key = _SPELLINGS.get(written.lower(), written)
         if key != written:
-            respelt.setdefault(written, _respelt(Source(path, line), written, key))
+            message = f'the key "{written}" is read as "{key}", as SOL004 spells it'
+            note = Finding.note(Source(path, line), message, f'write "{key}"')
+            respelt.setdefault(written, note)
         if key in ("Name", "Source"):
             if len(blocks) == _MOST_ENTRIES:
                 raise PackageError(
@@ -124,14 +126,6 @@ def signature_in(manifest: bytes) -> tuple[bytes, bytes]:
     """Return what a manifest says, and the signature of that at its end; b'' where it has none."""
     begin = re.search(rb"^-----BEGIN (CMS|PKCS7)-----", manifest, re.MULTILINE)
     return (manifest[: begin.start()], manifest[begin.start() :]) if begin else (manifest, b"")
-
-
-def _respelt(source: Source, found: str, expected: str) -> Finding:
-    return Finding.note(
-        source,
-        f'the key "{found}" is read as "{expected}", as SOL004 spells it',
-        f'write "{expected}"',
-    )
 
 
 def merged(artifacts: tuple[Artifact, ...]) -> tuple[Artifact, ...]:

@@ -22,8 +22,13 @@ def base_hot(package: Csar, flavour_id: str) -> hot.StackBody:
 
     :raises PackageError: there is no top template, there are several, or one is not a template.
     """
-    folder = _folder(package, flavour_id)
+    folder = f"BaseHOT/{flavour_id}/"
     texts = _texts(package, folder)
+    if not texts:
+        raise PackageError(
+            f"{package.source}: expected a folder {folder} with the flavour's HEAT templates, "
+            "found none"
+        )
     templates = {
         name: hot.parse(text, name, package.options, package.reading)
         for name, text in texts.items()
@@ -46,7 +51,10 @@ def _texts(package: Csar, folder: str) -> dict[str, str]:
     free = limit = package.options.yaml_characters
     for name in sorted(package.names()):
         if name.startswith(folder):
-            texts[name] = _text(package, name)
+            try:
+                texts[name] = package.read(name).decode()
+            except UnicodeDecodeError as error:
+                raise PackageError(f"{name}: expected text in UTF-8") from error
             free -= len(texts[name])
         if free < 0:
             raise PackageError(
@@ -54,23 +62,6 @@ def _texts(package: Csar, folder: str) -> dict[str, str]:
                 "(option yaml_characters), found more"
             )
     return texts
-
-
-def _text(package: Csar, name: str) -> str:
-    try:
-        return package.read(name).decode()
-    except UnicodeDecodeError as error:
-        raise PackageError(f"{name}: expected text in UTF-8") from error
-
-
-def _folder(package: Csar, flavour_id: str) -> str:
-    folder = f"BaseHOT/{flavour_id}/"
-    if not any(name.startswith(folder) for name in package.names()):
-        raise PackageError(
-            f"{package.source}: expected a folder {folder} with the flavour's HEAT templates, "
-            "found none"
-        )
-    return folder
 
 
 def _types(template: Mapping[str, object]) -> set[str]:

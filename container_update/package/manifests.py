@@ -365,17 +365,13 @@ def _without_surrogates(text: bytes) -> bytes:
     escapes, a surrogate pair, as most libraries write it. YAML has no such pairs. Half a pair is no
     character: it becomes what Go makes of it, as ``kubectl`` does. A text that is not JSON stays.
     """
-    if _SURROGATE.search(text) is None or not _is_json(text):
+    if _SURROGATE.search(text) is None:
         return text
-    return _ESCAPE.sub(_character, text)
-
-
-def _is_json(text: bytes) -> bool:
     try:
         json.loads(text)
     except (ValueError, RecursionError):
-        return False
-    return True
+        return text
+    return _ESCAPE.sub(_character, text)
 
 
 def _character(escape: re.Match[bytes]) -> bytes:

@@ -18,7 +18,7 @@ import os
 import posixpath
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import which
@@ -154,7 +154,13 @@ def pull(source: str, folder: Path, options: Options) -> Path:
             left -= file.tell()
             file.seek(0)
             _compare(source, digest, file)
-    return folder / _package(source, list(files))
+    found = [name for name in files if not name.endswith(signature.ENDINGS)]  # they are beside it
+    if len(found) != 1:
+        raise PackageError(
+            f"{source}: expected an artifact with one file, the package, found "
+            f"{', '.join(found) or 'none'}: oras push {source.removeprefix(SCHEME)} FILE.zip"
+        )
+    return folder / found[0]
 
 
 def _files(source: str, content: bytes) -> Mapping[str, str]:
@@ -189,17 +195,6 @@ def _files(source: str, content: bytes) -> Mapping[str, str]:
             raise PackageError(f"{source}: expected a digest of {name}, found {digest[:80]!a}")
         files[name] = digest
     return files
-
-
-def _package(source: str, names: Sequence[str]) -> str:
-    """Return the package; a signature and a certificate may be beside it."""
-    found = [name for name in names if not name.endswith(signature.ENDINGS)]
-    if len(found) != 1:
-        raise PackageError(
-            f"{source}: expected an artifact with one file, the package, found "
-            f"{', '.join(found) or 'none'}: oras push {source.removeprefix(SCHEME)} FILE.zip"
-        )
-    return found[0]
 
 
 def _compare(source: str, expected: str, file: IO[bytes]) -> None:

@@ -50,21 +50,14 @@ class Undoing:
         why = Reason(f"is new since revision {self.first}")
         removals = (
             ManifestStep(key, Action.DELETE, live[key], reasons=(why,))
-            for key in self._created
-            if key in live
+            for key in self.keys
+            if key in live and self._is_created(key)
         )
         return replace(plan, steps=(*plan.steps, *removals), ignored=())
 
-    @property
-    def _created(self) -> Iterator[ObjectKey]:
-        return (key for key in self.keys if self._is_created(self._steps_of(key)))
-
-    @staticmethod
-    def _is_created(steps: Sequence[ObjectStep]) -> bool:
+    def _is_created(self, key: ObjectKey) -> bool:
+        steps = self._by_key.get(key, ())
         return bool(steps) and steps[0].before is None
-
-    def _steps_of(self, key: ObjectKey) -> Sequence[ObjectStep]:
-        return self._by_key.get(key, ())
 
     @cached_property
     def _by_key(self) -> Mapping[ObjectKey, Sequence[ObjectStep]]:
@@ -75,8 +68,8 @@ class Undoing:
 
     def _pairs(self, live: Live) -> Iterator[tuple[Manifest, Manifest | None]]:
         for key in self.keys:
-            steps, body = self._steps_of(key), live.get(key)
-            if self._is_created(steps) or (body is None and not steps):
+            steps, body = self._by_key.get(key, ()), live.get(key)
+            if self._is_created(key) or (body is None and not steps):
                 continue
             if body is None:
                 body = new_object(steps[0].old, key.namespace, {})

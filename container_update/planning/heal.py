@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
@@ -43,10 +42,6 @@ class HealPlanner(Planner):
 
     heal_id: str = field(kw_only=True)
 
-    @cached_property
-    def _digest(self) -> str:
-        return hashlib.sha256(self.heal_id.encode()).hexdigest()[:32]
-
     # --- the whole VNF --------------------------------------------------------------------------
 
     def workload_step(self, key: ObjectKey) -> Iterator[Step]:
@@ -62,7 +57,8 @@ class HealPlanner(Planner):
             self.config.refuse_unfit(self.live_key(key), live)
             step = self._replacement(new, live)
             if not kind.is_pod:
-                step = replace(step, digest=self._digest)
+                digest = hashlib.sha256(self.heal_id.encode()).hexdigest()[:32]
+                step = replace(step, digest=digest)
             if kind.is_pod or not step.is_applied(live):
                 refuse_other_selector(step)
                 yield replace(step, action=kind.action(live, (), ()), reasons=(_WHOLE,))

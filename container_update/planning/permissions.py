@@ -53,12 +53,8 @@ def to_release(plan: Plan) -> tuple[Right, ...]:
     )
 
 
-def of_step(step: Step) -> tuple[Right, ...]:
-    """Return the rights to carry out and to undo a step."""
-    return tuple(_of_step(step))
-
-
-def _of_step(step: Step) -> Iterator[Right]:
+def of_step(step: Step) -> Iterator[Right]:
+    """Yield the rights to carry out and to undo a step."""
     verbs = {"get"} | _WRITES.get(step.action, frozenset({"update"}))
     for key, verb in product(step.concerns, verbs):
         # a rule that names its objects cannot allow to create one

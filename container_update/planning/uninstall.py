@@ -50,8 +50,11 @@ def uninstall_plan(  # noqa: PLR0913, PLR0917
     """
     own = [key for key in live if _is_own(key, live[key], recorded, instance_id)]
     staying = {key: why for key in own if (why := _why_it_stays(key, live[key], included))}
-    steps = [_deletion(key, live[key], (goes_with or {}).get(key, "")) for key in own]
-    steps = [step for step in steps if step.key not in staying]
+    steps = []
+    for key in (key for key in own if key not in staying):
+        more = (goes_with or {}).get(key)
+        reason = Reason(f"with it goes {more}" if more else "is the instance's")
+        steps.append(ManifestStep(key, Action.DELETE, live[key], reasons=(reason,)))
     return Plan(
         namespace=namespace,
         instance_id=instance_id,
@@ -77,11 +80,6 @@ def _why_it_stays(key: ObjectKey, body: Json, included: Included) -> str:
     if not body["metadata"].get("namespace") and not included.shared:
         return "it is in no namespace, others may use it"
     return ""
-
-
-def _deletion(key: ObjectKey, body: Json, more: str) -> ManifestStep:
-    why = Reason(f"with it goes {more}") if more else Reason("is the instance's")
-    return ManifestStep(key, Action.DELETE, body, reasons=(why,))
 
 
 def claims_of(body: Json, names: Container[str]) -> Iterator[str]:

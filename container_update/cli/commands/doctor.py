@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
@@ -47,7 +47,11 @@ def _doctor(parsed: argparse.Namespace, out: TextIO) -> int:
             out.write(_line(check, parsed) + "\n")
             out.flush()
     if parsed.output == output.JSON:
-        body = json_report.document("Checks", {"checks": [_found(each, parsed) for each in checks]})
+        entries = [each.as_dict() for each in checks]
+        for check, entry in zip(checks, entries, strict=True):
+            if check.error is not None:
+                entry["advice"] = advice.advice(check.error, parsed)
+        body = json_report.document("Checks", {"checks": entries})
         output.write_document(body, parsed, out)
     return preflight.exit_status(checks)
 
@@ -56,11 +60,6 @@ def _line(check: Check, parsed: argparse.Namespace) -> str:
     if check.error is None:
         return f"ok       {check.name}: {check.found}"
     return f"problem  {check.name}: {with_advice(check.error, advice.advice(check.error, parsed))}"
-
-
-def _found(check: Check, parsed: argparse.Namespace) -> dict[str, Any]:
-    more = {} if check.error is None else {"advice": advice.advice(check.error, parsed)}
-    return {**check.as_dict(), **more}
 
 
 def _checks(parsed: argparse.Namespace) -> Iterator[Check]:

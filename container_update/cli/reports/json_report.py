@@ -9,7 +9,6 @@ from datetime import datetime, timezone
 from typing import Any
 
 from container_update.engine.progress import step_events
-from container_update.model.objects import ObjectKey
 from container_update.model.outcome import (
     Event,
     Outcome,
@@ -85,8 +84,9 @@ def reason_dicts(reason: Reason) -> Iterator[dict[str, Any]]:
     """Yield a reason as JSON values: one for each changed key of a ConfigMap or Secret."""
     cause = reason.cause
     if isinstance(cause, ConfigUse):
+        named = {name: getattr(cause.object, name) for name in ("kind", "namespace", "name")}
         for key in cause.keys or (None,):
-            yield {"text": str(reason), **_named(cause.object), "key": key, "path": cause.path}
+            yield {"text": str(reason), **named, "key": key, "path": cause.path}
     elif isinstance(cause, ImageChange):
         yield {
             "text": str(reason),
@@ -147,10 +147,6 @@ def diagnosis_dict(result: StepResult) -> dict[str, Any] | None:
         "events": list(diagnosis.events),
         "log": list(diagnosis.log),
     }
-
-
-def _named(key: ObjectKey) -> dict[str, str]:
-    return {"kind": key.kind, "namespace": key.namespace, "name": key.name}
 
 
 def outcome_dict(outcome: Outcome) -> dict[str, Any]:

@@ -135,14 +135,11 @@ def _text(place: object, why: Sequence[Reason], is_of_each: bool) -> str:
         keys = dict.fromkeys(key for use in uses for key in use.keys)
         what = f"{', '.join(keys)} of " if keys else ""
         whose = f"their {place.kind}" if is_of_each else str(place)
-        paths = " and ".join(dict.fromkeys(use.path for use in uses))
-        return printable(f"{what}{whose} changed, which {paths} {_verb(uses)}")
+        paths = dict.fromkeys(use.path for use in uses)
+        verb = "uses" if len(paths) == 1 else "use"
+        return printable(f"{what}{whose} changed, which {' and '.join(paths)} {verb}")
     cause = why[0].cause
     return printable(str(cause if isinstance(cause, FieldChange) else why[0]))
-
-
-def _verb(uses: Sequence[ConfigUse]) -> str:
-    return "uses" if len({use.path for use in uses}) == 1 else "use"
 
 
 def symbol(step: Step) -> str:

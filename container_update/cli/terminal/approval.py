@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
-from container_update.model.plan import Plan
 
 _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 _YES = ("y", "yes")
@@ -23,24 +22,11 @@ class NotApprovedError(ContainerUpdateError):
     exit_status = 13
 
 
-def ask(plan: Plan) -> None:
-    """Ask whether the plan that was shown is to be carried out.
+def ask(question: str) -> None:
+    """Ask whether a plan, or what ends an interrupted operation, is to be carried out.
 
     :raises NotApprovedError: any answer but yes.
     """
-    _ask(f"Do this in namespace {plan.namespace}?")
-
-
-def ask_to_end(begun_by: str) -> None:
-    """Ask whether an interrupted operation, which was shown, is to be finished or undone.
-
-    :param begun_by: who began it, in one line, as it says itself.
-    :raises NotApprovedError: any answer but yes.
-    """
-    _ask(f"It was begun by {begun_by}, and is finished or undone first. Go on?")
-
-
-def _ask(question: str) -> None:
     try:
         with _default_signals():
             sys.stdout.write(f"{question} [y/N] ")

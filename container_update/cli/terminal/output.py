@@ -276,7 +276,7 @@ def progress(parsed: argparse.Namespace, out: TextIO) -> AbstractContextManager[
 
     def ask(plan: Plan) -> None:
         began = time.monotonic()
-        approval.ask(plan)
+        approval.ask(f"Do this in namespace {plan.namespace}?")
         parsed.asked = time.monotonic() - began
 
     approve = ask if asks else (lambda _: None)

@@ -230,13 +230,10 @@ class History:
         found = (each[INSTANCE_ANNOTATION] for each in annotations if INSTANCE_ANNOTATION in each)
         return frozenset(instance_id or None for instance_id in found)
 
-    @property
-    def _collection(self) -> Collection:
-        return Collection("", "Secret", self.namespace, fields=f"type={SECRET_TYPE}")
-
     def bodies(self) -> Sequence[Json]:
         """Return the Secrets of this instance, the newest revision first."""
-        bodies = [body for body in self.cluster.list(self._collection).items if self._number(body)]
+        every = Collection("", "Secret", self.namespace, fields=f"type={SECRET_TYPE}")
+        bodies = [body for body in self.cluster.list(every).items if self._number(body)]
         return sorted(bodies, key=self._number, reverse=True)
 
     def _number(self, body: Json) -> int:

@@ -114,7 +114,7 @@ class _Asking:
                 time.sleep(_PAUSE)  # somebody may have defined the kind a moment ago
                 return self.about(step, patience - 1)
             forbidden = needed is None and error.status == 403
-            if forbidden and self.cluster.refused(permissions.of_step(step)):
+            if forbidden and self.cluster.refused([*permissions.of_step(step)]):
                 return _Answer(step)  # the operation itself says which right it lacks
             return _Answer(step, waits_for=needed, refusal=None if needed else error)
 

@@ -148,25 +148,17 @@ def write_metadata(folder: str | Path) -> Path:
     if not folder.is_dir():
         raise PackageError(f"the package {folder} cannot be built: no such folder")
     files = archive.open_archive(str(folder), DEFAULTS)
-    text = _metadata(folder, files)
-    files.has(csar_metadata.TOSCA_META)  # refuses a link that leads elsewhere
-    path = folder.resolve() / csar_metadata.TOSCA_META
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="\n")
-    return path
-
-
-def _metadata(folder: Path, files: archive.Archive) -> str:
-    """Return the TOSCA.meta of files that become a package.
-
-    :param folder: where they are, for messages.
-    """
     names = [name for name in files.names() if _is_packed(name)]
     entries = vnfds(names)
     if len(entries) > 1:
         raise PackageError(f"{folder}: expected one VNFD, found {', '.join(entries)}")
     header = _HEADER + "".join(f"Entry-Definitions: {entry}\n" for entry in entries)
-    return "\n".join([header, *(_block(files, name) for name in names)])
+    text = "\n".join([header, *(_block(files, name) for name in names)])
+    files.has(csar_metadata.TOSCA_META)  # refuses a link that leads elsewhere
+    path = folder.resolve() / csar_metadata.TOSCA_META
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return path
 
 
 def vnfds(names: Iterable[str]) -> list[str]:

@@ -25,15 +25,11 @@ def refusal(package: Csar, listed: Sequence[str] = ()) -> PackageError:
         place, instead = f"in {_some(listed, 'file')}", "none"
         advice = "name files with objects"
     else:
-        place = _where(package)
+        place = "in its YAML files" if package.is_flat else "below Files/"
+        if package.artifacts:
+            place = "among the files that its metadata lists"
         instead, advice = found(package)
     return PackageError(f"{package.source}: expected manifests {place}, found {instead}: {advice}")
-
-
-def _where(package: Csar) -> str:
-    if package.artifacts:
-        return "among the files that its metadata lists"
-    return "in its YAML files" if package.is_flat else "below Files/"
 
 
 def found(package: Csar) -> tuple[str, str]:

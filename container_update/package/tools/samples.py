@@ -54,12 +54,11 @@ def root() -> Path:
 
 def titles() -> Mapping[str, str]:
     """Return the name of each sample with the title of its README, in the order of the names."""
-    return {readme.parent.name: _title(readme) for readme in sorted(root().glob("*/README.rst"))}
-
-
-def _title(readme: Path) -> str:
-    lines = readme.read_text(encoding="utf-8").splitlines()
-    return next(line for line in lines if line.strip("="))
+    found = {}
+    for readme in sorted(root().glob("*/README.rst")):
+        lines = readme.read_text(encoding="utf-8").splitlines()
+        found[readme.parent.name] = next(line for line in lines if line.strip("="))
+    return found
 
 
 def copy(name: str, target: Path) -> Path:

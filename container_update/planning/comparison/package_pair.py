@@ -177,7 +177,9 @@ def pair(  # noqa: PLR0913
     }
     kept |= {key: manifest for key, manifest in beyond.items() if key in before}
     new = {key: manifest for key, manifest in applied.items() if key not in beyond}
-    files = dict.fromkeys([*_homes(old, {**kept, **applied}), *listed])
+    describing = {**kept, **applied}
+    homes = [describing[m.key].source.path for m in _in_files(old) if m.key in describing]
+    files = dict.fromkeys([*homes, *listed])
     def_files = tuple(dict.fromkeys([*(path for path in old if path in files), *files]))
     return Packages(before, new, old_vdus, new_vdus, vnfd_id, def_files, chosen, kept, beyond)
 
@@ -185,11 +187,6 @@ def pair(  # noqa: PLR0913
 def _in_files(files: ByPath, first: Iterable[str] = ()) -> Iterator[Manifest]:
     for path in dict.fromkeys([*(path for path in first if path in files), *files]):
         yield from files[path]
-
-
-def _homes(old: ByPath, new: Objects) -> Iterator[str]:
-    """Yield the files that describe the old objects in the new package."""
-    return (new[m.key].source.path for m in _in_files(old) if m.key in new)
 
 
 @dataclass(frozen=True)

@@ -275,25 +275,14 @@ def unexplained(
     """
     for old, new in pairs:
         body = None if new is None else live.get(new.key)
-        if new is not None and body is not None and is_workload(new.key):
-            desired = pod_template.images(new.body)
-            if _is_unexplained(pod_template.images(body), desired, _before(old, new, body)):
-                yield pod_template.with_images(body, desired)
-
-
-def _before(old: Manifest | None, new: Manifest, live: Json) -> Mapping[str, str]:
-    """Return the images of the manifest that the live object was made from; none where that is the
-    new one: then every container is to have its image."""
-    if old is None or recorded_digest(live) == manifest_digest(new.body):
-        return {}
-    return pod_template.images(old.body)
-
-
-def _is_unexplained(
-    now: Mapping[str, str], desired: Mapping[str, str], before: Mapping[str, str]
-) -> bool:
-    return any(
-        now.get(name) not in (None, image, before.get(name))
-        for name, image in desired.items()
-        if before.get(name) != image
-    )
+        if new is None or body is None or not is_workload(new.key):
+            continue
+        now, desired = pod_template.images(body), pod_template.images(new.body)
+        is_new = recorded_digest(body) == manifest_digest(new.body)  # made from it already
+        before = {} if old is None or is_new else pod_template.images(old.body)
+        if any(
+            now.get(name) not in (None, image, before.get(name))
+            for name, image in desired.items()
+            if before.get(name) != image
+        ):
+            yield pod_template.with_images(body, desired)
