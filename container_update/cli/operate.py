@@ -140,7 +140,7 @@ def ask_about_others(
     if parsed.yes or parsed.output != output.TEXT or not approval.is_possible():
         return
     from container_update.cluster.history.store import origin_of  # noqa: PLC0415, slow to load
-    from container_update.cluster.record import Record  # noqa: PLC0415, slow to load
+    from container_update.cluster.journal import Record  # noqa: PLC0415, slow to load
     from container_update.engine.recover import status  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)

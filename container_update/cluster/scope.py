@@ -20,7 +20,7 @@ from container_update.model.objects import (
     ObjectKey,
     instance_of,
 )
-from container_update.planning.comparison.renames import manifest_name
+from container_update.planning.comparison.live_objects import manifest_name
 from container_update.planning.release_labels import match_labels, pod_labels
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.workloads import ownership

@@ -51,7 +51,7 @@ from container_update.model.plan import Plan
 from container_update.model.requests import DEF_FILES, UpdateRequest
 from container_update.package import csar
 from container_update.package.fetch import is_url
-from container_update.planning.comparison import renames
+from container_update.planning.comparison import live_objects as renames
 from container_update.planning.comparison.package_pair import Placing
 from container_update.records.vnf_records import VDU_RESES, Records, workloads_of
 

@@ -30,7 +30,7 @@ from container_update.model.requests import (
     DEF_FILES,
     UpdateRequest,
 )
-from container_update.planning.comparison import renames
+from container_update.planning.comparison import live_objects as renames
 from container_update.records.vnf_records import VDU_RESES, Records
 from container_update.workloads import ownership
 

@@ -16,9 +16,8 @@ from typing import Any
 
 from container_update.cluster.history.store import Kept, origin_of
 from container_update.cluster.informer import Informer
-from container_update.cluster.journal import Journal
+from container_update.cluster.journal import Journal, Record
 from container_update.cluster.lease import Holder, LeaseLock, utc_now
-from container_update.cluster.record import Record
 from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.scope import Scope, scope_of
 from container_update.engine.checks.image_check import pulled
@@ -36,7 +35,7 @@ from container_update.model.outcome import Outcome, Progress, ResumeStarted, Ste
 from container_update.model.plan import Action, Plan, Step
 from container_update.model.reporter import reporter
 from container_update.planning import permissions
-from container_update.planning.change_cause import with_change_causes
+from container_update.planning.summary import with_change_causes
 from container_update.planning.foreign_steps import Owned
 from container_update.planning.order import arranged
 from container_update.planning.steps import ObjectStep, object_steps

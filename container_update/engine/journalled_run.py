@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from container_update.cluster.history.store import History, Kept
-from container_update.cluster.journal import Journal
+from container_update.cluster.journal import Journal, Record, ended_revision
 from container_update.cluster.lease import LeaseLock, utc_now
-from container_update.cluster.record import Record, ended_revision
 from container_update.engine.execute import Execution
 from container_update.engine.fence import Fence
 from container_update.model import context_threads, errors, operation

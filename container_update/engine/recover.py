@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from container_update.cluster.history.schemas import CONTEXT
 from container_update.cluster.history.store import History
-from container_update.cluster.record import Record
+from container_update.cluster.journal import Record
 from container_update.cluster.retry import RetryingCluster
 from container_update.engine.checks.namespaces import refuse_if_known_missing
 from container_update.engine.cluster_instance import ClusterInstance, restarted_pods
@@ -31,7 +31,7 @@ from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import PackageIdentity, names
 from container_update.model.scripts import NEW, OLD
 from container_update.package import csar
-from container_update.planning.comparison import renames
+from container_update.planning.comparison import live_objects as renames
 from container_update.planning.comparison.package_pair import Placing
 from container_update.workloads import ownership
 

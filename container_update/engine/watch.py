@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from container_update.cluster.informer import Informer
+from container_update.cluster.journal import Record
 from container_update.cluster.lease import utc_now
-from container_update.cluster.record import Record
 from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.scope import scope_of
 from container_update.cluster.waiting import Clock, Waiter

@@ -19,7 +19,7 @@ from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Reason, Step
 from container_update.planning import release_labels as labels
 from container_update.planning.change import HOLD, Planner, pauses, refuse_headless, what_differs
-from container_update.planning.comparison import renames
+from container_update.planning.comparison import live_objects
 from container_update.planning.comparison.package_pair import Objects
 from container_update.planning.configuration import ChangedUse, reasons_of
 from container_update.planning.followers import Move
@@ -259,7 +259,7 @@ class BlueGreenPlanner(Planner):
     def green_body(self, pair: Pair) -> Json:
         """Return the new Deployment as it is created."""
         body = self._new_body(pair)
-        renames.rename(body, self.beside[pair.new.key].name)
+        live_objects.rename(body, self.beside[pair.new.key].name)
         return body
 
     def _new_body(self, pair: Pair) -> Json:

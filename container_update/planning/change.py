@@ -19,7 +19,7 @@ from container_update.model.pauses import GateStep, HoldStep
 from container_update.model.plan import CHANGED_KEYS, Action, ImageChange, Note, Plan, Reason, Step
 from container_update.model.scripts import NEW, OLD, ScriptStep, VduChange
 from container_update.planning import followers, release_labels
-from container_update.planning.comparison import coverage, diff, others, renames
+from container_update.planning.comparison import diff, live_objects
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.configuration import Live, reasons_of
 from container_update.planning.order import in_groups
@@ -104,7 +104,7 @@ class Planner:
     notes: list[Note] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        self.live_names = renames.live_names(self.live)
+        self.live_names = live_objects.live_names(self.live)
         self.renamed = {named.name: there.name for named, there in self.live_names.items()}
         """A Deployment's name in its manifest to its name in the cluster after the change."""
         self.config = UpdatePlanner(self.live, self.instance_id, restart_for=self.restart_for)
@@ -187,7 +187,7 @@ class Planner:
             if not (isinstance(step, ObjectStep) and step.starts_pods):
                 continue
             body = step.content if isinstance(step, ManifestStep) else step.before
-            named = renames.manifest_name(body) if body else step.key.name
+            named = live_objects.manifest_name(body) if body else step.key.name
             yield VduChange(
                 vdu_id=self.packages.vdu_of(replace(step.key, name=named)),
                 old_resource=old_names.get(step.key.name, step.key.name if step.before else ""),
@@ -416,7 +416,9 @@ class Planner:
         from; without any digest in the VNF there was no such change.
         """
         return (
-            self._had_a_change and not recorded_digest(live) and not coverage.covers(live, new.body)
+            self._had_a_change
+            and not recorded_digest(live)
+            and not live_objects.covers(live, new.body)
         )
 
     @cached_property
@@ -425,7 +427,7 @@ class Planner:
 
     def _replacement(self, new: Manifest, live: Json) -> ManifestStep:
         key, content = self.live_key(new.key), self._content_of(new, live)
-        renames.rename(content, key.name)
+        live_objects.rename(content, key.name)
         dropped = dropped_metadata(self.packages.old.get(new.key), new)
         return ManifestStep(key, Action.REPLACE, live, content, dropped=dropped)
 
@@ -445,7 +447,7 @@ class Planner:
     def _with_fields_of_others(self, new: Manifest, body: Json, live: Json | None) -> Json:
         old = self.packages.old.get(new.key)
         before = None if old is None else old.body
-        return others.with_fields_of_others(body, before, live) if live else body
+        return live_objects.with_fields_of_others(body, before, live) if live else body
 
     # --- everything else ------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from container_update.model.plan import (
     Note,
     Reason,
 )
-from container_update.planning.comparison import diff, others
+from container_update.planning.comparison import diff, live_objects
 from container_update.planning.steps import ConfigStep
 from container_update.planning.steps.config import laid_over
 from container_update.workloads import config_references, pod_status, pod_template
@@ -224,7 +224,7 @@ def keys_of_others(old: Manifest | None, new: Manifest, live: Json) -> dict[str,
         return {}
     to_be, theirs = diff.stated(new).data, dict[str, str]()
     said, there = dict.fromkeys(_DATA, was), dict.fromkeys(_DATA, now)
-    for manager in others.managers(said, {**there, "metadata": live["metadata"]}):
+    for manager in live_objects.managers(said, {**there, "metadata": live["metadata"]}):
         for step in (step for name in _DATA for step in manager.fields.get(f"f:{name}") or ()):
             key = step.removeprefix("f:")
             before, after = was.get(key), to_be.get(key)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from container_update.model.objects import Json, ObjectKey, instance_of
 from container_update.model.plan import Action
-from container_update.planning.comparison.renames import manifest_name
+from container_update.planning.comparison.live_objects import manifest_name
 from container_update.planning.order import RBAC
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.workloads.registry import is_workload

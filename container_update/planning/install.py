@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from container_update.model.errors import PlanError
 from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey, instance_of
 from container_update.model.plan import Action, Note, Plan, Reason, Step
-from container_update.planning.comparison import coverage, diff, renames
+from container_update.planning.comparison import diff, live_objects
 from container_update.planning.configuration import Live
 from container_update.planning.order import in_order
 from container_update.planning.steps import ConfigStep, ManifestStep
@@ -34,7 +34,7 @@ def install_plan(
     :param live: what exists of that.
     :raises PlanError: an object exists and is not this instance's.
     """
-    ordered, names = in_order(manifests), renames.live_names(live)
+    ordered, names = in_order(manifests), live_objects.live_names(live)
     steps: list[Step] = []
     kept: list[Manifest] = []
     notes: list[Note] = []
@@ -53,7 +53,7 @@ def install_plan(
         unchanged=tuple(names.get(manifest.key, manifest.key) for manifest in kept),
         notes=tuple(notes),
         def_files=tuple(def_files),
-        manifests=tuple(renames.with_live_name(manifest, names) for manifest in ordered),
+        manifests=tuple(live_objects.with_live_name(manifest, names) for manifest in ordered),
     )
 
 
@@ -95,7 +95,7 @@ def _covers(key: ObjectKey, live: Json, manifest: Manifest) -> bool:
         return step.is_applied(live)
     if key.kind == "Namespace":  # whoever made it labels it as he likes
         return True
-    return coverage.covers(live, manifest.body)
+    return live_objects.covers(live, manifest.body)
 
 
 def _whose(owner: str | None) -> str:

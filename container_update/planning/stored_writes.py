@@ -13,8 +13,8 @@ from typing import Any
 
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.plan import Action, FieldChange, Note, Place, Plan, Step
-from container_update.planning.comparison import coverage, diff
-from container_update.planning.comparison.renames import manifest_name
+from container_update.planning.comparison import diff, live_objects
+from container_update.planning.comparison.live_objects import manifest_name
 from container_update.planning.order import DEFINITION, RBAC, wave_of
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep
 from container_update.planning.steps.manifest import without_recorded_digest
@@ -117,7 +117,7 @@ def _changes(
 
 def _content(body: Json) -> Json:
     """Return what a manifest decides on: all but the status and what the server notes."""
-    content = {name: value for name, value in body.items() if name not in coverage.NOT_CONTENT}
+    content = {name: value for name, value in body.items() if name not in live_objects.NOT_CONTENT}
     metadata = without_recorded_digest(body)["metadata"]
     own = {name: metadata.get(name) for name in ("labels", "annotations")}
     return {**content, "metadata": {name: value for name, value in own.items() if value}}

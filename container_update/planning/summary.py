@@ -6,8 +6,10 @@ Of a Secret only the names of its keys leave this module.
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 from container_update.model.plan import (
@@ -15,13 +17,16 @@ from container_update.model.plan import (
     UNDO,
     UNINSTALL,
     Action,
+    ConfigUse,
     FieldChange,
     ImageChange,
     Plan,
     Step,
 )
+from container_update.model.requests import names
 from container_update.planning.comparison.diff import KeyDiff, content_diff, printable
-from container_update.planning.steps import ConfigStep, WorkloadStep
+from container_update.planning.steps import ConfigStep, ManifestStep, RestartStep, WorkloadStep
+from container_update.planning.steps.workload import CHANGE_CAUSE
 from container_update.workloads.registry import kind_of
 
 _MATCH = "Nothing to do: the running objects already match the new package."
@@ -139,3 +144,46 @@ def _pair(name: str, old: str | None, new: str | None) -> Iterator[str]:
     for sign, value in (("-", old), ("+", new)):
         if value is not None:
             yield printable(f"{sign}{name}: {value}")
+
+
+# --- why a workload was changed last --------------------------------------------------------------
+
+_KINDS = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
+"""Those whose controllers keep revisions."""
+
+
+def with_change_causes(plan: Plan) -> Plan:
+    """Return the plan of an operation that ends in the history, with the cause of each change; what
+    an installation creates has not been changed."""
+    if plan.kind == INSTALL:
+        return plan
+    return replace(plan, steps=tuple(_with_cause(plan, step) for step in plan.steps))
+
+
+def _with_cause(plan: Plan, step: Step) -> Step:
+    if step.key.kind not in _KINDS or step.action is Action.DELETE:
+        return step
+    cause = f"{names(plan.packages) or 'update'}: {', '.join(dict.fromkeys(_words(step)))}"
+    if isinstance(step, RestartStep):
+        return replace(step, change_cause=cause)
+    if isinstance(step, ManifestStep) and step.content is not None:
+        content = copy.deepcopy(step.content)
+        annotations = content["metadata"].get("annotations") or {}
+        content["metadata"]["annotations"] = {**annotations, CHANGE_CAUSE: cause}
+        return replace(step, content=content)
+    return step
+
+
+def _words(step: Step) -> Iterator[str]:
+    """Yield what changed: 'image', 'ConfigMap settings'; 'create' where that is all."""
+    causes = [reason.cause for reason in step.reasons]
+    if step.images or any(isinstance(cause, ImageChange) for cause in causes):
+        yield "image"
+    is_new = step.action is Action.CREATE
+    if any(isinstance(cause, FieldChange | None) for cause in causes) and not is_new:
+        yield "manifest"
+    for cause in causes:
+        if isinstance(cause, ConfigUse):
+            yield f"{cause.object.kind} {cause.object.name}"
+    if is_new:
+        yield "created"

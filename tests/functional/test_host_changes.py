@@ -18,7 +18,7 @@ from container_update import CancelToken
 from container_update.drivers import tacker_v2
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.objects import ObjectKey, instance_of
-from container_update.planning.comparison import renames
+from container_update.planning.comparison import live_objects
 from container_update.planning.steps.manifest import with_recorded_digest
 from container_update.planning.steps.new_objects import new_object
 from tests.functional import tacker_host
@@ -208,7 +208,7 @@ def test_a_deployment_that_an_earlier_version_renamed_is_refused_and_deleted_at_
     live = tacker.cluster.get(FRONT)
     assert live is not None
     body = with_recorded_digest(new_object(live, "default", {}), "of an earlier version")
-    renames.rename(body, "front-1a2b3")
+    live_objects.rename(body, "front-1a2b3")
     tacker.cluster.delete(FRONT)
     tacker.cluster.create(body)
     until(lambda: len(tacker.pods()) == 2)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli import connection, operate
 from container_update.cli.arguments import option_arguments
-from container_update.cli.reports import json_report, status_report
+from container_update.cli.reports import json_report, outcome_report
 from container_update.cli.reports.lines import Header
 from container_update.cli.terminal import approval, output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
@@ -83,7 +83,7 @@ def show_status(
     else:
         out.write(f"{current}\n")
         if states:
-            Screen(out).show(status_report.workload_lines(states, datetime.now(timezone.utc)))
+            Screen(out).show(outcome_report.workload_lines(states, datetime.now(timezone.utc)))
     return DONE if current.record or current.holder else NOTHING_TO_DO
 
 

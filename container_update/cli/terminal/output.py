@@ -200,7 +200,7 @@ def show_plan(plan: Plan, parsed: argparse.Namespace, out: TextIO) -> int:
         Screen(out).show([*header.lines(plan.packages), *plan_lines(plan, every=parsed.all)])
     elif parsed.output == JSON:
         document = {**json_report.plan_dict(plan), **header.as_dict()}
-        write_document(document, parsed, out)
+        out.write(json.dumps(document, indent=2) + "\n")
     else:
         out.write(plan_markdown(plan, header) + "\n")
     return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING

@@ -106,7 +106,7 @@ RECORD = complete(
     context=MAPPING,
     podsBefore=ListOf(Row((_KEY, _TEXTS))),
 )
-"""A journal, see cluster/record.py."""
+"""A journal, see cluster/journal.py."""
 
 SCRIPTS = ListOf(
     complete(vnf=LINE, vduId=LINE, script=LINE, status=PLAIN, seconds=Number(), output=TEXT)

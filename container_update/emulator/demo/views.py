@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, TextIO
 
-from container_update.cli.reports.status_report import workload_lines
+from container_update.cli.reports.outcome_report import workload_lines
 from container_update.cli.terminal.screen import Screen
 from container_update.cluster.client import KubernetesCluster
 from container_update.engine.instances import workloads

@@ -16,7 +16,7 @@ from container_update.engine.context import StepExecutor
 from container_update.engine.writer import ChangedByAnotherError
 from container_update.model.objects import Collection, Json, ObjectKey, instance_of
 from container_update.model.outcome import Reverted
-from container_update.planning.comparison import renames
+from container_update.planning.comparison import live_objects as renames
 from container_update.planning.release_labels import match_labels
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.new_objects import new_object

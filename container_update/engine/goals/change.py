@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from container_update.cluster.history.revision import InstanceRecord
-from container_update.cluster.record import digest_of
+from container_update.cluster.journal import digest_of
 from container_update.engine.checks.namespaces import refuse_missing_namespaces
 from container_update.engine.goal import Observed, PackageGoal
 from container_update.engine.goals.job import ChangeJob
@@ -29,7 +29,7 @@ from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Outcome, Progress, StepResult, Vnfc
 from container_update.model.plan import Plan
 from container_update.planning.change import Planner
-from container_update.planning.comparison import renames
+from container_update.planning.comparison import live_objects as renames
 from container_update.planning.comparison.package_pair import Packages, Placing
 from container_update.planning.steps import object_steps
 from container_update.planning.steps.manifest import unexplained

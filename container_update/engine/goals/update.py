@@ -14,7 +14,7 @@ from functools import cached_property, partial
 
 from container_update.cluster.history.revision import InstanceRecord
 from container_update.cluster.informer import Informer
-from container_update.cluster.record import digest_of
+from container_update.cluster.journal import digest_of
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_missing, without_objects
 from container_update.engine.goal import Goal, Observed
@@ -39,7 +39,8 @@ from container_update.model.requests import UpdateRequest
 from container_update.package import csar
 from container_update.package.csar import identities_of
 from container_update.package.manifests import ReadDocuments, is_whole
-from container_update.planning.comparison import match, renames
+from container_update.planning.comparison import live_objects as renames
+from container_update.planning.comparison import match
 from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.configuration import Live
 from container_update.planning.steps.manifest import unexplained

@@ -14,8 +14,7 @@ from container_update.model.options import Options
 from container_update.model.plan import Plan
 from container_update.package import csar
 from container_update.planning.comparison.package_pair import Packages, Placing
-from container_update.planning.heal import HealPlanner
-from container_update.planning.scale import scale_plan
+from container_update.planning.upkeep import HealPlanner, scale_plan
 
 
 @dataclass(eq=False)

@@ -20,7 +20,7 @@ from typing import Any
 
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action
-from container_update.planning.comparison import coverage, renames
+from container_update.planning.comparison import live_objects
 from container_update.planning.steps import metadata
 from container_update.planning.steps.config import ConfigStep
 from container_update.planning.steps.metadata import DIGEST_ANNOTATION
@@ -96,7 +96,7 @@ class ManifestStep(WorkloadStep):
         """Tell whether a Deployment is one of the two: another one of the same manifest, which an
         earlier change made, has another selector."""
         one, other = (body["spec"].get("selector") for body in (self._manifest, live))
-        is_of_name = renames.manifest_name(live) == self.key.name
+        is_of_name = live_objects.manifest_name(live) == self.key.name
         is_of_manifest = recorded_digest(live) == recorded_digest(self._manifest)
         return is_of_name and is_of_manifest and one == other
 
@@ -130,7 +130,7 @@ class ManifestStep(WorkloadStep):
             return False
         if live.get("kind", self.key.kind) != self.key.kind:
             return self.digest is not None
-        if self.mends and not coverage.covers(live, self._manifest):
+        if self.mends and not live_objects.covers(live, self._manifest):
             return False
         if self.action is Action.HAND_OVER:
             return self.is_made(live) and not live["spec"].get("paused")

@@ -22,7 +22,7 @@ from container_update.model.objects import Json
 from container_update.model.requests import DEF_FILES
 from container_update.package import csar, fetch
 from container_update.planning.comparison.package_pair import Placing
-from container_update.planning.scale import workloads_of
+from container_update.planning.upkeep import workloads_of
 from container_update.vnfm import instances, packages, vims
 from container_update.vnfm.lcm import levels, upkeep
 from container_update.vnfm.lcm.operation_context import VnfRecord

@@ -24,7 +24,7 @@ from container_update import (
     rollback,
 )
 from container_update.cluster.lease import Holder
-from container_update.planning.comparison import renames
+from container_update.planning.comparison.live_objects import manifest_name
 from container_update.workloads import ownership
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Arguments, ContractSite, Release
@@ -202,7 +202,7 @@ class KubernetesContractSite(ContractSite):
         passing = (
             f"Deployment {body['metadata']['name']}, which is paused or has a passing name"
             for body in self.objects("apps", "Deployment")
-            if renames.manifest_name(body) != body["metadata"]["name"] or body["spec"].get("paused")
+            if manifest_name(body) != body["metadata"]["name"] or body["spec"].get("paused")
         )
         return [*names, *(f"several Deployments of {vdu}" for vdu in several), *passing]
 

@@ -16,7 +16,7 @@ from container_update.cluster.waiting import Waiter
 from container_update.model.cluster import WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
-from container_update.planning.comparison.renames import NAME_ANNOTATION
+from container_update.planning.comparison.live_objects import NAME_ANNOTATION
 from container_update.workloads.readiness import Readiness, RolloutState
 from tests.unit.fakes import Everything, FakeCluster, config_map, pod
 

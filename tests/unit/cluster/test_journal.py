@@ -16,10 +16,9 @@ from dataclasses import replace
 
 import pytest
 
-from container_update.cluster import record as record_module
-from container_update.cluster.journal import Journal
+from container_update.cluster import journal as record_module
+from container_update.cluster.journal import Journal, Record, decode, encode
 from container_update.cluster.lease import LeaseLock
-from container_update.cluster.record import Record, decode, encode
 from container_update.cluster.retry import RetryingCluster
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import WatchEvent

@@ -11,7 +11,7 @@ import pytest
 from container_update.cluster.scope import Scope, scope_of
 from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey
 from container_update.model.plan import Action
-from container_update.planning.comparison.renames import NAME_ANNOTATION
+from container_update.planning.comparison.live_objects import NAME_ANNOTATION
 from container_update.planning.steps import ManifestStep
 
 WEB = ObjectKey("apps", "Deployment", "n", "web")

@@ -14,8 +14,8 @@ from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, Objec
 from container_update.model.plan import Action, FieldChange, Plan, Reason
 from container_update.planning.blue_green import BlueGreenPlanner
 from container_update.planning.change import Planner
+from container_update.planning.comparison.live_objects import NAME_ANNOTATION
 from container_update.planning.comparison.package_pair import Packages
-from container_update.planning.comparison.renames import NAME_ANNOTATION
 from container_update.planning.release_labels import RELEASE_LABEL
 from container_update.planning.rolling import RollingPlanner
 from container_update.planning.steps.manifest import with_recorded_digest

@@ -12,11 +12,10 @@ from container_update.model.errors import PlanError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import Action, Plan
 from container_update.planning.comparison.package_pair import Packages
-from container_update.planning.heal import HealPlanner
-from container_update.planning.scale import scale_plan
 from container_update.planning.steps import PodsStep, ScaleStep, object_steps
 from container_update.planning.steps.codec import step_from_dict, step_to_dict
 from container_update.planning.steps.manifest import DIGEST_ANNOTATION, manifest_digest
+from container_update.planning.upkeep import HealPlanner, scale_plan
 from tests.unit.planning.test_change import config, deployment, manifests, service
 
 POD: Json = {

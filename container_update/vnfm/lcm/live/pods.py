@@ -10,7 +10,7 @@ from container_update.cluster.scope import Scope
 from container_update.model.cluster import Cluster
 from container_update.model.objects import Collection, Json, ObjectKey, instance_of
 from container_update.model.options import Options
-from container_update.planning.comparison import renames
+from container_update.planning.comparison import live_objects as renames
 from container_update.vnfm.lcm.live.instance import Kinds, LiveInstance
 from container_update.workloads import ownership, pod_status, pod_template
 from container_update.workloads.kind import REPLICA_SET, pods_in

@@ -12,7 +12,7 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest
 from container_update.model.plan import ConfigChange, ConfigDifference, ImageChange
 from container_update.package import manifests
-from container_update.planning.comparison import coverage, diff
+from container_update.planning.comparison import diff, live_objects
 from container_update.planning.steps.config import laid_over
 from tests.unit.build import b64, config_map, live, manifest, secret, workload, yaml_of
 
@@ -548,9 +548,9 @@ def test_a_field_of_a_secret_that_differs_has_no_value(old: Json, new: Json, exp
 def test_a_manifest_says_more_than_is_live(said: Json, live: Json, *, more: bool) -> None:
     manifest = {"kind": "X", "metadata": {"name": "x"}, "spec": said}
     there = {"metadata": {"name": "y", "uid": "u"}, "spec": live}
-    assert coverage.covers(there, manifest) is not more
+    assert live_objects.covers(there, manifest) is not more
 
 
 def test_a_label_of_the_manifest_that_is_not_live_is_more() -> None:
     labelled = {"kind": "X", "metadata": {"name": "x", "labels": {"a": "b"}}}
-    assert not coverage.covers({"metadata": {"name": "x", "labels": {"other": "c"}}}, labelled)
+    assert not live_objects.covers({"metadata": {"name": "x", "labels": {"other": "c"}}}, labelled)

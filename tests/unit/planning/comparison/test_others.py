@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from container_update.planning.comparison.others import with_fields_of_others
+from container_update.planning.comparison.live_objects import with_fields_of_others
 
 HOOK = 'k:{"name":"a"}'
 SAID = {"webhooks": [{"name": "a", "clientConfig": {"service": "s"}, "rules": [1]}]}

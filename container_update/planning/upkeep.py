@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a heal: of the whole VNF, or of some of its VNFCs. Pure.
-
-The whole VNF: a change from the package to itself. Every object that is missing is created, every
-one that differs from its manifest is brought back to it, and all pods are replaced, each workload
-in its own way. So what an update left out takes effect too. Kept as in every plan: the number of
-pods, what others added, and objects that hold data.
-"""
+"""The plans of what keeps a VNF as its package describes it: to scale it, and to heal it. Pure."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from container_update.model.errors import PlanError
@@ -22,12 +16,84 @@ from container_update.planning.change import (
     Planner,
     refuse_other_selector,
 )
-from container_update.planning.comparison import coverage
-from container_update.planning.steps import PodsStep
+from container_update.planning.comparison import live_objects
+from container_update.planning.comparison.package_pair import Packages
+from container_update.planning.configuration import Live
+from container_update.planning.steps import PodsStep, ScaleStep
 from container_update.planning.steps.manifest import without_recorded_digest
+from container_update.planning.update import UpdatePlanner
 from container_update.workloads import ownership
 from container_update.workloads.kind import POD, REPLICA_SET
+from container_update.workloads.readiness import replicas
 from container_update.workloads.registry import is_workload, known_kind
+
+# --- scale ----------------------------------------------------------------------------------------
+
+
+def scale_plan(
+    packages: Packages,
+    live: Live,
+    numbers: Mapping[str, int],
+    namespace: str,
+    instance_id: str | None,
+) -> Plan:
+    """Return the plan; a VDU that has its number of pods already has no step.
+
+    :param numbers: VDU id to number of pods.
+    :raises PlanError: a VDU has no workload that can be scaled now; the message names it.
+    """
+    names = live_objects.live_names(live)
+    check = UpdatePlanner(live, instance_id)
+    steps = []
+    for vdu_id, number in numbers.items():
+        for manifest_key in workloads_of(vdu_id, packages):
+            key = names.get(manifest_key, manifest_key)
+            body = live.get(key)
+            if body is None:
+                raise PlanError(
+                    f"{key}: is not in the cluster, so it cannot be scaled: heal the VNF"
+                )
+            check.refuse_unfit(key, body)
+            now = replicas(body)
+            if now != number:
+                why = (Reason(f"{vdu_id}: {now} -> {number} pods"),)
+                steps.append(ScaleStep(key, Action.SCALE, body, reasons=why, replicas=number))
+    return Plan(
+        namespace,
+        instance_id,
+        tuple(steps),
+        def_files=packages.def_files,
+        manifests=tuple(live_objects.with_live_name(new, names) for new in packages.new.values()),
+    )
+
+
+def workloads_of(vdu_id: str, packages: Packages) -> Iterator[ObjectKey]:
+    """Yield the workloads of a VDU, each under the name in its manifest.
+
+    :raises PlanError: it has none that can be scaled.
+    """
+    name = packages.new_vdus.get(vdu_id)
+    keys = [key for key in packages.new if is_workload(key) and key.name == name]
+    for key in keys:
+        if not known_kind(key).is_scaled:
+            raise PlanError(
+                f"{key}: expected a workload with a number of pods (Deployment, StatefulSet, "
+                f"ReplicaSet) for {vdu_id}, which is scaled, found a {key.kind}: correct the "
+                "package's manifest, or the VNFD's scaling policies"
+            )
+        yield key
+    if not keys:
+        raise PlanError(
+            f"{vdu_id}: is scaled, but no manifest of the VNF describes its workload {name}: "
+            "correct the VDU's properties.name, or the VNFD's scaling policies"
+        )
+
+
+# --- heal -----------------------------------------------------------------------------------------
+# The whole VNF: a change from the package to itself. Every object that is missing is created, every
+# one that differs from its manifest is brought back to it, and all pods are replaced, each workload
+# in its own way. So what an update left out takes effect too. Kept as in every plan: the number of
+# pods, what others added, and objects that hold data.
 
 _WHOLE = Reason("heal of the whole VNF")
 
@@ -78,7 +144,7 @@ class HealPlanner(Planner):
     def _mended(self, new: Manifest, live: Json, action: Action) -> Iterator[Step]:
         step = replace(self._replacement(new, live), mends=True)
         assert step.content is not None, "only a deletion has none"
-        if coverage.covers(live, without_recorded_digest(step.content)):
+        if live_objects.covers(live, without_recorded_digest(step.content)):
             return
         if new.key.kind in HOLDS_DATA:
             self.note(new.key, "differs from its manifest: left as it is, because it holds data")
