@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from container_update.model.errors import ClusterError
-from container_update.package.address_policy import split_url
+from container_update.package.fetch import split_url
 
 _BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 

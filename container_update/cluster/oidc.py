@@ -23,8 +23,7 @@ from urllib.parse import SplitResult, urlencode
 
 from container_update.cluster.credentials import checked_url
 from container_update.model.errors import ClusterError
-from container_update.package.address_policy import split_url
-from container_update.package.fetch import Deadline, watch
+from container_update.package.fetch import Deadline, split_url, watch
 
 LOG = logging.getLogger(__name__)
 

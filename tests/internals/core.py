@@ -35,8 +35,8 @@ from container_update.package.tools import build, samples
 from container_update.package.tools.build import driver_file
 from container_update.package.tosca import process
 from container_update.planning.comparison.package_pair import Placing
+from container_update.planning.lifecycle import Included
 from container_update.planning.steps import RestartStep
-from container_update.planning.uninstall import Included
 from container_update.records.vnf_records import Records
 from container_update.workloads.pod_status import is_deleting, is_finished, is_ready
 from container_update.workloads.pod_template import containers, pod_spec

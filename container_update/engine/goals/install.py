@@ -28,7 +28,7 @@ from container_update.model.requests import PackageIdentity
 from container_update.package import csar
 from container_update.package.csar import identity_of
 from container_update.planning.comparison.package_pair import Packages, Placing
-from container_update.planning.install import install_plan
+from container_update.planning.lifecycle import install_plan
 from container_update.workloads.readiness import with_replicas
 from container_update.workloads.registry import kind_of
 

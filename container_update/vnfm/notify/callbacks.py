@@ -25,7 +25,7 @@ from aiohttp.abc import ResolveResult
 
 from container_update.cluster.oidc import MAX_BYTES, read_token
 from container_update.model.objects import Json
-from container_update.package.address_policy import Network, network_of, split_url
+from container_update.package.fetch import Network, network_of, split_url
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings
 

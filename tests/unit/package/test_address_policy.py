@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from container_update.package.address_policy import Network, network_of
+from container_update.package.fetch import Network, network_of
 
 PUBLIC, PRIVATE, OFF_LIMITS = Network.PUBLIC, Network.PRIVATE, Network.OFF_LIMITS
 

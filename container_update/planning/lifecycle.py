@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plans of the beginning and the end of a VNF instance: what of a package is to be created,
+what of the instance is deleted, and what stays. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from container_update.model.errors import PlanError
+from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey, instance_of
+from container_update.model.plan import Action, Note, Plan, Reason, Step
+from container_update.planning.comparison import diff, live_objects
+from container_update.planning.configuration import Live
+from container_update.planning.order import in_groups, in_order
+from container_update.planning.steps import ConfigStep, ManifestStep
+from container_update.planning.steps.manifest import manifest_digest, with_recorded_digest
+from container_update.workloads.kinds.statefulset import first_ordinal
+
+# --- an installation ----------------------------------------------------------------------------
+# An installation only creates. What the instance has already stays as it is, so that a second one
+# only adds what is missing; what is somebody else's is not touched.
+
+_MISSING = Reason("is not there yet")
+
+
+def install_plan(
+    manifests: Iterable[Manifest],
+    live: Live,
+    namespace: str,
+    instance_id: str,
+    def_files: Sequence[str] = (),
+) -> Plan:
+    """Return the plan that creates what is missing.
+
+    :param manifests: everything that the package describes.
+    :param live: what exists of that.
+    :raises PlanError: an object exists and is not this instance's.
+    """
+    ordered, names = in_order(manifests), live_objects.live_names(live)
+    steps: list[Step] = []
+    kept: list[Manifest] = []
+    notes: list[Note] = []
+    for manifest in ordered:
+        key = names.get(manifest.key, manifest.key)
+        body = live.get(key)
+        if body is None:
+            steps.append(_creation(manifest))
+        else:
+            kept.append(manifest)
+            notes += _notes(key, manifest, body, instance_id)
+    return Plan(
+        namespace=namespace,
+        instance_id=instance_id,
+        steps=tuple(steps),
+        unchanged=tuple(names.get(manifest.key, manifest.key) for manifest in kept),
+        notes=tuple(notes),
+        def_files=tuple(def_files),
+        manifests=tuple(live_objects.with_live_name(manifest, names) for manifest in ordered),
+    )
+
+
+def _creation(manifest: Manifest) -> Step:
+    if manifest.key.is_config:
+        diff.stated(manifest)  # raises what is wrong with its values
+        return ConfigStep(manifest.key, Action.CREATE, None, manifest.body, reasons=(_MISSING,))
+    content = with_recorded_digest(manifest.body, manifest_digest(manifest.body))
+    return ManifestStep(manifest.key, Action.CREATE, None, content, reasons=(_MISSING,))
+
+
+def _notes(key: ObjectKey, manifest: Manifest, live: Json, instance_id: str) -> Iterator[Note]:
+    """Yield what is to be known of an object that exists.
+
+    :raises PlanError: it is not this instance's, and cannot be shared.
+    """
+    owner, is_equal = instance_of(live), _covers(key, live, manifest)
+    if live["metadata"].get("deletionTimestamp"):
+        raise PlanError(f"{key}: is being deleted: wait until it is gone, then install")
+    if owner == instance_id:
+        if not is_equal:
+            text = f"differs from {manifest.source}: an installation leaves it as it is"
+            yield Note(key, f"{text}; an update or a change of the package brings it there")
+    elif key.namespace == "" and is_equal:
+        yield Note(key, f"is there already, {_whose(owner)}: shared, nothing of it is changed")
+    else:
+        what = "" if is_equal else ", and it differs from the package's"
+        raise PlanError(
+            f"{key} ({manifest.source}): expected no object of this name, found one that is "
+            f"{_whose(owner)}{what}: give the package's another name, delete that one, or label it "
+            f"with {INSTANCE_LABEL}={instance_id} if it is this instance's"
+        )
+
+
+def _covers(key: ObjectKey, live: Json, manifest: Manifest) -> bool:
+    """Tell whether an object that exists is what the package describes."""
+    if key.is_config:
+        step = ConfigStep(key, Action.REPLACE, live, manifest.body)
+        return step.is_applied(live)
+    if key.kind == "Namespace":  # whoever made it labels it as he likes
+        return True
+    return live_objects.covers(live, manifest.body)
+
+
+def _whose(owner: str | None) -> str:
+    return f"VNF instance {owner}'s" if owner else "no VNF instance's"
+
+
+# --- an uninstallation --------------------------------------------------------------------------
+# Deleted is what bears the instance's label, or what its record lists and nobody else's label
+# claims; never what merely has a name from a package. What holds data, or what others may use too,
+# stays unless it is asked for.
+
+KEEP_ANNOTATION = "helm.sh/resource-policy"
+"""``keep``: Helm and this program leave the object where it is."""
+
+_CLAIMS = ("", "PersistentVolumeClaim")
+
+
+@dataclass(frozen=True)
+class Included:
+    """What is deleted besides, which otherwise stays."""
+
+    data: bool = False
+    """PersistentVolumeClaims, and with them their volumes."""
+    shared: bool = False
+    """Namespaces, CustomResourceDefinitions and everything else that is in no namespace."""
+
+
+def uninstall_plan(  # noqa: PLR0913, PLR0917
+    live: Live,
+    recorded: Container[ObjectKey],
+    namespace: str,
+    instance_id: str | None,
+    included: Included = Included(),
+    goes_with: Mapping[ObjectKey, str] | None = None,
+) -> Plan:
+    """Return the plan that deletes what is the instance's.
+
+    :param live: what exists of what may be the instance's.
+    :param recorded: the objects that the instance's record lists.
+    :param goes_with: what is deleted with an object, in words, where that is more than itself.
+    """
+    own = [key for key in live if _is_own(key, live[key], recorded, instance_id)]
+    staying = {key: why for key in own if (why := _why_it_stays(key, live[key], included))}
+    steps = []
+    for key in (key for key in own if key not in staying):
+        more = (goes_with or {}).get(key)
+        reason = Reason(f"with it goes {more}" if more else "is the instance's")
+        steps.append(ManifestStep(key, Action.DELETE, live[key], reasons=(reason,)))
+    return Plan(
+        namespace=namespace,
+        instance_id=instance_id,
+        steps=in_groups(steps),
+        unchanged=tuple(staying),
+        notes=tuple(Note(key, f"stays: {why}") for key, why in staying.items()),
+    )
+
+
+def _is_own(
+    key: ObjectKey, body: Json, recorded: Container[ObjectKey], instance_id: str | None
+) -> bool:
+    owner = instance_of(body)
+    return owner == instance_id if owner else key in recorded
+
+
+def _why_it_stays(key: ObjectKey, body: Json, included: Included) -> str:
+    annotations = body["metadata"].get("annotations") or {}
+    if annotations.get(KEEP_ANNOTATION) == "keep":
+        return f"its annotation {KEEP_ANNOTATION} says so"
+    if (key.group, key.kind) == _CLAIMS and not included.data:
+        return "it holds data"
+    if not body["metadata"].get("namespace") and not included.shared:
+        return "it is in no namespace, others may use it"
+    return ""
+
+
+def claims_of(body: Json, names: Container[str]) -> Iterator[str]:
+    """Yield the names of the PersistentVolumeClaims that a StatefulSet's controller created.
+
+    Source: API reference, StatefulSet: they are called TEMPLATE-SET-ORDINAL, and stay when it goes.
+
+    :param names: of the claims that exist.
+    """
+    spec, name = body.get("spec") or {}, body["metadata"]["name"]
+    for template in spec.get("volumeClaimTemplates") or ():
+        number = first_ordinal(body)
+        while (claim := f"{template['metadata']['name']}-{name}-{number}") in names:
+            yield claim
+            number += 1
