@@ -45,6 +45,7 @@ from container_update.model.schema import (
     or_null,
 )
 from container_update.planning.steps import object_steps
+from container_update.planning.steps.new_objects import settled
 
 KIND = "SavedPlan"
 _VERBS: Mapping[str, type[Request]] = {
@@ -97,7 +98,6 @@ _DOCUMENT = complete(server=TEXT, request=MAPPING, versions=MAPPING, plan=_PLAN)
 _PATHS = ("old", "new", "package", "instance", "records")
 _LARGEST = 256 * 1024**2
 """In bytes."""
-_NOT_CONTENT = ("managedFields", "resourceVersion", "generation")
 
 
 class StalePlanError(PlanError):
@@ -251,9 +251,7 @@ def _version(body: Json | None) -> str:
         return ""
     if "status" not in body:
         return str(body["metadata"].get("resourceVersion"))
-    metadata = {name: v for name, v in body["metadata"].items() if name not in _NOT_CONTENT}
-    content = {name: value for name, value in body.items() if name != "status"}
-    text = json.dumps({**content, "metadata": metadata}, sort_keys=True)
+    text = json.dumps(settled(body), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -178,8 +178,8 @@ class Informer:
     def _select(self, collections: Iterable[Collection]) -> None:
         live = self.live
         for each in collections:
-            self._selected[each] = replace(each, labels=self._scope.selector(each, live))
-            self._parts[each] = self._scope.parts(each, live)
+            labels, self._parts[each] = self._scope.asked(each, live)
+            self._selected[each] = replace(each, labels=labels)
 
     def _read(self, collection: Collection) -> Listing:
         parts, dropped = self._parts[collection], 0

@@ -146,32 +146,25 @@ class Scope:
         """Begin anew: what was missed has been read again."""
         self._passed_over.clear()
 
-    def selector(self, collection: Collection, live: Mapping[ObjectKey, Json]) -> str:
-        """Return a label selector for everything of a collection that may be kept; '': there is
-        none but all.
-
-        :param live: the workloads, read before.
-        """
-        if self._instance_id and (collection.group, collection.kind) not in (POD, REPLICA_SET):
-            return self._label  # which what they control does not have
-        named, selectors = self._selectors(collection, live)
-        return "" if named else _common_selector(selectors)  # a named one may have any labels
-
-    def parts(self, collection: Collection, live: Mapping[ObjectKey, Json]) -> Sequence[Collection]:
-        """Return parts of a collection that hold everything that may be kept of it; none: it is to
-        be read as :meth:`selector` says.
+    def asked(
+        self, collection: Collection, live: Mapping[ObjectKey, Json]
+    ) -> tuple[str, Sequence[Collection]]:
+        """Return a label selector for everything of a collection that may be kept, '': there is
+        none but all; and parts of it that hold the same, none: it is to be read as a whole.
 
         :param live: the workloads, read before.
         """
         named, selectors = self._selectors(collection, live)
         common = _common_selector(selectors)
+        whole = "" if named else common  # a named one may have any labels
+        if self._instance_id and (collection.group, collection.kind) not in (POD, REPLICA_SET):
+            whole = self._label  # which what they control does not have
         if common and not named:
-            return ()  # the server is asked for nothing else
+            return whole, ()  # the server is asked for nothing else
         each = {_common_selector([selector]) for selector in selectors}
         labels = [common] if common else sorted(each)
-        parts = [replace(collection, labels=selector) for selector in labels]
-        parts += named
-        return parts if all(labels) and len(parts) <= _MOST_PARTS else ()
+        parts = [*(replace(collection, labels=selector) for selector in labels), *named]
+        return whole, parts if all(labels) and len(parts) <= _MOST_PARTS else ()
 
     def _selectors(
         self, collection: Collection, live: Mapping[ObjectKey, Json]

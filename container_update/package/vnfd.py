@@ -25,6 +25,7 @@ from container_update.model.objects import FieldPath, Json, Source, get_at
 from container_update.model.options import DEFAULTS, Options
 from container_update.model.scaling import Scaling
 from container_update.model.schema import LINE, MAPPING, TEXT, Fields, ListOf, MapOf
+from container_update.package.fetch import is_url
 from container_update.package.findings import Reading
 from container_update.package.tosca import process
 from container_update.package.tosca.process import Node, Topology
@@ -59,7 +60,6 @@ _MOST_IMPORTS = 200
 """Files of published VNFDs import two or three others; each import is looked for in its file."""
 _QUERY = re.compile(r"[?#]")
 _ENDINGS = (".yaml", ".yml")
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 @dataclass(frozen=True)
@@ -218,11 +218,6 @@ def _flavour_id(content: Mapping[str, Any]) -> str:
 def node_path(node: str, *path: str) -> FieldPath:
     """Return the path of a node template, or of a field of it, in its file."""
     return *NODES, node, *path
-
-
-def is_url(name: str) -> bool:
-    """Return whether an import is a URL, of any scheme."""
-    return _URL.match(name) is not None
 
 
 def _imported_names(path: str, content: Mapping[str, Any]) -> Iterator[str]:

@@ -29,6 +29,7 @@ from container_update.package.schema import NAMESPACE
 from container_update.planning.comparison import diff
 from container_update.planning.steps import ConfigStep, ObjectStep
 from container_update.planning.steps.codec import step_from_dict, step_to_dict
+from container_update.planning.steps.new_objects import settled
 
 Value = TypeVar("Value")
 
@@ -43,7 +44,6 @@ _PART_NAME = re.compile(rf"{_INSTANCE}|{_CONTENT}(/{NAMESPACE.pattern})?")
 _LIMIT = 900_000
 """Bytes of one Secret; the API server allows 1 MiB for all its data."""
 _NEW_VALUE = base64.b64encode(b"another value").decode()
-_NO_FIELDS = ("managedFields", "resourceVersion", "generation")
 
 
 class Result(enum.Enum):
@@ -340,9 +340,7 @@ def _reduced(step: ObjectStep) -> ObjectStep:
     """Return the step without what no way back needs."""
     before = step.before
     if before is not None:
-        kept = {name: v for name, v in before["metadata"].items() if name not in _NO_FIELDS}
-        body = {name: value for name, value in before.items() if name != "status"}
-        step = replace(step, before={**body, "metadata": kept})
+        step = replace(step, before=settled(before))
     if isinstance(step, ConfigStep) and step.key.kind == "Secret":
         step = replace(step, content=_marked(step.content, before or {}))
     return step

@@ -52,6 +52,15 @@ def new_object(body: Json, namespace: str, labels: Mapping[str, str]) -> Json:
     return created
 
 
+def settled(body: Json) -> Json:
+    """Return an object without what a server or a controller writes all the time: its status, its
+    version, and who wrote which field."""
+    moving = ("managedFields", "resourceVersion", "generation")
+    metadata = {name: v for name, v in body["metadata"].items() if name not in moving}
+    content = {name: value for name, value in body.items() if name != "status"}
+    return {**content, "metadata": metadata}
+
+
 def created_again(body: Json, namespace: str) -> Json:
     """Return a body for an object that was deleted.
 
