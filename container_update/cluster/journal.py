@@ -54,7 +54,7 @@ from container_update.model.plan import Action, Step
 from container_update.model.scripts import ScriptReport
 from container_update.planning.steps import ObjectStep
 
-# --- what is kept ---------------------------------------------------------------------------------
+# --- what is kept -------------------------------------------------------------------------------
 
 _FORMAT = 4
 

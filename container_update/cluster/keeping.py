@@ -117,7 +117,7 @@ def digest(data: Mapping[str, bytes]) -> str:
     return hashlib.sha256(b"".join(data[namespace] for namespace in sorted(data))).hexdigest()
 
 
-# --- signatures -----------------------------------------------------------------------------------
+# --- signatures ---------------------------------------------------------------------------------
 # It covers the place and all of the data. The head of a journal in a cluster has the digest of all
 # parts.
 

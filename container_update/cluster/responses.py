@@ -353,7 +353,7 @@ def _lines(what: str, response: Any, seconds: float) -> Iterator[bytes]:
         raise ClusterError(text, transient=True) from error
 
 
-# --- answers within the time of one read ----------------------------------------------------------
+# --- answers within the time of one read --------------------------------------------------------
 # one of their trailers: the time limit of a socket begins anew with each byte.
 
 

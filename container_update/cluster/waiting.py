@@ -130,7 +130,7 @@ class Waiter:
             raise NotReadyError(f"not ready in time: {verdict.message}")
 
 
-# --- pods that the server refuses -----------------------------------------------------------------
+# --- pods that the server refuses ---------------------------------------------------------------
 # A controller reports that by Events, and in no condition. They stay for an hour: one of them tells
 # nothing about now. So what counts is one that is new, or counted again, while pods are lacking.
 # Clocks are not compared.

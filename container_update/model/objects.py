@@ -22,6 +22,11 @@ def instance_of(live: Json) -> str | None:
     return (live["metadata"].get("labels") or {}).get(INSTANCE_LABEL) or None
 
 
+def is_of(instance_id: str | None, live: Json) -> bool:
+    """Tell whether an object bears the label of an instance; of one without an id, none does."""
+    return instance_id is not None and instance_of(live) == instance_id
+
+
 CLUSTER_SCOPED = frozenset(
     {
         "APIService", "CSIDriver", "CSINode", "ClusterRole", "ClusterRoleBinding",

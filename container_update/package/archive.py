@@ -36,7 +36,7 @@ from container_update.model.options import Options
 from container_update.model.requests import STANDARD_INPUT
 from container_update.package import fetch, oci, rendering, signature
 
-# --- streams with a bound -------------------------------------------------------------------------
+# --- streams with a bound -----------------------------------------------------------------------
 
 _SIGNATURE = b"PK\x01\x02"
 """Of each entry in a zip's directory (APPNOTE.TXT, 4.3.12)."""

@@ -476,7 +476,7 @@ def _is_hidden(path: str) -> bool:
     return any(part.startswith(".") for part in path.split("/"))
 
 
-# --- what identifies a package for people: product, version, hash ---------------------------------
+# --- what identifies a package for people: product, version, hash -------------------------------
 
 
 def identity_of(package: Csar) -> PackageIdentity:

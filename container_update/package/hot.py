@@ -241,7 +241,7 @@ def calls(value: Any) -> Iterator[tuple[str, Any]]:
             yield from calls(inner)
 
 
-# --- parameters and the values that refer to them ------------------------------------------------
+# --- parameters and the values that refer to them -----------------------------------------------
 
 
 def parameter_path(value: Any) -> FieldPath | None:
@@ -339,9 +339,14 @@ def with_ids(value: Any, ids: Mapping[str, str | None]) -> Any:
 
 def is_literal(value: Any) -> bool:
     """Return whether a value contains no intrinsic function."""
-    if isinstance(value, dict):
-        functions = ("get_", "str_", "list_", "map_", "yaql", "repeat", "digest", "resource_facade")
-        if len(value) == 1 and str(next(iter(value))).startswith(functions):
-            return False
-        return all(is_literal(inner) for inner in value.values())
-    return not isinstance(value, list) or all(is_literal(inner) for inner in value)
+    functions = ("get_", "str_", "list_", "map_", "yaql", "repeat", "digest", "resource_facade")
+    mappings = (each for each in every(value) if isinstance(each, dict) and len(each) == 1)
+    return not any(str(next(iter(each))).startswith(functions) for each in mappings)
+
+
+def every(value: Any) -> Iterator[Any]:
+    """Yield a value, and all values in it."""
+    yield value
+    parts = value.values() if isinstance(value, dict) else value
+    for part in parts if isinstance(value, dict | list) else ():
+        yield from every(part)

@@ -8,7 +8,6 @@ root: one top template, and its nested templates beside it or in ``nested/``.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
 
 from container_update.model.errors import PackageError
 from container_update.package import hot
@@ -34,7 +33,10 @@ def base_hot(package: Csar, flavour_id: str) -> hot.StackBody:
         for name, text in texts.items()
         if name.endswith(_ENDINGS) and "/" not in name[len(folder) :]
     }
-    used = {kind for template in templates.values() for kind in _types(template)}
+    # types of resources, or of members of groups
+    values = (each for template in templates.values() for each in hot.every(template["resources"]))
+    types = (each.get("type") for each in values if isinstance(each, dict))
+    used = {kind for kind in types if hot.is_nested(kind)}
     tops = [name for name in templates if posixpath.basename(name) not in used]
     if len(tops) != 1:
         raise PackageError(
@@ -62,21 +64,6 @@ def _texts(package: Csar, folder: str) -> dict[str, str]:
                 "(option yaml_characters), found more"
             )
     return texts
-
-
-def _types(template: Mapping[str, object]) -> set[str]:
-    """Return the nested templates that are types of resources or of members of groups."""
-    types: set[str] = set()
-    queue: list[object] = [template["resources"]]
-    while queue:
-        value = queue.pop()
-        if isinstance(value, dict):
-            kind = value.get("type")
-            types |= {kind} if hot.is_nested(kind) else set()
-            queue += value.values()
-        elif isinstance(value, list):
-            queue += value
-    return types
 
 
 def _as_used(name: str, folder: str, used: set[str]) -> str:

@@ -324,7 +324,7 @@ def _check_schema(item: _Item, key: ObjectKey) -> None:
     )
 
 
-# --- the text ------------------------------------------------------------------------------------
+# --- the text -----------------------------------------------------------------------------------
 
 _UNDIVIDED = (b"%", BOM_UTF16_LE, BOM_UTF16_BE)
 """How a line begins after which the file is not divided."""

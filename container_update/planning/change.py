@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from container_update.model.errors import PlanError
-from container_update.model.objects import Json, Manifest, ObjectKey, instance_of
+from container_update.model.objects import Json, Manifest, ObjectKey, is_of
 from container_update.model.pauses import GateStep, HoldStep
 from container_update.model.plan import CHANGED_KEYS, Action, ImageChange, Note, Plan, Reason, Step
 from container_update.model.scripts import NEW, OLD, ScriptStep, VduChange
@@ -36,7 +36,7 @@ from container_update.workloads import pod_template
 from container_update.workloads.readiness import replicas
 from container_update.workloads.registry import is_workload, kind_of, known_kind
 
-# --- what a plan waits for ------------------------------------------------------------------------
+# --- what a plan waits for ----------------------------------------------------------------------
 # ``hold`` is true (until somebody promotes) or a number of seconds; ``gate`` has a Prometheus query
 # with bounds, or a script. Their form was checked with the request.
 
@@ -473,14 +473,11 @@ class Planner:
 
     def refuse_foreign(self, key: ObjectKey, old: Manifest | None, live: Json) -> None:
         """Raise PlanError where a new object's name is taken by what is not this VNF's."""
-        if old is None and not self._is_ours(live) and not recorded_digest(live):
+        if old is None and not is_of(self.instance_id, live) and not recorded_digest(live):
             raise PlanError(
                 f"{key}: is new in the new package, but the cluster already has one that is not "
                 "this VNF's: give the new one another name, or delete the one in the cluster"
             )
-
-    def _is_ours(self, live: Json) -> bool:
-        return self.instance_id is not None and instance_of(live) == self.instance_id
 
     # --- what is removed ------------------------------------------------------------------------
 
@@ -516,7 +513,7 @@ class Planner:
             return f"{successor}, which takes its place, is in no file of the request"
         if key.kind in HOLDS_DATA:
             return "no undo could bring back its data"
-        return None if self._is_ours(live) else "it does not bear this VNF's label"
+        return None if is_of(self.instance_id, live) else "it does not bear this VNF's label"
 
 
 def refuse_other_selector(step: ManifestStep) -> None:

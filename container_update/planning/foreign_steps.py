@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from container_update.model.objects import Json, ObjectKey, instance_of
+from container_update.model.objects import Json, ObjectKey, instance_of, is_of
 from container_update.model.plan import Action
 from container_update.planning.comparison.live_objects import manifest_name
 from container_update.planning.order import RBAC
@@ -56,9 +56,10 @@ class Owned:
         for step in steps:
             key, body = step.key, live.get(step.key)
             is_near = not key.namespace or self._is_its_namespace(key.namespace, live)
+            is_own = body is None or is_of(self.instance_id, body)
             if self._is_described(step, body):
                 believed.append(step)
-            elif is_near and step.action is deletes and (body is None or self._bears_label(body)):
+            elif is_near and step.action is deletes and is_own:
                 believed.extend(_only_deleting(step, body))
             elif is_near and self._may_be_written(key, body):
                 believed.append(step)
@@ -77,18 +78,15 @@ class Owned:
 
     def _is_its_namespace(self, name: str, live: Mapping[ObjectKey, Json]) -> bool:
         body = live.get(_namespace(name))
-        return name in self.namespaces or (body is not None and self._bears_label(body))
+        return name in self.namespaces or (body is not None and is_of(self.instance_id, body))
 
     def _may_be_written(self, key: ObjectKey, live: Json | None) -> bool:
         """Tell whether an object of its own namespaces may be created or changed."""
         if not key.namespace or key.group == RBAC:
             return False
         if live is not None and instance_of(live) is not None:
-            return self._bears_label(live)
+            return is_of(self.instance_id, live)
         return self.all_of_it
-
-    def _bears_label(self, live: Json) -> bool:
-        return self.instance_id is not None and instance_of(live) == self.instance_id
 
 
 def _only_deleting(step: ObjectStep, live: Json | None) -> Iterator[ObjectStep]:

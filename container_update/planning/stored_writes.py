@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan as the API server would store it, from what it answers to dry runs. Pure.
+"""A plan as the API server would store it, from what it answers to dry runs, and which of them it
+cannot judge yet. Pure.
 
 A server drops fields that it does not support, keeps what cannot be taken away, and spells a
 quantity in one way. So not all that differs between two manifests changes an object.
@@ -123,7 +124,7 @@ def _content(body: Json) -> Json:
     return {**content, "metadata": {name: value for name, value in own.items() if value}}
 
 
-# --- what has to be there before another write can be judged --------------------------------------
+# --- what has to be there before another write can be judged ------------------------------------
 
 _SERVICE = ("apiregistration.k8s.io", "APIService")
 _NAMESPACE = ("", "Namespace")

@@ -146,7 +146,7 @@ def _pair(name: str, old: str | None, new: str | None) -> Iterator[str]:
             yield printable(f"{sign}{name}: {value}")
 
 
-# --- why a workload was changed last --------------------------------------------------------------
+# --- why a workload was changed last ------------------------------------------------------------
 
 _KINDS = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
 """Those whose controllers keep revisions."""

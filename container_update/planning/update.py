@@ -283,7 +283,7 @@ def _digest_in_force(old: Manifest, new: Manifest) -> str:
     return recorded_digest(new.body) or manifest_digest(body)
 
 
-# --- pods that still run the old image ------------------------------------------------------------
+# --- pods that still run the old image ----------------------------------------------------------
 # A ReplicaSet, and a DaemonSet or StatefulSet with ``OnDelete``, leaves its pods as they are when
 # somebody writes a new template. Source: Kubernetes API reference, ReplicaSet; "Update strategies".
 

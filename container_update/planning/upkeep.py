@@ -27,7 +27,7 @@ from container_update.workloads.kind import POD, REPLICA_SET
 from container_update.workloads.readiness import replicas
 from container_update.workloads.registry import is_workload, known_kind
 
-# --- scale ----------------------------------------------------------------------------------------
+# --- scale --------------------------------------------------------------------------------------
 
 
 def scale_plan(
@@ -89,7 +89,7 @@ def workloads_of(vdu_id: str, packages: Packages) -> Iterator[ObjectKey]:
         )
 
 
-# --- heal -----------------------------------------------------------------------------------------
+# --- heal ---------------------------------------------------------------------------------------
 # The whole VNF: a change from the package to itself. Every object that is missing is created, every
 # one that differs from its manifest is brought back to it, and all pods are replaced, each workload
 # in its own way. So what an update left out takes effect too. Kept as in every plan: the number of

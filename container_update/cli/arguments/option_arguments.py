@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of :class:`Options` as arguments of the command line."""
+"""The settings of :class:`Options` as arguments of the command line, with durations and sizes as
+people write them."""
 
 from __future__ import annotations
 
@@ -150,7 +151,7 @@ def read(parsed: argparse.Namespace) -> Options:
         raise ContainerUpdateError(str(error)) from error
 
 
-# --- durations and sizes as people write them -----------------------------------------------------
+# --- durations and sizes as people write them ---------------------------------------------------
 
 _TIMES = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parser of a command: its errors, its two helps, and its exit status for wrong usage.
+"""The parser of a command: its errors, its two helps, its exit status for wrong usage, and where
+else the values of its options come from.
 
 argparse stays: it is in the standard library, and all that is missing is here.
 """
@@ -161,7 +162,7 @@ def verbosity(arguments: Sequence[str]) -> tuple[list[str], int]:
     return rest, count
 
 
-# --- values from the environment or from the configuration file -----------------------------------
+# --- values from the environment or from the configuration file ---------------------------------
 
 PREFIX = "CONTAINER_UPDATE_"
 """Of the environment variables; the option ``--os-cloud`` is ``CONTAINER_UPDATE_OS_CLOUD``."""

@@ -76,7 +76,7 @@ def _check(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _init(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.package.tools.init import init  # noqa: PLC0415
+    from container_update.package.tools.build import init  # noqa: PLC0415
 
     vnfd = init(parsed.folder, parsed.product, parsed.product_version, parsed.provider)
     out.write(f"{vnfd}\n{parsed.folder / 'TOSCA-Metadata/TOSCA.meta'}\n")

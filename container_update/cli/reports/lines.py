@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lines of a report: text in pieces, each with the name of a style; how they are shown is the
-business of :mod:`container_update.cli.terminal.screen`. Pure."""
+business of :mod:`container_update.cli.terminal.screen`. And the lines at the head of each. Pure."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def text_of(lines: Iterable[Line]) -> str:
     return "\n".join(map(str, lines))
 
 
-# --- the head of a report -------------------------------------------------------------------------
+# --- the head of a report -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

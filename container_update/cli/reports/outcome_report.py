@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of a plan, as lines for people. Pure."""
+"""What became of a plan, and how the workloads are, as lines for people. Pure."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _change_sum(outcome: Outcome, results: Sequence[StepResult]) -> str:
     )
 
 
-# --- how the workloads are ------------------------------------------------------------------------
+# --- how the workloads are ----------------------------------------------------------------------
 
 if TYPE_CHECKING:
     from container_update.engine.instances import WorkloadState

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks on a terminal whether a plan is to be carried out."""
+"""What a person decides at a terminal: whether a plan is to be carried out, and when to stop it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _default_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-# --- signals as a request to stop -----------------------------------------------------------------
+# --- signals as a request to stop ---------------------------------------------------------------
 
 _NUMBERS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 

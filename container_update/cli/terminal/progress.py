@@ -37,7 +37,7 @@ from container_update.model.plan import Plan, Step
 from container_update.planning.comparison.diff import printable
 from container_update.planning.summary import counted
 
-# --- what is under way at the moment --------------------------------------------------------------
+# --- what is under way at the moment ------------------------------------------------------------
 
 
 @dataclass(frozen=True)

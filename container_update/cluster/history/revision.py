@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An operation that has ended, and its form as the data of Secrets. Pure.
+"""An operation that has ended, what the VNF instance runs from since, and their form as the data of
+Secrets. Pure.
 
 Of a Secret only what a way back needs is kept: its content before the operation. The new content is
 in the cluster; here its place is taken by a mark that says which keys changed.
@@ -357,7 +358,7 @@ def _marked(content: Json, before: Json) -> Json:
     return {**without, "data": data}
 
 
-# --- what a VNF instance runs from ----------------------------------------------------------------
+# --- what a VNF instance runs from --------------------------------------------------------------
 # With it an operation needs no old package. It is in the Secret of the operation that led there.
 
 _LARGEST = 8_000_000

@@ -339,7 +339,7 @@ def led_to(revision: Revision) -> InstanceRecord | None:
         return None
 
 
-# --- who begins an operation ----------------------------------------------------------------------
+# --- who begins an operation --------------------------------------------------------------------
 
 
 def origin_of(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build a package from a folder, and the bundle: the v2 script as one file.
+"""Build a package from a folder, make one of mere manifests, and the bundle: the v2 script as one
+file.
 
 A package gets Tacker's driver file, and TOSCA.meta with every hash. The bundle is a zip that Python
 can run (zipapp) with this package in it. Everything else that an update needs is a dependency of
@@ -17,16 +18,23 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 import shutil
+import uuid
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import distribution
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from container_update.model.errors import PackageError
 from container_update.model.options import DEFAULTS
-from container_update.package import archive, csar_metadata
+from container_update.package import archive, csar, csar_metadata
+from container_update.package.tools import no_manifests
+from container_update.workloads.registry import is_workload
 
 _HEADER = """\
 TOSCA-Meta-File-Version: 1.0
@@ -176,3 +184,79 @@ def _block(files: archive.Archive, name: str) -> str:
     kind = _CONTENT_TYPES.get(posixpath.splitext(name)[1], "application/octet-stream")
     digest = files.digest(name, "sha256")
     return f"Name: {name}\nContent-Type: {kind}\nAlgorithm: SHA-256\nHash: {digest}\n"
+
+
+# --- a package of a folder of manifests ---------------------------------------------------------
+# The VNFD has the types that it needs, and a VDU for each workload.
+
+_NAMESPACE = uuid.UUID("8b1f62a4-0c57-4d0f-9e53-2f6f0a1d7c39")
+"""Of the ids of VNFDs: the same product in the same version has the same id."""
+_VERSIONED = re.compile(r"(.+?)(?:[-_.](v?[0-9][\w.]*))?")
+_FIELDS = ("descriptor_id", "descriptor_version", "provider", "product_name", "software_version")
+_ROOT = "tosca.nodes.Root"
+_VNF, _VDU = "tosca.nodes.nfv.VNF", "tosca.nodes.nfv.Vdu.Compute"
+
+
+def init(folder: str | Path, product: str = "", version: str = "", provider: str = "") -> Path:
+    """Write the VNFD and TOSCA.meta into a folder of manifests; return the VNFD's path.
+
+    :param product: '': the folder's name without a version at its end.
+    :param version: '': what the folder's name has at its end, else 1.0.
+    :raises PackageError: it has no manifests, or a VNFD already.
+    """
+    folder = Path(folder)
+    with csar.open_package(str(folder), check_hashes=False) as package:
+        if there := vnfds(package.names()):
+            raise PackageError(
+                f"{folder} has the VNFD {there[0]} already: edit that, or delete it for a new one"
+            )
+        objects = [o for path in package.manifest_files() for o in package.manifests(path, "")]
+        if not objects:
+            raise no_manifests.refusal(package)
+    found = _VERSIONED.fullmatch(folder.resolve().name)
+    named, numbered = found.groups() if found else ("vnf", None)
+    product, version = product or named, version or numbered or "1.0"
+    names = dict.fromkeys(each.key.name for each in objects if is_workload(each.key))
+    body = _vnfd([product, version, provider or "unknown"], list(names))
+    file_name = re.sub(r"[^\w.-]+", "-", product)
+    target = folder / "Definitions" / f"{file_name}.vnfd.yaml"
+    try:
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(yaml.safe_dump(body, sort_keys=False, allow_unicode=True), "utf-8")
+    except OSError as error:
+        raise PackageError(f"{target} cannot be written: {error.strerror}") from error
+    write_metadata(folder)
+    return target
+
+
+def _vnfd(names: list[str], workloads: list[str]) -> dict[str, Any]:
+    product, version, provider = names
+    vnfd_id = str(uuid.uuid5(_NAMESPACE, "/".join(names)))
+    values = (vnfd_id, version, provider, product, version)
+    optional = {"type": "string", "required": False}
+    nodes: dict[str, Any] = {
+        "VNF": {
+            "type": _VNF,
+            "properties": {**dict(zip(_FIELDS, values, strict=True)), "flavour_id": "default"},
+        }
+    }
+    for number, name in enumerate(workloads, 1):
+        nodes[f"VDU{number}"] = {"type": _VDU, "properties": {"name": name}}
+    return {
+        "tosca_definitions_version": "tosca_simple_yaml_1_2",
+        "node_types": {
+            _VNF: {
+                "derived_from": _ROOT,
+                "properties": {name: dict(optional) for name in (*_FIELDS, "flavour_id")},
+            },
+            _VDU: {"derived_from": _ROOT, "properties": {"name": {"type": "string"}}},
+        },
+        "topology_template": {
+            "substitution_mappings": {
+                "node_type": _VNF,
+                "properties": {"flavour_id": "default"},
+                "requirements": {"virtual_link": []},
+            },
+            "node_templates": nodes,
+        },
+    }

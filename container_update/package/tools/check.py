@@ -27,7 +27,7 @@ from container_update.workloads.config_references import Use, uses
 from container_update.workloads.pod_template import pod_spec, pod_template, template_path
 from container_update.workloads.registry import is_workload
 
-# --- the package, and the conversion of errors to findings ----------------------------------------
+# --- the package, and the conversion of errors to findings --------------------------------------
 
 NAMESPACE = "default"
 """A placeholder for the namespace that an operator chooses at instantiation."""
@@ -155,7 +155,7 @@ def located(error: PackageError, path: str) -> Finding:
     return Finding.error(path, str(error), "correct it and build the package again")
 
 
-# --- rules about the metadata and the files that it lists -----------------------------------------
+# --- rules about the metadata and the files that it lists ---------------------------------------
 
 _ROOT = "."
 """The package as a whole."""
@@ -237,7 +237,7 @@ def without_manifests(subject: Subject) -> Iterator[Finding]:
         yield Finding.error(_ROOT, f"expected manifests, found {found}", advice)
 
 
-# --- rules about flavours, VDUs and the scripts of operations -------------------------------------
+# --- rules about flavours, VDUs and the scripts of operations -----------------------------------
 
 OPERATION = "modify_information_end"
 DRIVER = "mgmt-container-update"
@@ -444,7 +444,7 @@ def _levels(topology: Json) -> Iterator[FieldPath]:
                         yield "topology_template", "policies", index, title, *_LEVELS, name
 
 
-# --- rules about the Kubernetes objects -----------------------------------------------------------
+# --- rules about the Kubernetes objects ---------------------------------------------------------
 
 
 def duplicates(subject: Subject) -> Iterator[Finding]:
@@ -538,7 +538,7 @@ def recommendations(subject: Subject) -> Iterator[Finding]:
             )
 
 
-# --- all of them ----------------------------------------------------------------------------------
+# --- all of them --------------------------------------------------------------------------------
 
 __all__ = ["Finding", "Severity", "check"]
 

@@ -366,7 +366,7 @@ def is_empty(value: object) -> bool:
     return value is None or value in ({}, [])
 
 
-# --- what a step changes, key by key, as a reviewer reads it --------------------------------------
+# --- what a step changes, key by key, as a reviewer reads it ------------------------------------
 # Of a Secret only the names of its keys leave this module: no value, no length, no hash.
 
 _CONTEXT = 3

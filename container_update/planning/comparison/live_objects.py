@@ -14,7 +14,7 @@ from typing import Any
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.planning.comparison.diff import is_empty, named_items
 
-# --- which live Deployment stands in for one that a manifest names --------------------------------
+# --- which live Deployment stands in for one that a manifest names ------------------------------
 # A Blue-Green change whose new Deployment bears the old one's name has to give it another one while
 # both run, and Kubernetes cannot rename it afterwards. An annotation says which manifest it is of.
 
@@ -58,7 +58,7 @@ def rename(body: Json, name: str) -> None:
         metadata["name"] = name
 
 
-# --- whether it has everything --------------------------------------------------------------------
+# --- whether it has everything ------------------------------------------------------------------
 
 _QUANTITIES = frozenset(
     {"averageValue", "capacity", "divisor", "hard", "limits", "requests", "sizeLimit"}

@@ -254,7 +254,7 @@ def _keep_node_ports(old: Any, new: Any) -> None:
             port["nodePort"] = known["nodePort"]
 
 
-# --- images that the server changes as it stores an object ----------------------------------------
+# --- images that the server changes as it stores an object --------------------------------------
 # Then the live image is neither the old package's nor the new one's, and stays so. It is compared
 # with what the server makes of a write, which a dry run tells. Source: Kubernetes API concepts,
 # "Dry-run"; "Dynamic Admission Control": mutating webhooks are idempotent.
