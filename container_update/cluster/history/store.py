@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from container_update.cluster import keeping
 from container_update.cluster.history import revision as revisions
 from container_update.cluster.history.revision import (
     Encoded,
@@ -26,15 +27,6 @@ from container_update.cluster.history.revision import (
     Origin,
     Result,
     Revision,
-)
-from container_update.cluster.keeping import (
-    INSTANCE_ANNOTATION,
-    KEPT,
-    MAX_PARTS,
-    as_owner,
-    is_signed,
-    secret,
-    signed,
 )
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, LeaseLostError, PlanError
@@ -90,7 +82,7 @@ class History:
         return (body for body in self.bodies() if self._is_believed(body))
 
     def _is_believed(self, body: Json) -> bool:
-        if not self.cluster.journal_key or is_signed(body, self.cluster.journal_key):
+        if not self.cluster.journal_key or keeping.is_signed(body, self.cluster.journal_key):
             return True
         LOG.warning(
             "%s is not signed with the key of this host (journal_key): a host without it, or "
@@ -173,7 +165,7 @@ class History:
                 if error.status != 409 or attempt == _ATTEMPTS:
                     raise
         self._write_parts(head, encoded)
-        room = MAX_PARTS - sum(map(len, encoded.parts.values()))
+        room = keeping.MAX_PARTS - sum(map(len, encoded.parts.values()))
         for body in _superfluous(bodies, limit - 1, room, revision.result):
             self._delete(body)
         return Kept(number, encoded.has_way_back)
@@ -203,9 +195,9 @@ class History:
             for key, part in zip(keys, encoded.parts[name], strict=True):
                 self.cluster.delete(key)  # of a run that was interrupted
                 # nothing owns what is in another namespace
-                owner = as_owner(head) if key.namespace == self.namespace else None
+                owner = keeping.as_owner(head) if key.namespace == self.namespace else None
                 data = {_PART: part}
-                body = secret(key, _PART_TYPE, data, self.instance_id, _LABELS, owner=owner)
+                body = keeping.secret(key, _PART_TYPE, data, self.instance_id, _LABELS, owner=owner)
                 self.cluster.create(body)
 
     def _parts(self, body: Json) -> dict[str, bytes]:
@@ -224,10 +216,14 @@ class History:
 
         :raises ClusterError: the account may not list Secrets.
         """
-        kept = Collection("", "Secret", self.namespace, labels="=".join(*KEPT.items()))
+        kept = Collection("", "Secret", self.namespace, labels="=".join(*keeping.KEPT.items()))
         bodies = self.cluster.list(kept).items
         annotations = [body["metadata"].get("annotations") or {} for body in bodies]
-        found = (each[INSTANCE_ANNOTATION] for each in annotations if INSTANCE_ANNOTATION in each)
+        found = (
+            each[keeping.INSTANCE_ANNOTATION]
+            for each in annotations
+            if keeping.INSTANCE_ANNOTATION in each
+        )
         return frozenset(instance_id or None for instance_id in found)
 
     def bodies(self) -> Sequence[Json]:
@@ -249,10 +245,10 @@ class History:
         return ObjectKey("", "Secret", self.namespace, f"{self._name}.v{number}")
 
     def _head(self, number: int, encoded: Encoded, operation: str) -> Json:
-        labels = {**_LABELS, **KEPT, _OPERATION: operation}
+        labels = {**_LABELS, **keeping.KEPT, _OPERATION: operation}
         key = self._key(number)
-        body = secret(key, SECRET_TYPE, encoded.head, self.instance_id, labels)
-        return signed(body, self.cluster.journal_key)
+        body = keeping.secret(key, SECRET_TYPE, encoded.head, self.instance_id, labels)
+        return keeping.signed(body, self.cluster.journal_key)
 
 
 def _superfluous(bodies: Sequence[Json], number: int, room: int, result: Result) -> Sequence[Json]:
