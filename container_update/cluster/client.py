@@ -275,10 +275,8 @@ class KubernetesCluster:
         query = {"container": container, "tailLines": str(lines), "limitBytes": str(limit)}
         query |= {"previous": "true"} if previous else {}
         what = f"read the log of {pod}, container {container}"
-        response = self._send("GET", f"{self._resources.object_path(pod)}/log", what, query=query)
-        if response.status != 200:
-            responses.refuse(what, response)
-        return str(response.data[:limit], "utf-8", "replace")
+        answer = self._answer("GET", f"{self._resources.object_path(pod)}/log", what, query=query)
+        return str(answer.data[:limit], "utf-8", "replace")
 
     def version(self) -> str:
         """Return the server's version: ``v1.36.2``."""

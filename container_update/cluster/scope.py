@@ -207,21 +207,21 @@ class Scope:
         """Return what is kept of an object, None where the operation is not about it."""
         key, metadata = ObjectKey.of(body), body["metadata"]
         controller, is_named = ownership.controller(body), self._is_named(key, body)
-        if not is_named or (key.group, key.kind) == POD:
+        is_pod = (key.group, key.kind) == POD
+        if not is_named or is_pod:
             without_managed_fields(body)
         if is_named:
             self._names.add((key.namespace, key.name))
             self._note_traffic(key, body)
         elif controller.get("uid") not in self._own:
-            if controller and self._may_control(controller, key.namespace):
-                return _judged(body) if (key.group, key.kind) == POD else body
-            if self._gets_traffic(key, body) or self._would_adopt(key, body):
-                return _judged(body) if (key.group, key.kind) == POD else body
-            if (key.group, key.kind) != POD:  # which controls nothing
+            is_near = controller and self._may_control(controller, key.namespace)
+            if is_near or self._gets_traffic(key, body) or self._would_adopt(key, body):
+                return _judged(body) if is_pod else body
+            if not is_pod:  # which controls nothing
                 self._foreign.add(metadata["uid"])
             self._passed_over.add(controller.get("uid", ""))
             return None
-        elif (key.group, key.kind) == POD:
+        elif is_pod:
             return _judged(body)
         self._own.add(metadata["uid"])
         return body
