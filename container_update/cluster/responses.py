@@ -257,7 +257,9 @@ def refuse(what: str, answer: Answer) -> NoReturn:
     with contextlib.suppress(ClusterError):
         body = parsed(what, answer)
     reason, message = str(body.get("reason", "")), str(body.get("message", ""))
-    causes = _causes(body)
+    details = body.get("details")
+    causes = (details.get("causes") if isinstance(details, dict) else None) or ()
+    causes = [each for each in causes if isinstance(each, dict)]
     too_large = status == 413 or "request is too large" in message  # etcd's words, with status 500
     budget = any(cause.get("reason") == "DisruptionBudget" for cause in causes)
     quota = _QUOTA.search(message)
@@ -278,12 +280,6 @@ def refuse(what: str, answer: Answer) -> NoReturn:
         retry_after=float(retry_after) if retry_after.isdecimal() else None,
         transient=status in _TRANSIENT and not too_large and not budget,
     )
-
-
-def _causes(body: Json) -> list[Json]:
-    details = body.get("details")
-    causes = details.get("causes") if isinstance(details, dict) else None
-    return [cause for cause in causes or () if isinstance(cause, dict)]
 
 
 def events(

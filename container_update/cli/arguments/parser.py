@@ -287,12 +287,10 @@ def _read(arguments: Sequence[str]) -> Mapping[str, tuple[str, str]]:
 
 
 def _named_file(arguments: Sequence[str]) -> str | None:
-    for position, text in enumerate(arguments):
-        if text == CONFIG_FILE and position + 1 < len(arguments):
-            return arguments[position + 1]
-        if text.startswith(f"{CONFIG_FILE}="):
-            return text.partition("=")[2]
-    return None
+    named = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    named.add_argument(CONFIG_FILE, nargs="?")  # the command says that a value is missing
+    file: str | None = named.parse_known_args(arguments)[0].config_file
+    return file
 
 
 def _line(text: str, name: str) -> int:

@@ -280,12 +280,10 @@ def progress(parsed: argparse.Namespace, out: TextIO) -> AbstractContextManager[
         parsed.asked = time.monotonic() - began
 
     approve = ask if asks else (lambda _: None)
-    every = getattr(parsed, "all", False)
-    shown = progress_views.shown
-    return shown(
+    return progress_views.shown(
         stream,
         parsed.progress_style,
-        every=every,
+        every=getattr(parsed, "all", False),
         approve=approve,
         header=header_of(parsed),
         undoes=not getattr(parsed, "leave_failed", False),

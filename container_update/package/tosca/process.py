@@ -126,7 +126,11 @@ def _answer(path: str, request: bytes, options: Options) -> bytes:
         return others.result()
     try:
         answer = _output(path, request, options)
-        _remember(digest, answer)
+        if len(answer) <= _LARGEST_KNOWN:
+            with _LOCK:
+                _KNOWN[digest] = answer
+                for oldest in list(_KNOWN)[:-_MOST_KNOWN]:
+                    _KNOWN.pop(oldest, None)
         ours.set_result(answer)
     except BaseException as error:
         ours.set_exception(error)
@@ -134,14 +138,6 @@ def _answer(path: str, request: bytes, options: Options) -> bytes:
     finally:
         del _UNDER_WAY[key]
     return answer
-
-
-def _remember(digest: bytes, answer: bytes) -> None:
-    if len(answer) <= _LARGEST_KNOWN:
-        with _LOCK:
-            _KNOWN[digest] = answer
-            for oldest in list(_KNOWN)[:-_MOST_KNOWN]:
-                _KNOWN.pop(oldest, None)
 
 
 def _output(path: str, request: bytes, options: Options) -> bytes:
@@ -200,7 +196,10 @@ def _started(options: Options) -> subprocess.Popen[bytes]:
 
 def _command(options: Options) -> list[str]:
     limits = [str(options.vnfd_seconds), str(options.vnfd_bytes)]
-    return [sys.executable, "-I", "-S", "-B", "-c", _START, *_import_paths(), *limits]
+    # where it finds this project and toscaparser; never its working folder
+    root = str(Path(__file__).parents[3])
+    paths = [*(path for path in sys.path if path not in ("", root)), root]
+    return [sys.executable, "-I", "-S", "-B", "-c", _START, *paths, *limits]
 
 
 def _start(command: list[str]) -> subprocess.Popen[bytes]:
@@ -217,9 +216,3 @@ def _start(command: list[str]) -> subprocess.Popen[bytes]:
 
 def _ended(path: str, problem: str) -> ReaderEndedError:
     return ReaderEndedError(f"{path}: the process that reads the VNFD {problem}")
-
-
-def _import_paths() -> list[str]:
-    """Return where the process finds this project and toscaparser; never its working folder."""
-    root = str(Path(__file__).parents[3])
-    return [*(path for path in sys.path if path not in ("", root)), root]
