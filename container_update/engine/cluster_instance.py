@@ -35,10 +35,10 @@ from container_update.model.outcome import Outcome, Progress, ResumeStarted, Ste
 from container_update.model.plan import Action, Plan, Step
 from container_update.model.reporter import reporter
 from container_update.planning import permissions
-from container_update.planning.summary import with_change_causes
 from container_update.planning.foreign_steps import Owned
 from container_update.planning.order import arranged
 from container_update.planning.steps import ObjectStep, object_steps
+from container_update.planning.summary import with_change_causes
 from container_update.planning.update import collections, traffic
 from container_update.workloads import ownership
 from container_update.workloads.registry import known_kind
