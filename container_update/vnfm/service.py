@@ -22,12 +22,11 @@ from container_update.vnfm import metrics, page
 from container_update.vnfm.api import (
     batches,
     document,
-    insights,
     instances,
     operations,
     packages,
+    parts,
     subscriptions,
-    versions,
     vims,
 )
 from container_update.vnfm.http import error_responses, health, limits, one_time
@@ -114,10 +113,9 @@ class Service:
         """Yield the resources that need a token."""
         context, workers = self.context, self.workers
         yield packages.router(context, workers)
-        yield versions.router()
+        yield parts.versions()
         for api in ("v1", "v2"):
             yield instances.router(context, workers, api)
-            yield insights.router(context, api)
             yield operations.router(context, workers, api)
             yield batches.router(context, workers, api)
             yield subscriptions.router(context, api)

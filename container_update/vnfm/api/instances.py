@@ -3,18 +3,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fastapi import APIRouter, Request, Response
 from sqlalchemy import select
 
 from container_update.model.objects import Json
+from container_update.package.fetch import is_url
 from container_update.vnfm import instances, operations
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.queries.attribute_selectors import Attributes
 from container_update.vnfm.api.queries.lists import Page, TableQuery
 from container_update.vnfm.api.request_checks import check_state, checked
+from container_update.vnfm.http.authentication import READING
 from container_update.vnfm.http.users import user_of
+from container_update.vnfm.lcm import preview
+from container_update.vnfm.lcm.live import resources as live_resources
+from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Instance
@@ -34,7 +37,8 @@ def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
     """Return the resource of one of the two APIs."""
     routes = parts.lcm_router(api, "vnf_instances", "VNF instances")
     _add_resource(routes, service, api)
-    _add_operations(routes, _Starter(service, workers, api))
+    _add_operations(routes, service, workers, api)
+    _add_insights(routes, service, api)
     return routes
 
 
@@ -72,16 +76,11 @@ def _add_resource(routes: APIRouter, service: ServiceContext, api: str) -> None:
             instances.delete(service, session, instance)
 
 
-@dataclass(frozen=True)
-class _Starter:
-    """Starts lifecycle operations."""
+_ACCEPTING = parts.accepting(404, 409, 413)
 
-    service: ServiceContext
-    workers: Workers
-    api: str
 
+def _add_operations(routes: APIRouter, service: ServiceContext, workers: Workers, api: str) -> None:
     def start(
-        self,
         http: Request,
         instance_id: str,
         operation: str,
@@ -90,61 +89,97 @@ class _Starter:
     ) -> Response:
         """Store the operation, queue it, answer 202.
 
-        :param http: the request as it arrived.
         :param instantiated: what the instance has to be; None: either.
         """
-        service = self.service
         with service.database.writing() as session, parts.unprocessable(service):
-            instance = by_id(session, Instance, instance_id, self.api, lock=True)
+            instance = by_id(session, Instance, instance_id, api, lock=True)
             check_state(instance, operation, instantiated)
             request, hidden = checked(service, session, instance, operation, request)
+            user = user_of(http).name
             occurrence = operations.begin(
-                service,
-                session,
-                instance,
-                operation,
-                request,
-                requested_by=user_of(http).name,
-                hidden=hidden,
+                service, session, instance, operation, request, requested_by=user, hidden=hidden
             )
-        self.workers.operation(occurrence.id)
+        workers.operation(occurrence.id)
         return parts.accepted(service, occurrence)
 
-
-_ACCEPTING = parts.accepting(404, 409, 413)
-
-
-def _add_operations(routes: APIRouter, starter: _Starter) -> None:
     @routes.post("/{instance_id}/instantiate", **_ACCEPTING)
-    @parts.taking(models.INSTANTIATE[starter.api])
+    @parts.taking(models.INSTANTIATE[api])
     def instantiate(http: Request, instance_id: str, body: models.InstantiateVnf) -> Response:
         """Instantiate a VNF instance."""
-        return starter.start(http, instance_id, "INSTANTIATE", body.as_sent(), instantiated=False)
+        return start(http, instance_id, "INSTANTIATE", body.as_sent(), instantiated=False)
 
     @routes.patch("/{instance_id}", **_ACCEPTING)
-    @parts.taking(models.MODIFY[starter.api])
+    @parts.taking(models.MODIFY[api])
     def modify(http: Request, instance_id: str, body: models.ModifyVnf) -> Response:
         """Modify a VNF instance; with a vnfdId it may be moved to another package."""
-        return starter.start(http, instance_id, "MODIFY_INFO", body.as_sent())
+        return start(http, instance_id, "MODIFY_INFO", body.as_sent())
 
     def change_vnfpkg(http: Request, instance_id: str, body: models.ChangeVnfPkg) -> Response:
         """Change the package of a VNF instance: Blue-Green or rolling."""
-        return starter.start(http, instance_id, "CHANGE_VNFPKG", body, instantiated=True)
+        return start(http, instance_id, "CHANGE_VNFPKG", body, instantiated=True)
 
-    if starter.api == "v2":
+    if api == "v2":
         routes.post("/{instance_id}/change_vnfpkg", **_ACCEPTING)(change_vnfpkg)
 
     @routes.post("/{instance_id}/heal", **_ACCEPTING)
     def heal(http: Request, instance_id: str, body: models.HealVnf) -> Response:
         """Replace VNFCs that are broken, or bring the whole VNF to what its package says."""
-        return starter.start(http, instance_id, "HEAL", body.as_sent(), instantiated=True)
+        return start(http, instance_id, "HEAL", body.as_sent(), instantiated=True)
 
     @routes.post("/{instance_id}/scale", **_ACCEPTING)
     def scale(http: Request, instance_id: str, body: models.ScaleVnf) -> Response:
         """Scale a VNF instance out or in by one of its aspects."""
-        return starter.start(http, instance_id, "SCALE", body.as_sent(), instantiated=True)
+        return start(http, instance_id, "SCALE", body.as_sent(), instantiated=True)
 
     @routes.post("/{instance_id}/terminate", **_ACCEPTING)
     def terminate(http: Request, instance_id: str, body: models.TerminateVnf) -> Response:
         """Terminate a VNF instance."""
-        return starter.start(http, instance_id, "TERMINATE", body.as_sent(), instantiated=True)
+        return start(http, instance_id, "TERMINATE", body.as_sent(), instantiated=True)
+
+
+def _add_insights(routes: APIRouter, service: ServiceContext, api: str) -> None:
+    """Add what SOL003 does not have: live resources, and the plan of a request. It only reads."""
+
+    @routes.get(
+        "/{instance_id}/resources", responses=parts.refusals(404, 502), tags=[parts.EXTENSION]
+    )
+    def resources(instance_id: str) -> Json:
+        """Return what runs in the VIM: VDUs, workloads, pods or servers; an extension of SOL003."""
+        with service.database.reading() as session:
+            instance = by_id(session, Instance, instance_id, api)
+        return live_resources.resources_of(service, instance)
+
+    @routes.post(
+        "/{instance_id}/plan",
+        responses=parts.refusals(404, 409, 413, 502),
+        tags=[parts.EXTENSION],
+        openapi_extra={READING: True},
+    )
+    @parts.taking(models.PLAN[api])
+    def plan(instance_id: str, body: models.RequestBody, http: Request) -> Json:
+        """Return what a request would do, and do nothing; an extension of SOL003."""
+        sent, user = body.as_sent(), user_of(http)
+        operation, request = sent["operation"], sent["request"]
+        if not user.may_change and (names := _names_of_peers(request)):
+            raise ProblemError(
+                403,
+                f"the token of {user.name} may only read: {names} says where the service connects "
+                "to, and a plan with it needs a token that may write: leave it out",
+            )
+        with service.database.reading() as session, parts.unprocessable(service):
+            instance = by_id(session, Instance, instance_id, api)
+            check_state(instance, operation, True if operation == preview.CHANGE else None)
+            request, _ = checked(service, session, instance, operation, request)
+            recorded = instances.vims_of(service, instance)
+        return preview.plan_of(service, instance, recorded, operation, request)
+
+
+def _names_of_peers(value: object) -> str:
+    """Return what in a request names somebody to connect to, in words; empty if nothing does."""
+    if isinstance(value, dict):
+        if value.get("vimConnectionInfo"):
+            return "vimConnectionInfo"
+        return next(filter(None, map(_names_of_peers, value.values())), "")
+    if isinstance(value, list):
+        return next(filter(None, map(_names_of_peers, value)), "")
+    return "a URL" if isinstance(value, str) and is_url(value) else ""

@@ -27,7 +27,6 @@ from container_update.engine.goals.request_schema import (
 from container_update.model import schema as schemas
 from container_update.model.objects import Json
 from container_update.model.requests import DEF_FILES
-from container_update.vnfm.api.json_schema import json_schema
 from container_update.vnfm.notify.subscription_filters import FILTER
 
 Text = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -86,6 +85,41 @@ def _checked_by(schema: schemas.Schema, *path: str) -> BeforeValidator:
         return value
 
     return BeforeValidator(checked)
+
+
+_TYPES = {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
+
+
+def json_schema(schema: schemas.Schema) -> Json:
+    """Return one of our schemas as JSON Schema, for the readers of the OpenAPI document."""
+    described = {"description": schema.description}
+    if isinstance(schema, schemas.AnyOf):
+        return {**described, "anyOf": [json_schema(each) for each in schema.alternatives]}
+    if isinstance(schema, schemas.Number):
+        bounds = {"minimum": schema.least, "maximum": schema.most}
+        return {**described, "type": "integer" if schema.is_whole else "number", **bounds}
+    return {**described, "type": _TYPES[schema.type], **_more(schema)}
+
+
+def _more(schema: schemas.Schema) -> Json:
+    """Return what JSON Schema says about what is in a value."""
+    more: dict[str, Any] = {}
+    if isinstance(schema, schemas.Text):
+        more["pattern"] = f"^{schema.pattern}$"
+        more |= {} if schema.longest is None else {"maxLength": schema.longest}
+    elif isinstance(schema, schemas.ListOf):
+        more |= {"items": json_schema(schema.item), "minItems": schema.least}
+    elif isinstance(schema, schemas.Empty):
+        more["maxProperties"] = 0
+    elif isinstance(schema, schemas.MapOf) and schema.value:
+        value = schemas.or_null(schema.value) if schema.nullable else schema.value
+        more["additionalProperties"] = json_schema(value)
+    elif isinstance(schema, schemas.Fields):
+        more["properties"] = {name: json_schema(each) for name, each in schema.fields.items()}
+        more["required"] = [name for name in schema.fields if name in schema.required]
+        if schema.whole:
+            more |= {"title": schema.whole, "additionalProperties": False}
+    return more
 
 
 def _shown_as(schema: schemas.Schema) -> WithJsonSchema:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shared parts of the API: documented refusals, version headers, 202."""
+"""The shared parts of the API: documented refusals, versions, 202."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from fastapi import APIRouter, Depends, Header, Response
 
 from container_update.model.errors import PackageError
+from container_update.model.objects import Json
 from container_update.vnfm.api import representations
 from container_update.vnfm.http.error_responses import MEDIA_TYPE
 from container_update.vnfm.http.redaction import without_folder
@@ -117,3 +118,23 @@ def unprocessable(service: ServiceContext) -> Iterator[None]:
     except PackageError as error:
         detail = without_folder(str(error), service.settings.folder)
         raise ProblemError(422, detail) from error
+
+
+def versions() -> APIRouter:
+    """Return the resources ``api_versions`` (SOL013, 9.3): of both APIs together, and of each."""
+    routes = APIRouter(tags=["Versions"])
+    for prefix, versions in {
+        "/vnflcm": list(VERSIONS.values()),
+        **{f"/vnflcm/{api}": [version] for api, version in VERSIONS.items()},
+    }.items():
+        routes.get(f"{prefix}/api_versions", responses=refusals())(_answer(prefix, versions))
+    return routes
+
+
+def _answer(prefix: str, versions: list[str]) -> Callable[[], Json]:
+    def show() -> Json:
+        """Return the versions of the interface."""
+        entries = [{"version": version, "isDeprecated": False} for version in versions]
+        return {"uriPrefix": prefix, "apiVersions": entries}
+
+    return show

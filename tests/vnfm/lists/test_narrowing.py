@@ -16,8 +16,12 @@ from hypothesis import strategies as st
 from sqlalchemy import insert, select
 
 from container_update.vnfm.api import representations
-from container_update.vnfm.api.queries.json_texts import may_match, required_texts
-from container_update.vnfm.api.queries.query_filters import Condition, Filter
+from container_update.vnfm.api.queries.query_filters import (
+    Condition,
+    Filter,
+    may_match,
+    required_texts,
+)
 from tests.circles import Circle, in_circles
 from tests.internals.service import (
     Base,

@@ -23,8 +23,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from container_update.model.objects import Json
 from container_update.vnfm.api.queries import query_filters
 from container_update.vnfm.api.queries.attribute_selectors import SELECTORS, Attributes, Selection
-from container_update.vnfm.api.queries.json_texts import may_match
-from container_update.vnfm.api.queries.query_filters import Filter
+from container_update.vnfm.api.queries.query_filters import Filter, may_match
 from container_update.vnfm.api.queries.resources import Resource
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext

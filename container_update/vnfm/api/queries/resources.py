@@ -21,8 +21,7 @@ from sqlalchemy.orm import InstrumentedAttribute
 
 from container_update.model.objects import Json
 from container_update.vnfm.api.queries import query_filters
-from container_update.vnfm.api.queries.json_texts import required_texts
-from container_update.vnfm.api.queries.query_filters import KEYS, Condition, Filter
+from container_update.vnfm.api.queries.query_filters import KEYS, Condition, Filter, required_texts
 from container_update.vnfm.store.database import timestamp
 
 ABSENT: Any = object()
