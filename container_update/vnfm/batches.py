@@ -19,23 +19,23 @@ from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
 from container_update.vnfm import operations
-from container_update.vnfm.api.request_checks import check_state, checked
-from container_update.vnfm.http import redaction
-from container_update.vnfm.lcm.preview import CHANGE
-from container_update.vnfm.problems import ProblemError, is_expected
-from container_update.vnfm.queries import by_id, package_title
+from container_update.vnfm.api.request_checks import checked
+from container_update.vnfm.problems import (
+    ProblemError,
+    is_expected,
+    without_credentials,
+    without_folder,
+)
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import RUNNING, BatchState, Request, State
 from container_update.vnfm.store.database import now
-from container_update.vnfm.store.rows import Batch, Instance, OperationRow
+from container_update.vnfm.store.rows import Batch, Instance, OperationRow, by_id, package_title
 
 LOG = logging.getLogger(__name__)
 
 WAITING, REFUSED = "WAITING", "REFUSED"
 """The states of members without an operation; others are in the state of their operation."""
-_AT_WORK = frozenset(state.value for state in RUNNING)
-_SUCCESS = State.COMPLETED.value
-_NOT_FAILED = _AT_WORK | {WAITING, _SUCCESS}
+_NOT_FAILED = RUNNING | {WAITING, State.COMPLETED}
 
 
 def create(
@@ -65,7 +65,7 @@ def create(
         requested_by=requested_by,
         new_package=package_title(session, request.get("vnfdId")),
         body={
-            "request": redaction.without(request),
+            "request": without_credentials(request),
             "waveSize": wanted["waveSize"],
             "maxFailures": wanted["maxFailures"],
             "wave": 1,
@@ -87,7 +87,7 @@ def resume(session: Session, batch: Batch) -> None:
     """
     members = members_of(session, batch)
     if batch.state == BatchState.PROCESSING.value or all(
-        member["state"] == _SUCCESS for member in members
+        member["state"] == State.COMPLETED for member in members
     ):
         raise ProblemError(
             409,
@@ -195,7 +195,7 @@ def _next(session: Session, batch: Batch) -> int | None:
         _enter(batch, BatchState.FAILED)
         return None
     is_complete = _in_wave(batch) in (0, batch.body["waveSize"])  # the next one begins a wave
-    if _AT_WORK.intersection(states) and (is_complete or WAITING not in states):
+    if RUNNING.intersection(states) and (is_complete or WAITING not in states):
         return None
     if WAITING not in states:
         _enter(batch, BatchState.COMPLETED)
@@ -221,7 +221,7 @@ def _try(service: ServiceContext, session: Session, batch: Batch, member: Json) 
                   type(error).__name__, exc_info=None if is_known else error)  # fmt: skip
         unknown = f"{type(error).__name__} was not expected: the service's log says where"
         text = str(error) if is_known else unknown
-        return "", redaction.without_folder(text, service.settings.folder)
+        return "", without_folder(text, service.settings.folder)
 
 
 def _begin(service: ServiceContext, session: Session, batch: Batch, member: Json) -> str:
@@ -232,7 +232,6 @@ def _begin(service: ServiceContext, session: Session, batch: Batch, member: Json
     if before is not None and before.state in _NOT_FAILED:  # somebody else was faster
         return before.id
     instance = by_id(session, Instance, member["vnfInstanceId"], batch.api, lock=True)
-    check_state(instance, batch.operation, True if batch.operation == CHANGE else None)
     request = service.vault.open(batch.sealed)
     request, hidden = checked(service, session, instance, batch.operation, request)
     begun = operations.begin(

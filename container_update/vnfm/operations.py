@@ -20,26 +20,24 @@ from container_update.engine import progress
 from container_update.model.errors import ContainerUpdateError, NextStep
 from container_update.model.objects import Json
 from container_update.model.outcome import StepState
-from container_update.vnfm.http import redaction
+from container_update.vnfm import states
 from container_update.vnfm.notify import outbox
-from container_update.vnfm.problems import ProblemError, problem_of, requests_of
-from container_update.vnfm.queries import compare_and_set, package_title
-from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.states import (
-    CANCELLED,
-    HELD,
-    PROMOTED,
-    RUNNING,
-    TRANSITIONS,
-    Request,
-    State,
-    allowed,
-    is_held,
-    is_undoable,
-    uncancelled,
+from container_update.vnfm.problems import (
+    ProblemError,
+    problem_of,
+    requests_of,
+    without_credentials,
 )
+from container_update.vnfm.service_context import ServiceContext
+from container_update.vnfm.states import RUNNING, Request, State
 from container_update.vnfm.store.database import now
-from container_update.vnfm.store.rows import Instance, OperationRow, StepRow
+from container_update.vnfm.store.rows import (
+    Instance,
+    OperationRow,
+    StepRow,
+    compare_and_set,
+    package_title,
+)
 
 
 def begin(  # noqa: PLR0913
@@ -78,7 +76,7 @@ def begin(  # noqa: PLR0913
         instance_name=instance.body.get("vnfInstanceName") or "",
         old_package=old,
         new_package=new,
-        params=redaction.without(request, hidden),
+        params=without_credentials(request, hidden),
         sealed=service.vault.seal(request),
         batch_id=batch_id,
     )
@@ -107,7 +105,7 @@ def enter(
 
     :returns: False if it is not in the state *was*, or another service took it over.
     """
-    assert state in TRANSITIONS[was], f"{was} -> {state}"
+    assert state in states.TRANSITIONS[was], f"{was} -> {state}"
     mine = OperationRow.owner == service.process_lock.id
     return _move(service, session, operation_id, was, state, mine, **values)
 
@@ -121,10 +119,9 @@ def apply_request(
     :raises ProblemError: 409: the request is not allowed in its state.
     """
     was, kind, due = State(operation.state), operation.operation, operation.due
-    undoable, held = is_undoable(kind, operation.kept), is_held(operation.kept)
-    state = allowed(was, undoable=undoable, held=held).get(request)
+    state = states.allowed_to(operation).get(request)
     is_still = OperationRow.due.is_not_distinct_from(due)
-    if held and state is not None:
+    if states.is_held(operation.kept) and state is not None:
         done = _decide(service, session, operation, request, is_still)
     elif request is not Request.CANCEL:
         mine = {"owner": service.process_lock.id}
@@ -158,9 +155,9 @@ def _decide(
     kept, mine = dict(operation.kept or {}), {"owner": service.process_lock.id}
     if request is Request.PROMOTE:
         same = (OperationRow.id == operation.id, OperationRow.state == operation.state, is_still)
-        kept |= {PROMOTED: kept[HELD], HELD: ""}
+        kept |= {states.PROMOTED: kept[states.HELD], states.HELD: ""}
         return compare_and_set(session, OperationRow, *same, kept=kept, due=now(), **mine)
-    kept |= {HELD: ""}
+    kept |= {states.HELD: ""}
     steps = ((State.PROCESSING, State.FAILED_TEMP), (State.FAILED_TEMP, State.ROLLING_BACK))
     return all(
         _move(service, session, operation.id, was, to, kept=kept, due=None, **mine)
@@ -171,7 +168,7 @@ def _decide(
 def _note_cancel(session: Session, operation: OperationRow, is_still: ColumnElement[bool]) -> bool:
     """Note a request to cancel, for the worker that is at the occurrence or will be."""
     same = (OperationRow.id == operation.id, OperationRow.state == operation.state, is_still)
-    kept = {**(operation.kept or {}), CANCELLED: True}
+    kept = {**(operation.kept or {}), states.CANCELLED: True}
     return compare_and_set(session, OperationRow, *same, kept=kept)
 
 
@@ -327,7 +324,7 @@ def cancelled(service: ServiceContext, at_work: Collection[str]) -> list[str]:
     with service.database.reading() as session:
         begun = (OperationRow.id.in_(at_work), OperationRow.state == State.PROCESSING.value)
         kept = session.execute(select(OperationRow.id, OperationRow.kept).where(*begun))
-        return [operation_id for operation_id, left in kept if (left or {}).get(CANCELLED)]
+        return [operation_id for operation_id, left in kept if (left or {}).get(states.CANCELLED)]
 
 
 def settle_forgotten(
@@ -368,7 +365,7 @@ def _settle(service: ServiceContext, owner: str, *conditions: ColumnElement[bool
                 continue
             operation.state, operation.entered = State.FAILED_TEMP.value, now()
             operation.error, operation.owner = _interrupted(operation), None
-            operation.kept = uncancelled(operation.kept)
+            operation.kept = states.uncancelled(operation.kept)
             _publish(service, session, operation)
     return taken
 
@@ -382,6 +379,6 @@ def _interrupted(operation: OperationRow) -> Json:
     return problem_of(
         error,
         requests_of(operation.api, operation.id),
-        undoable=is_undoable(operation.operation, operation.kept),
+        undoable=states.is_undoable(operation.operation, operation.kept),
         title="The service was stopped",
     )

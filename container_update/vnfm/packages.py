@@ -90,11 +90,6 @@ IN_USE = or_(
 """Whether an instance has the VNFD of a package, or an unsettled operation leads to it."""
 
 
-def in_use(session: Session, package: Package) -> bool:
-    """Return whether a package is in use."""
-    return bool(session.scalar(select(IN_USE).where(Package.id == package.id)))
-
-
 def create(session: Session, user_data: Mapping[str, Any]) -> Package:
     """Create a package without content."""
     package = Package(
@@ -146,7 +141,7 @@ def delete(service: ServiceContext, session: Session, package: Package) -> None:
     if package.operational_state != DISABLED:
         raise ProblemError(409, f"package {package.id} is ENABLED: disable it first")
     used = ProblemError(409, f"package {package.id} is in use: delete its VNF instances first")
-    if in_use(session, package):
+    if session.scalar(select(IN_USE).where(Package.id == package.id)):
         raise used
     session.delete(package)
     try:

@@ -29,8 +29,7 @@ from container_update.vnfm.api import (
     subscriptions,
     vims,
 )
-from container_update.vnfm.http import error_responses, health, limits, one_time
-from container_update.vnfm.http.authentication import authenticator
+from container_update.vnfm.http import authentication, error_responses, health, limits
 from container_update.vnfm.notify.delivery import Notifier
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.settings import Settings
@@ -66,7 +65,7 @@ class Service:
         self.notifier = Notifier(
             settings, database, self.context.vault, self.context.metrics.notified
         )
-        self.link = one_time.OneTimeLink()
+        self.link = authentication.OneTimeLink()
         self.app = self._app()
 
     def start(self) -> None:
@@ -90,9 +89,9 @@ class Service:
             redoc_url=None,
             lifespan=self._lifespan,
         )
-        authentication = Depends(authenticator(self.context.settings))
+        authenticated = Depends(authentication.authenticator(self.context.settings))
         for router in self._routers():
-            app.include_router(router, dependencies=[authentication])
+            app.include_router(router, dependencies=[authenticated])
         checks: Mapping[str, health.Check] = {
             "database": health.Paced(lambda: health.answers(self.context.database)),
             "state_dir": health.Paced(lambda: health.has_room(self.context.settings.folder)),
@@ -101,7 +100,7 @@ class Service:
             "lock": self.context.process_lock.holds,
         }
         app.include_router(health.router(checks))
-        app.include_router(one_time.router(self.link))
+        app.include_router(authentication.link_router(self.link))
         page.install(app)
         document.complete(app)
         error_responses.install(app)

@@ -19,8 +19,13 @@ from container_update.engine.checks.preflight import Check, check
 from container_update.model.errors import ContainerUpdateError
 from container_update.vnfm.http import authentication, connections
 from container_update.vnfm.settings import Settings, is_loopback
-from container_update.vnfm.store import liveness, revisions
-from container_update.vnfm.store.database import Database
+from container_update.vnfm.store import liveness
+from container_update.vnfm.store.database import (
+    Database,
+    known_revisions,
+    refuse_unknown,
+    sqlite_reader,
+)
 from container_update.vnfm.store.private_file import refuse_public_folder
 from container_update.vnfm.store.vault import Vault
 
@@ -125,7 +130,7 @@ def _any_sealed(settings: Settings) -> str | None:
     try:
         database = Database(settings.database)
         if database.file is not None:
-            with closing(revisions.reader(database.file)) as connection:
+            with closing(sqlite_reader(database.file)) as connection:
                 row = connection.execute(query).fetchone()
                 return str(row[0]) if row else None
         with closing(database.engine.connect()) as connected:
@@ -165,8 +170,8 @@ def _database(settings: Settings) -> str:
 
 
 def _tables(database: Database) -> str:
-    found, newest = database.revision(), revisions.known()[0]
-    revisions.refuse_unknown(found, database)
+    found, newest = database.revision(), known_revisions()[0]
+    refuse_unknown(found, database)
     if found == newest:
         return f"its tables have revision {found}, the newest"
     database.refuse_to_upgrade()

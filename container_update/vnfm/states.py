@@ -124,3 +124,9 @@ def allowed(state: State, *, undoable: bool, held: bool = False) -> Mapping[Requ
         return _REQUESTS_OF_A_HOLD
     requests = REQUESTS.get(state, {})
     return {name: to for name, to in requests.items() if undoable or name is not Request.ROLLBACK}
+
+
+def allowed_to(occurrence: Any) -> Mapping[Request, State]:
+    """Return :func:`allowed` for a row with an occurrence's state, operation and what it keeps."""
+    undoable, held = is_undoable(occurrence.operation, occurrence.kept), is_held(occurrence.kept)
+    return allowed(State(occurrence.state), undoable=undoable, held=held)

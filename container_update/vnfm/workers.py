@@ -7,7 +7,6 @@ of this service that no thread has.
 
 from __future__ import annotations
 
-import functools
 import logging
 import math
 import threading
@@ -18,10 +17,9 @@ from datetime import datetime, timedelta
 from sqlalchemy.exc import SQLAlchemyError
 
 from container_update.model.cancellation import CancelToken
-from container_update.vnfm import batches, operations
+from container_update.vnfm import batches, onboarding, operations
 from container_update.vnfm.http import logs
 from container_update.vnfm.lcm.perform import perform
-from container_update.vnfm.onboarding import content
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import BY_REQUEST
 from container_update.vnfm.store import retention
@@ -104,22 +102,13 @@ class Workers:
             if cancel is not None:
                 cancel.request(BY_REQUEST)
 
-    def package(self, package_id: str) -> None:
-        """Queue an uploaded package for onboarding."""
-        self._submit_package(
-            package_id, functools.partial(content.onboard, self._service, package_id)
-        )
+    def package(self, package_id: str, source: onboarding.PackageSource | None = None) -> None:
+        """Queue a package for onboarding, an uploaded one or one to be fetched from a source."""
 
-    def download(self, package_id: str, source: content.PackageSource) -> None:
-        """Queue a package for fetching and onboarding."""
+        def task() -> None:
+            if source is None or onboarding.download(self._service, package_id, source):
+                onboarding.onboard(self._service, package_id)
 
-        def fetch_and_onboard() -> None:
-            if content.download(self._service, package_id, source):
-                content.onboard(self._service, package_id)
-
-        self._submit_package(package_id, fetch_and_onboard)
-
-    def _submit_package(self, package_id: str, task: Callable[[], None]) -> None:
         self._submit(package_id, lambda _: self._service.database.lasting(task))
 
     def _submit(self, key: str, task: Callable[[CancelToken], bool | None]) -> None:
@@ -152,7 +141,7 @@ class Workers:
         self._service.process_lock.keep()
         for operation_id in operations.take_over(self._service):
             self.operation(operation_id)
-        for package_id in content.take_over(self._service):
+        for package_id in onboarding.take_over(self._service):
             self.package(package_id)
         with self._changed:
             at_work = set(self._cancels)

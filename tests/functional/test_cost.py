@@ -29,7 +29,7 @@ from container_update import (
     update,
 )
 from container_update.engine.goals import update as updating
-from container_update.vnfm.lcm.live.pods import vdus_of
+from container_update.vnfm.lcm.live.resources import vdus_of
 from tests.functional.cnf import IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import until
 from tests.functional.counted import Counted

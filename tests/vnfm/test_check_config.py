@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives import serialization
 from container_update import ContainerUpdateError, Options
 from container_update.cli import main
 from container_update.emulator.heat import EmbeddedOpenStack
-from tests.internals.service import Database, Service, Settings, Vault, VimRow, now, revisions
+from tests.internals.service import Database, Service, Settings, Vault, VimRow, known_revisions, now
 
 SECRET = "hunter2-and-more"
 
@@ -62,7 +62,7 @@ def test_after_a_start_nothing_is_changed(tmp_path: Path) -> None:
     status, text = checked(tmp_path)
     assert (status, problems(text)) == (0, [])
     assert "tokens of admin" in text
-    assert f"its tables have revision {revisions.known()[0]}, the newest" in text
+    assert f"its tables have revision {known_revisions()[0]}, the newest" in text
     (token,) = (tmp_path / "state/tokens").read_text().split()[1:]
     assert token not in text
     assert {**before, "vnfm.conf": b""} == files(tmp_path)
@@ -238,7 +238,7 @@ def test_an_upgrade_is_foretold_and_not_made(
     for _ in range(2):
         status, text = checked(tmp_path, "", "--database-url", url)
         assert status == 0
-        assert f"revision 0001: the start upgrades them to {revisions.known()[0]}" in text
+        assert f"revision 0001: the start upgrades them to {known_revisions()[0]}" in text
     assert Database(url).revision() == "0001"
 
 

@@ -24,12 +24,12 @@ from tests.internals.service import (
     Service,
     Settings,
     VimRow,
+    known_revisions,
     now,
     operations,
-    revisions,
 )
 
-NEWEST = revisions.known()[0]
+NEWEST = known_revisions()[0]
 PAGE = Path(__file__).parents[2] / "doc/source/vnfm.rst"
 
 

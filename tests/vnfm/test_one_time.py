@@ -13,7 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from container_update import Options
-from container_update.vnfm.http.one_time import LINK_SECONDS, OneTimeLink
+from container_update.vnfm.http.authentication import LINK_SECONDS, OneTimeLink
 from tests.internals.service import Service, Settings, read_tokens
 
 URL = "http://127.0.0.1:9890"

@@ -22,8 +22,7 @@ from keystoneauth1.session import Session
 from container_update import ContainerUpdateError
 from container_update.emulator.heat import EmbeddedOpenStack
 from container_update.openstack.answers import MOST_BYTES
-from container_update.vnfm.http.authentication import READING, authenticator
-from container_update.vnfm.http.users import User
+from container_update.vnfm.http.authentication import READING, User, authenticator
 from tests.internals.service import Settings, error_responses, read_tokens
 
 ONE, OTHER = "one-" + "1" * 20, "other-" + "2" * 20

@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 
 from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.vnfm.http import users
+from container_update.vnfm.http import authentication
 from tests.internals.core import build
 from tests.internals.service import vims
 from tests.vnfm import vnfs
@@ -201,7 +201,7 @@ def test_a_request_with_all_credentials_may_name_another_endpoint(cnf: Cnf) -> N
 def test_a_plan_of_a_token_that_may_only_read_names_no_vim(
     cnf: Cnf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(users, "ANYBODY", users.User("rita", may_change=False))
+    monkeypatch.setattr(authentication, "ANYBODY", authentication.User("rita", may_change=False))
     request = vnfs.modification(cnf.new)
     plan = {"operation": "MODIFY_INFO", "request": request}
     cnf.client.call("POST", f"{cnf.path}/plan", plan, 200)

@@ -10,11 +10,10 @@ from sqlalchemy.orm import Session
 from container_update.model.objects import Json
 from container_update.vnfm import batches
 from container_update.vnfm.api import models, parts
-from container_update.vnfm.http.users import user_of
-from container_update.vnfm.queries import by_id
+from container_update.vnfm.http.authentication import user_of
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.database import timestamp
-from container_update.vnfm.store.rows import Batch
+from container_update.vnfm.store.rows import Batch, by_id
 from container_update.vnfm.workers import Workers
 
 _LAST = 100
@@ -23,12 +22,7 @@ _LAST = 100
 def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
     """Return the resource of one of the two APIs."""
     routes = parts.lcm_router(api, "batches", "Batches")
-    _add_reading(routes, service, api)
-    _add_requests(routes, service, workers, api)
-    return routes
 
-
-def _add_reading(routes: APIRouter, service: ServiceContext, api: str) -> None:
     @routes.get("", responses=parts.refusals(), tags=[parts.EXTENSION])
     def list_all() -> list[Json]:
         """Return the last 100 batches of this API, the last one first; an extension of SOL003."""
@@ -42,8 +36,6 @@ def _add_reading(routes: APIRouter, service: ServiceContext, api: str) -> None:
         with service.database.reading() as session:
             return _shown(service, session, by_id(session, Batch, batch_id, api))
 
-
-def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, api: str) -> None:
     @routes.post("", status_code=201, responses=parts.refusals(413), tags=[parts.EXTENSION])
     @parts.taking(models.NEW_BATCH[api])
     def create(body: models.RequestBody, http: Request, response: Response) -> Json:
@@ -73,6 +65,8 @@ def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, 
             batch = by_id(session, Batch, batch_id, api, lock=True)
             batches.cancel(batch)
             return _shown(service, session, batch)
+
+    return routes
 
 
 def _shown(service: ServiceContext, session: Session, batch: Batch) -> Json:

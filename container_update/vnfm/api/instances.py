@@ -10,17 +10,14 @@ from container_update.model.objects import Json
 from container_update.package.fetch import is_url
 from container_update.vnfm import instances, operations
 from container_update.vnfm.api import models, parts, representations
-from container_update.vnfm.api.queries.attribute_selectors import Attributes
-from container_update.vnfm.api.queries.lists import Page, TableQuery
-from container_update.vnfm.api.request_checks import check_state, checked
-from container_update.vnfm.http.authentication import READING
-from container_update.vnfm.http.users import user_of
-from container_update.vnfm.lcm import preview
-from container_update.vnfm.lcm.live import resources as live_resources
+from container_update.vnfm.api.queries.lists import Attributes, Page, TableQuery
+from container_update.vnfm.api.request_checks import checked
+from container_update.vnfm.http.authentication import READING, user_of
+from container_update.vnfm.lcm import tasks
+from container_update.vnfm.lcm.live.resources import resources_of
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.store.rows import Instance
+from container_update.vnfm.store.rows import Instance, by_id
 from container_update.vnfm.workers import Workers
 
 _ATTRIBUTES = Attributes(
@@ -80,20 +77,10 @@ _ACCEPTING = parts.accepting(404, 409, 413)
 
 
 def _add_operations(routes: APIRouter, service: ServiceContext, workers: Workers, api: str) -> None:
-    def start(
-        http: Request,
-        instance_id: str,
-        operation: str,
-        request: Json,
-        instantiated: bool | None = None,
-    ) -> Response:
-        """Store the operation, queue it, answer 202.
-
-        :param instantiated: what the instance has to be; None: either.
-        """
+    def start(http: Request, instance_id: str, operation: str, request: Json) -> Response:
+        """Store the operation, queue it, answer 202."""
         with service.database.writing() as session, parts.unprocessable(service):
             instance = by_id(session, Instance, instance_id, api, lock=True)
-            check_state(instance, operation, instantiated)
             request, hidden = checked(service, session, instance, operation, request)
             user = user_of(http).name
             occurrence = operations.begin(
@@ -106,7 +93,7 @@ def _add_operations(routes: APIRouter, service: ServiceContext, workers: Workers
     @parts.taking(models.INSTANTIATE[api])
     def instantiate(http: Request, instance_id: str, body: models.InstantiateVnf) -> Response:
         """Instantiate a VNF instance."""
-        return start(http, instance_id, "INSTANTIATE", body.as_sent(), instantiated=False)
+        return start(http, instance_id, "INSTANTIATE", body.as_sent())
 
     @routes.patch("/{instance_id}", **_ACCEPTING)
     @parts.taking(models.MODIFY[api])
@@ -116,7 +103,7 @@ def _add_operations(routes: APIRouter, service: ServiceContext, workers: Workers
 
     def change_vnfpkg(http: Request, instance_id: str, body: models.ChangeVnfPkg) -> Response:
         """Change the package of a VNF instance: Blue-Green or rolling."""
-        return start(http, instance_id, "CHANGE_VNFPKG", body, instantiated=True)
+        return start(http, instance_id, "CHANGE_VNFPKG", body)
 
     if api == "v2":
         routes.post("/{instance_id}/change_vnfpkg", **_ACCEPTING)(change_vnfpkg)
@@ -124,17 +111,17 @@ def _add_operations(routes: APIRouter, service: ServiceContext, workers: Workers
     @routes.post("/{instance_id}/heal", **_ACCEPTING)
     def heal(http: Request, instance_id: str, body: models.HealVnf) -> Response:
         """Replace VNFCs that are broken, or bring the whole VNF to what its package says."""
-        return start(http, instance_id, "HEAL", body.as_sent(), instantiated=True)
+        return start(http, instance_id, "HEAL", body.as_sent())
 
     @routes.post("/{instance_id}/scale", **_ACCEPTING)
     def scale(http: Request, instance_id: str, body: models.ScaleVnf) -> Response:
         """Scale a VNF instance out or in by one of its aspects."""
-        return start(http, instance_id, "SCALE", body.as_sent(), instantiated=True)
+        return start(http, instance_id, "SCALE", body.as_sent())
 
     @routes.post("/{instance_id}/terminate", **_ACCEPTING)
     def terminate(http: Request, instance_id: str, body: models.TerminateVnf) -> Response:
         """Terminate a VNF instance."""
-        return start(http, instance_id, "TERMINATE", body.as_sent(), instantiated=True)
+        return start(http, instance_id, "TERMINATE", body.as_sent())
 
 
 def _add_insights(routes: APIRouter, service: ServiceContext, api: str) -> None:
@@ -147,7 +134,7 @@ def _add_insights(routes: APIRouter, service: ServiceContext, api: str) -> None:
         """Return what runs in the VIM: VDUs, workloads, pods or servers; an extension of SOL003."""
         with service.database.reading() as session:
             instance = by_id(session, Instance, instance_id, api)
-        return live_resources.resources_of(service, instance)
+        return resources_of(service, instance.id)
 
     @routes.post(
         "/{instance_id}/plan",
@@ -168,10 +155,9 @@ def _add_insights(routes: APIRouter, service: ServiceContext, api: str) -> None:
             )
         with service.database.reading() as session, parts.unprocessable(service):
             instance = by_id(session, Instance, instance_id, api)
-            check_state(instance, operation, True if operation == preview.CHANGE else None)
             request, _ = checked(service, session, instance, operation, request)
             recorded = instances.vims_of(service, instance)
-        return preview.plan_of(service, instance, recorded, operation, request)
+        return tasks.plan_of(service, instance, recorded, operation, request)
 
 
 def _names_of_peers(value: object) -> str:

@@ -17,17 +17,11 @@ from pydantic import (
     model_validator,
 )
 
-from container_update.engine.goals.request_schema import (
-    ACCESS,
-    CHANGE_REQUEST,
-    PATH,
-    URL,
-    VIM_CONNECTION,
-)
+from container_update.engine.goals import request_schema
 from container_update.model import schema as schemas
 from container_update.model.objects import Json
 from container_update.model.requests import DEF_FILES
-from container_update.vnfm.notify.subscription_filters import FILTER
+from container_update.vnfm.notify.outbox import FILTER
 
 Text = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Prose = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]*$")]
@@ -130,7 +124,7 @@ _NAMESPACE = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 INSTANTIATE_PARAMS = schemas.Fields(
     {
         DEF_FILES: schemas.ListOf(
-            PATH,
+            request_schema.PATH,
             description="a list of paths in the package, or URLs, of what the VNF is to be made of",
         ),
         "namespace": schemas.Text("the name of a namespace", _NAMESPACE, 63),
@@ -140,12 +134,16 @@ INSTANTIATE_PARAMS = schemas.Fields(
 )
 """additionalParams of an instantiation: what Tacker reads of them; others are kept."""
 
-VimConnection = Annotated[Map, _checked_by(VIM_CONNECTION), _shown_as(VIM_CONNECTION)]
+VimConnection = Annotated[
+    Map, _checked_by(request_schema.VIM_CONNECTION), _shown_as(request_schema.VIM_CONNECTION)
+]
 KubernetesParams = Annotated[Map, _checked_by(INSTANTIATE_PARAMS), _shown_as(INSTANTIATE_PARAMS)]
-Url = Annotated[str, _checked_by(URL, "auth_url"), _shown_as(URL)]
-AuthCred = Annotated[Map, _checked_by(ACCESS, "auth_cred"), _shown_as(ACCESS)]
+Url = Annotated[str, _checked_by(request_schema.URL, "auth_url"), _shown_as(request_schema.URL)]
+AuthCred = Annotated[
+    Map, _checked_by(request_schema.ACCESS, "auth_cred"), _shown_as(request_schema.ACCESS)
+]
 Filter = Annotated[Map, _checked_by(FILTER, "filter"), _shown_as(FILTER)]
-ChangeVnfPkg = Annotated[Map, BeforeValidator(_writable), _shown_as(CHANGE_REQUEST)]
+ChangeVnfPkg = Annotated[Map, BeforeValidator(_writable), _shown_as(request_schema.CHANGE_REQUEST)]
 """ChangeCurrentVnfPkgRequest (SOL003, 5.5.2.11a); checked when the VIM of the instance is known."""
 
 

@@ -9,12 +9,10 @@ from sqlalchemy import select
 from container_update.model.objects import Json
 from container_update.vnfm import operations
 from container_update.vnfm.api import models, parts, representations
-from container_update.vnfm.api.queries.attribute_selectors import Attributes
-from container_update.vnfm.api.queries.lists import Page, TableQuery
-from container_update.vnfm.queries import by_id
+from container_update.vnfm.api.queries.lists import Attributes, Page, TableQuery
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import Request
-from container_update.vnfm.store.rows import OperationRow, StepRow
+from container_update.vnfm.store.rows import OperationRow, StepRow, by_id
 from container_update.vnfm.workers import Workers
 
 _ATTRIBUTES = Attributes(
@@ -30,12 +28,6 @@ _ATTRIBUTES = Attributes(
 def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
     """Return the resource of one of the two APIs."""
     routes = parts.lcm_router(api, "vnf_lcm_op_occs", "Operation occurrences")
-    _add_reading(routes, service, api)
-    _add_requests(routes, service, workers, api)
-    return routes
-
-
-def _add_reading(routes: APIRouter, service: ServiceContext, api: str) -> None:
     resource = representations.operation(service.settings.base_url)
     listing = TableQuery(resource, OperationRow.started, OperationRow.id, _ATTRIBUTES)
 
@@ -59,6 +51,9 @@ def _add_reading(routes: APIRouter, service: ServiceContext, api: str) -> None:
                 select(StepRow).where(StepRow.operation_id == operation.id).order_by(StepRow.number)
             )
             return representations.progress(operation, session.scalars(steps))
+
+    _add_requests(routes, service, workers, api)
+    return routes
 
 
 def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, api: str) -> None:

@@ -15,15 +15,12 @@ from sqlalchemy import select
 from starlette.requests import ClientDisconnect
 
 from container_update.model.objects import Json
-from container_update.vnfm import packages
+from container_update.vnfm import onboarding, packages
 from container_update.vnfm.api import models, parts, representations
-from container_update.vnfm.api.queries.attribute_selectors import Attributes
-from container_update.vnfm.api.queries.lists import Page, TableQuery
-from container_update.vnfm.onboarding import content
+from container_update.vnfm.api.queries.lists import Attributes, Page, TableQuery
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.store.rows import Package
+from container_update.vnfm.store.rows import Package, by_id
 from container_update.vnfm.workers import Workers
 
 _ATTRIBUTES = Attributes(
@@ -90,12 +87,12 @@ def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -
     async def upload(package_id: str, request: Request) -> Response:
         """Upload the content of a package: a CSAR zip."""
         package_id = package_id.lower()
-        part = await run_in_threadpool(content.begin_upload, service, package_id)
+        part = await run_in_threadpool(onboarding.begin_upload, service, package_id)
         try:
             await _receive(request, part)
-            await run_in_threadpool(content.end_upload, service, package_id)
+            await run_in_threadpool(onboarding.end_upload, service, package_id)
         except BaseException as error:
-            await run_in_threadpool(content.give_up_upload, service, package_id)
+            await run_in_threadpool(onboarding.give_up_upload, service, package_id)
             if isinstance(error, ClientDisconnect):
                 raise ProblemError(400, "the connection ended before the content did") from error
             raise
@@ -106,9 +103,9 @@ def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -
     def upload_from_uri(package_id: str, body: models.UploadFromUri) -> Response:
         """Fetch the content of a package from a URI that the service may reach."""
         package_id = package_id.lower()
-        content.begin_upload(service, package_id)
-        source = content.PackageSource(body.addressInformation, body.userName, body.password)
-        workers.download(package_id, source)
+        onboarding.begin_upload(service, package_id)
+        source = onboarding.PackageSource(body.addressInformation, body.userName, body.password)
+        workers.package(package_id, source)
         return Response(status_code=202)
 
     @routes.get(

@@ -13,8 +13,7 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.vnfm.api import representations
 from container_update.vnfm.http.error_responses import MEDIA_TYPE
-from container_update.vnfm.http.redaction import without_folder
-from container_update.vnfm.problems import ProblemError
+from container_update.vnfm.problems import ProblemError, without_folder
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import OperationRow
 

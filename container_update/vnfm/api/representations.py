@@ -15,13 +15,13 @@ from container_update.model.outcome import StepState
 from container_update.vnfm import packages, states
 from container_update.vnfm.api.queries.resources import (
     ABSENT,
-    Choice,
-    Constant,
-    Part,
+    Attribute,
     Resource,
-    TextColumn,
-    Time,
+    choice,
+    constant,
     document,
+    text,
+    time,
 )
 from container_update.vnfm.store.database import timestamp
 from container_update.vnfm.store.rows import (
@@ -49,14 +49,14 @@ def _failure(row: Any) -> Any:
 
 PACKAGE = Resource(
     {
-        "id": TextColumn(Package.id),
-        "onboardingState": TextColumn(Package.onboarding_state),
-        "operationalState": TextColumn(Package.operational_state),
+        "id": text(Package.id),
+        "onboardingState": text(Package.onboarding_state),
+        "operationalState": text(Package.operational_state),
         "userDefinedData": document(Package.user_data, required=True),
-        "vnfdId": TextColumn(Package.vnfd_id),
-        "error": Part((Package.body,), _failure),
-        "_links": Part((Package.id,), _package_links),
-        "usageState": Choice(packages.IN_USE, {True: "IN_USE", False: "NOT_IN_USE"}),
+        "vnfdId": text(Package.vnfd_id),
+        "error": Attribute((Package.body,), _failure),
+        "_links": Attribute((Package.id,), _package_links),
+        "usageState": choice(packages.IN_USE, {True: "IN_USE", False: "NOT_IN_USE"}),
     },
     Package.body,
 )
@@ -96,15 +96,15 @@ def instance(base_url: str, vims_of: Callable[[Any], Any]) -> Resource:
 
     return Resource(
         {
-            "id": TextColumn(Instance.id),
-            "vnfdId": TextColumn(Instance.vnfd_id),
-            "instantiationState": Choice(
+            "id": text(Instance.id),
+            "vnfdId": text(Instance.vnfd_id),
+            "instantiationState": choice(
                 Instance.instantiated, {True: "INSTANTIATED", False: "NOT_INSTANTIATED"}
             ),
-            "_links": Part(
+            "_links": Attribute(
                 (Instance.id, Instance.api, Instance.instantiated, Instance.body), links
             ),
-            "vimConnectionInfo": Part((Instance.sealed,), connections),
+            "vimConnectionInfo": Attribute((Instance.sealed,), connections),
         },
         Instance.body,
     )
@@ -130,10 +130,6 @@ def operation_url(row: Any, base_url: str) -> str:
     return f"{base_url}/vnflcm/{row.api}/vnf_lcm_op_occs/{row.id}"
 
 
-_OPEN = frozenset(state.value for state in states.REQUESTS)
-"""The states of operations that allow requests."""
-
-
 def operation(base_url: str) -> Resource:
     """Return the definition of a VnfLcmOpOcc (SOL003, 5.5.2.13)."""
 
@@ -141,29 +137,25 @@ def operation(base_url: str) -> Resource:
         self = operation_url(row, base_url)
         instance_url = f"{base_url}/vnflcm/{row.api}/vnf_instances/{row.instance_id}"
         links = {"self": {"href": self}, "vnfInstance": {"href": instance_url}}
-        if row.state in _OPEN:  # most are not, and filters judge many of them
-            requests = states.allowed(
-                states.State(row.state),
-                undoable=states.is_undoable(row.operation, row.kept),
-                held=states.is_held(row.kept),
-            )
+        if row.state in states.REQUESTS:  # most are not, and filters judge many of them
+            requests = states.allowed_to(row)
             links |= _links({request.value: f"{self}/{request.value}" for request in requests})
         return links
 
     return Resource(
         {
-            "id": TextColumn(OperationRow.id),
-            "operationState": Choice(
+            "id": text(OperationRow.id),
+            "operationState": choice(
                 OperationRow.state, {state.value: state.value for state in states.State}
             ),
-            "stateEnteredTime": Time(OperationRow.entered),
-            "startTime": Time(OperationRow.started),
-            "vnfInstanceId": TextColumn(OperationRow.instance_id),
-            "operation": TextColumn(OperationRow.operation),
-            "isAutomaticInvocation": Constant(value=False),
+            "stateEnteredTime": time(OperationRow.entered),
+            "startTime": time(OperationRow.started),
+            "vnfInstanceId": text(OperationRow.instance_id),
+            "operation": text(OperationRow.operation),
+            "isAutomaticInvocation": constant(False),
             "operationParams": document(OperationRow.params, required=True),
-            "isCancelPending": Constant(value=False),
-            "_links": Part(
+            "isCancelPending": constant(False),
+            "_links": Attribute(
                 (OperationRow.id, OperationRow.api, OperationRow.instance_id,
                  OperationRow.operation, OperationRow.state, OperationRow.kept, OperationRow.due),
                 links,
@@ -175,13 +167,13 @@ def operation(base_url: str) -> Resource:
     )  # fmt: skip
 
 
-def _changed(name: str) -> Part:
+def _changed(name: str) -> Attribute:
     """Return the definition of one of the two attributes with what changed."""
 
     def of(row: Any) -> Any:
         return row.changed if row.changed and changed_name(row.operation) == name else ABSENT
 
-    return Part((OperationRow.changed, OperationRow.operation), of, OperationRow.changed)
+    return Attribute((OperationRow.changed, OperationRow.operation), of, json=OperationRow.changed)
 
 
 def progress(row: OperationRow, steps: Iterable[StepRow]) -> Json:
@@ -229,10 +221,10 @@ def subscription(base_url: str) -> Resource:
 
     return Resource(
         {
-            "id": TextColumn(Subscription.id),
-            "callbackUri": TextColumn(Subscription.callback_uri),
-            "_links": Part((Subscription.id, Subscription.api), links),
+            "id": text(Subscription.id),
+            "callbackUri": text(Subscription.callback_uri),
+            "_links": Attribute((Subscription.id, Subscription.api), links),
             "filter": document(Subscription.filter),
-            "verbosity": Part((Subscription.verbosity, Subscription.api), verbosity),
+            "verbosity": Attribute((Subscription.verbosity, Subscription.api), verbosity),
         }
     )

@@ -12,11 +12,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from container_update.engine.goals.change_request import LINKS, ChangeRequest
-from container_update.engine.read_packages import (
-    check_listed,
-    check_packages,
-    packages_of,
-)
+from container_update.engine.read_packages import check_listed, check_packages, packages_of
 from container_update.model.errors import PackageError, PlanError
 from container_update.model.objects import Json
 from container_update.model.requests import DEF_FILES
@@ -24,8 +20,9 @@ from container_update.package import csar, fetch
 from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.upkeep import workloads_of
 from container_update.vnfm import instances, packages, vims
-from container_update.vnfm.lcm import levels, upkeep
+from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.operation_context import VnfRecord
+from container_update.vnfm.lcm.tasks import vnfc_entries
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Instance, Package
@@ -70,12 +67,12 @@ def check_instantiation(
         return stack.hidden
 
 
-def check_heal(api: str, instance: Instance, request: Mapping[str, Any]) -> None:
+def check_heal(instance: Instance, request: Mapping[str, Any]) -> None:
     """Check that the record has the VNFCs that are to be healed."""
-    known = upkeep.vnfc_entries(api, instance.body.get("instantiatedVnfInfo") or {})
+    known = vnfc_entries(instance.api, instance.body.get("instantiatedVnfInfo") or {})
     for vnfc_id in request.get("vnfcInstanceId") or ():
         if vnfc_id not in known:
-            attribute = "vnfcResourceInfo" if api == "v1" else "vnfcInfo"
+            attribute = "vnfcResourceInfo" if instance.api == "v1" else "vnfcInfo"
             raise PackageError(
                 f"vnfcInstanceId: expected ids of the instance's {attribute} "
                 f"({', '.join(known) or 'it has none'}), found {vnfc_id}"
@@ -87,11 +84,11 @@ def check_scaling(
 ) -> None:
     """Check that the VNFD has the aspect, and allows the level and the numbers of instances, and
     that what the package makes can have these numbers."""
-    record = VnfRecord(instance.vnfd_id, instance.instantiated, instance.body)
+    record = VnfRecord.of(instance)
     vim = vims.connection(service, session, instances.vims_of(service, instance))
     with packages.opened(service, packages.with_vnfd(session, instance.vnfd_id)) as package:
         scaling = packages.scaling_of(package.flavours, record.flavour_id)
-        _, numbers = levels.scaled(scaling, record.info, request)
+        _, numbers = records.scaled(scaling, record.info, request)
         try:
             _check_scalable(package, record, vims.kind_of(vim), numbers)
         except PlanError as error:
@@ -168,27 +165,31 @@ def check_change(
         change.check_vdus(new.vdus(flavour_id), vim["vimType"])
 
 
-def check_state(instance: Instance, operation: str, instantiated: bool | None) -> None:
-    """Check that an instance is in the state that an operation is for.
-
-    :param instantiated: what the instance has to be; None: either.
-    """
-    if instantiated is not None and instance.instantiated is not instantiated:
-        expected = "INSTANTIATED" if instantiated else "NOT_INSTANTIATED"
-        raise ProblemError(
-            409,
-            f"VNF instance {instance.id}: {operation} is possible only while it is {expected}",
-        )
+_INSTANTIATED: Mapping[str, bool] = {
+    "INSTANTIATE": False,
+    "TERMINATE": True,
+    "HEAL": True,
+    "SCALE": True,
+    "CHANGE_VNFPKG": True,
+}
+"""Whether an instance has to be INSTANTIATED for an operation; a modification is for all."""
 
 
 def checked(
     service: ServiceContext, session: Session, instance: Instance, operation: str, request: Json
 ) -> tuple[Json, frozenset[str]]:
-    """Check a request of any operation, and that the package that it leads to is there.
+    """Check that an instance is in the state that an operation is for, the request of it, and that
+    the package that it leads to is there.
 
     :returns: the request, with its package named by the VNFD; and the names of the parameters whose
         values are not shown.
     """
+    if (needed := _INSTANTIATED.get(operation, instance.instantiated)) != instance.instantiated:
+        expected = "INSTANTIATED" if needed else "NOT_INSTANTIATED"
+        raise ProblemError(
+            409,
+            f"VNF instance {instance.id}: {operation} is possible only while it is {expected}",
+        )
     request, hidden = _checked(service, session, instance, operation, request)
     if request.get("vnfdId") is not None:
         packages.of_vnfd(session, request["vnfdId"])
@@ -201,7 +202,7 @@ def _checked(
     if operation == "INSTANTIATE":
         return request, check_instantiation(service, session, instance, request)
     if operation == "HEAL":
-        check_heal(instance.api, instance, request)
+        check_heal(instance, request)
     elif operation == "SCALE":
         check_scaling(service, session, instance, request)
     elif operation == "MODIFY_INFO":

@@ -17,10 +17,9 @@ from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.queries.lists import Page, TableQuery
 from container_update.vnfm.notify import callbacks
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.database import now
-from container_update.vnfm.store.rows import FULL, Subscription
+from container_update.vnfm.store.rows import FULL, Subscription, by_id
 
 _MAX_TESTS = 16
 """Maximum number of callbacks that are tested at the same time, by each API."""

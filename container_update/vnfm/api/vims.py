@@ -11,11 +11,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
-from container_update.vnfm import vim_clients, vims
+from container_update.vnfm import vims
 from container_update.vnfm.api import models, parts, representations
-from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.store.rows import VimRow
+from container_update.vnfm.store.rows import VimRow, by_id
 
 
 def router(service: ServiceContext) -> APIRouter:
@@ -23,7 +22,7 @@ def router(service: ServiceContext) -> APIRouter:
     routes = APIRouter(prefix="/v1.0", tags=["VIMs"])
 
     def shown(rows: Sequence[VimRow]) -> list[Json]:
-        statuses = vim_clients.statuses(service, rows)
+        statuses = vims.statuses(service, rows)
         return [representations.vim(row, statuses[row.id]) for row in rows]
 
     @routes.post("/vims.json", status_code=201, responses=parts.refusals(409, 413))

@@ -10,18 +10,20 @@ import signal
 import socket
 import threading
 import webbrowser
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update.cli import extras
 from container_update.cli.terminal.output import DONE
+from container_update.engine.checks.preflight import Check, exit_status
 from container_update.model.errors import ContainerUpdateError
-from container_update.vnfm.commands import check_config as service_check
 from container_update.vnfm.commands import configuration as service_settings
 
 if TYPE_CHECKING:
     from container_update.vnfm.settings import Settings
+
 
 LOG = logging.getLogger(__name__)
 
@@ -54,7 +56,7 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
             "--demo stores its state in a temporary folder: remove --state-dir and --database-url"
         )
     if parsed.check_config:
-        return service_check.run(parsed, out, lambda settings: _listening(settings).close())
+        return _check_config(parsed, out)
     settings, options = service_settings.read(parsed)
     service_settings.start_log(parsed)
     with ExitStack() as stack:
@@ -125,3 +127,51 @@ def _terminate(*_: object) -> None:
 
 def _ignore(*_: object) -> None:
     """Ignore a signal: uvicorn ends, then raises it again, and the caller must still clean up."""
+
+
+# --- --check-config: what a start would trip over -----------------------------------------------
+
+
+def _check_config(parsed: argparse.Namespace, out: TextIO) -> int:
+    """Write a line for each check; return the exit status of the first problem, 0 without one."""
+    if parsed.demo:
+        raise ContainerUpdateError("--check-config checks no demo: remove --demo")
+    checks = []
+    for check in _checks(parsed):
+        checks.append(check)
+        text = f"problem  {check.name}: {check.error}" if check.error else (
+            f"ok       {check.name}: {check.found}"
+        )  # fmt: skip
+        out.write(text + "\n")
+        out.flush()
+    return exit_status(checks)
+
+
+def _checks(parsed: argparse.Namespace) -> Iterator[Check]:
+    from container_update.vnfm import start_checks  # noqa: PLC0415, an extra
+
+    try:
+        settings, _ = service_settings.read(parsed)
+    except ContainerUpdateError as error:
+        yield Check("settings", error=error)
+        return
+    files = ", ".join(parsed.config_file) or "no configuration file"
+    yield Check("settings", f"{files}, and the arguments: all values are valid")
+    for found in service_settings.unknown(parsed.config_file):
+        yield Check("settings", error=found)
+    yield from start_checks.checks(settings)
+    yield _address(settings)
+
+
+def _address(settings: Settings) -> Check:
+    from container_update.vnfm import start_checks  # noqa: PLC0415, an extra
+
+    place = f"{settings.host}, port {settings.port}" if settings.port else settings.host
+    try:
+        _listening(settings).close()
+    except ContainerUpdateError as error:
+        if start_checks.is_served(settings):
+            text = "taken, and a service on this database runs: stop it before this one starts"
+            return Check("address", f"{place}: {text}")
+        return Check("address", error=error)
+    return Check("address", f"{place}: free" if settings.port else f"{place}: a free port")

@@ -10,19 +10,40 @@ import hashlib
 import hmac
 import re
 import secrets
+import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import Request, Security
+from fastapi import APIRouter, Request, Security
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel, ConfigDict, Field
 
 from container_update.model.errors import ContainerUpdateError
-from container_update.vnfm.http.users import ANYBODY, User
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.store.private_file import private_text
+
+
+@dataclass(frozen=True)
+class User:
+    """The owner of a token."""
+
+    name: str
+    may_change: bool = True
+    """May send every request; else only those that read."""
+
+
+ANYBODY = User("anybody")
+"""The user where no token is needed."""
+
+
+def user_of(request: Request) -> User:
+    """Return the user whose token a request has."""
+    user: User = getattr(request.state, "user", ANYBODY)
+    return user
 
 
 @dataclass(frozen=True)
@@ -41,7 +62,8 @@ READING = "x-reads-only"
 
 _MIN_LENGTH = 16
 """Minimum number of characters of a token in the file."""
-_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that change nothing."""
 _ROLES: Mapping[str, bool] = {"read": False, "write": True}
 """Whether a role of the token file may change something."""
 _TOKEN = re.compile(r"[!-~]{1,8192}")
@@ -91,7 +113,7 @@ def authenticator(settings: Settings) -> Callable[..., User]:
 
 def _only_reads(request: Request) -> bool:
     extra = getattr(request.scope.get("route"), "openapi_extra", None) or {}
-    return request.method in _SAFE or bool(extra.get(READING))
+    return request.method in SAFE or bool(extra.get(READING))
 
 
 def _check(settings: Settings) -> Check:
@@ -104,15 +126,15 @@ def _check(settings: Settings) -> Check:
 
 def _token_file(path: Path) -> Check:
     users = {
-        _digest(token.value): User(name, token.may_change)
+        digest(token.value): User(name, token.may_change)
         for name, token in read_tokens(path).items()
     }
 
     def check(token: str) -> User | None:
         """Compare with every token: the time must not depend on which one it is."""
-        given, user = _digest(token), None
-        for digest, owner in users.items():
-            if hmac.compare_digest(digest, given):
+        given, user = digest(token), None
+        for known, owner in users.items():
+            if hmac.compare_digest(known, given):
                 user = owner
         return user
 
@@ -150,5 +172,73 @@ def read_tokens(path: Path) -> Mapping[str, Token]:
     return tokens
 
 
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
+def digest(secret: str) -> bytes:
+    """Return what is kept of a token or another secret, and compared."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+# --- a link that signs a browser in once: the page exchanges its secret for a token ---------------
+# The secret is valid in this process only, and of it only a digest is kept.
+
+
+PATH = "/page/session"
+LINK_SECONDS = 15 * 60.0
+"""How long the link waits for its use."""
+
+
+class OneTimeLink:
+    """The link that waits for its use, if there is one."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._digest, self._token, self._end = b"", "", 0.0
+        self._lock = threading.Lock()
+
+    def issue(self, base_url: str, token: str) -> str:
+        """Return a new link to the page, in place of the one before. What is behind ``#`` a browser
+        sends to nobody.
+
+        :param token: what the page gets for it.
+        """
+        once = secrets.token_urlsafe(32)
+        with self._lock:
+            self._digest, self._token = digest(once), token
+            self._end = self._clock() + LINK_SECONDS
+        return f"{base_url}/#once={once}"
+
+    def exchange(self, once: str) -> str | None:
+        """Return the token for the link's secret; None if that is not valid, or was used."""
+        with self._lock:
+            is_right = hmac.compare_digest(self._digest, digest(once))
+            if not is_right or self._clock() >= self._end:
+                return None
+            self._digest = b""
+            return self._token
+
+
+class SessionRequest(BaseModel):
+    """The body of a request for a token."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    once: str = Field(max_length=256, repr=False)
+
+
+def link_router(link: OneTimeLink) -> APIRouter:
+    """Return the resource; it needs no other token, and is a part of the page, not of the API."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.post(PATH)
+    def exchange(body: SessionRequest) -> dict[str, str]:
+        """Exchange the secret of a link for a token."""
+        token = link.exchange(body.once)
+        if token is None:
+            raise ProblemError(
+                401,
+                "this link was used already or has expired: enter a token of the file tokens in "
+                "the service's state directory, or restart the demo, which prints a new link",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+        return {"token": token}
+
+    return routes

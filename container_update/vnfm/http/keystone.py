@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 import time
@@ -19,7 +18,7 @@ from keystoneauth1.session import Session
 from container_update.cluster.responses import MALFORMED
 from container_update.model.errors import ClusterError, ContainerUpdateError
 from container_update.openstack import answers
-from container_update.vnfm.http.users import User
+from container_update.vnfm.http.authentication import User, digest
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings
 
@@ -67,9 +66,9 @@ class KeystoneTokens:
             timeout=_TIMEOUT,
         )
         answers.limit(self._session.session, _TIMEOUT)
-        cache: TTLCache[str, _Access | None] = TTLCache(_CACHE_SIZE, _CACHE_SECONDS)
+        cache: TTLCache[bytes, _Access | None] = TTLCache(_CACHE_SIZE, _CACHE_SECONDS)
         self._access: Callable[[str], _Access | None] = cached(
-            cache, key=_digest, lock=threading.Lock()
+            cache, key=digest, lock=threading.Lock()
         )(self._ask)
 
     def __call__(self, token: str) -> User | None:
@@ -118,7 +117,3 @@ class KeystoneTokens:
             raise ProblemError(
                 503, "Keystone could not be asked about the token", headers={"Retry-After": "5"}
             ) from error
-
-
-def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()

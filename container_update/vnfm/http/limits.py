@@ -16,6 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from container_update.vnfm.http.authentication import SAFE
 from container_update.vnfm.http.error_responses import respond
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings, is_loopback
@@ -24,7 +25,6 @@ CHUNK_SECONDS = 30.0
 """Maximum time to wait for the next part of a body."""
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -104,7 +104,7 @@ def _host_problem(
             "set [vnfm] endpoint",
         )
     foreign = origin is not None and _origin(origin) not in {own, endpoint} - {None}
-    if foreign and scope["method"] not in _SAFE:
+    if foreign and scope["method"] not in SAFE:
         return ProblemError(
             403,
             "Origin: pages of other origins may not change anything here; where a proxy has "

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,23 +12,26 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import select
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from container_update.cluster.retry import RetryingCluster
 from container_update.drivers import v2_memory
 from container_update.drivers.vim import connect_to
 from container_update.engine.cluster_instance import ClusterInstance
+from container_update.engine.progress import RUNNING, remarks, step_events
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
 from container_update.model.objects import Json
+from container_update.model.outcome import Event, StepState
+from container_update.model.plan import Action, Plan
 from container_update.model.requests import DEF_FILES
 from container_update.package import csar
 from container_update.vnfm import packages, vims
-from container_update.vnfm.lcm.steps import Steps
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.store.database import timestamp
-from container_update.vnfm.store.rows import OperationRow, Package
+from container_update.vnfm.store.database import Database, timestamp
+from container_update.vnfm.store.rows import Instance, OperationRow, Package, StepRow
 
 Result = TypeVar("Result")
 
@@ -62,6 +66,14 @@ class VnfRecord:
     touched: frozenset[str] = frozenset()
     """Ids of resources that stay and run something else, such as rebuilt servers; not stored."""
 
+    @classmethod
+    def of(cls, row: Instance, vims: Any = None) -> VnfRecord:
+        """Return the record in a row.
+
+        :param vims: see above.
+        """
+        return cls(row.vnfd_id, row.instantiated, row.body, vims)
+
     @property
     def state(self) -> str:
         """instantiationState."""
@@ -93,6 +105,118 @@ class VnfRecord:
         """Return the VnfInstance as scripts get it, without its VIM."""
         named = {"id": instance_id, "vnfdId": self.vnfd_id, "instantiationState": self.state}
         return {**named, **self.body}
+
+
+# --- progress, object by object, in the database ------------------------------------------------
+# A plan is stored before any of it is carried out, together with what a rollback needs if this
+# process dies after the change and before its record.
+
+WAIT = "wait"
+"""The action of a step that is in no plan: what was waited for before the plan was made."""
+
+
+class Steps:
+    """The steps of one operation; implements :data:`container_update.model.outcome.Progress`.
+
+    :param remember: store what a plan adds, for a rollback; not in a rollback itself.
+    """
+
+    def __init__(self, database: Database, operation_id: str, *, remember: bool) -> None:
+        self._database = database
+        self._id = operation_id
+        self.remember = remember
+        self._lock = threading.Lock()
+
+    def __call__(self, event: Event) -> None:
+        """Store an event.
+
+        :raises ContainerUpdateError: a plan cannot be stored: without it there is no way back.
+        """
+
+        def store(session: Session) -> None:
+            if isinstance(event, Plan):
+                self._begin(session, event, steps)
+            else:
+                for step in steps:
+                    self._result(session, step)
+
+        steps = step_events(event)
+        if not steps and not isinstance(event, Plan):
+            return
+        try:
+            self._write(store)
+        except SQLAlchemyError as error:
+            raise ContainerUpdateError(
+                f"the database cannot store the progress: {type(error).__name__}",
+                next_step=NextStep.RETRY,
+            ) from error
+
+    def add(
+        self, text: str, action: str, state: str, message: str = "", seconds: float = 0.0
+    ) -> None:
+        """Store something that is in no plan: a create, a delete, a script."""
+        step = {"object": text, "action": action, "state": state, "message": message}
+        self._write(lambda session: self._result(session, {**step, "seconds": round(seconds, 3)}))
+
+    def stop_scripts(self) -> None:
+        """Store of scripts that were running when their service died that they run no more."""
+        running = (StepRow.action == Action.RUN.value, StepRow.state == RUNNING)
+        values = {"state": StepState.STOPPED.value, "message": "the service ended meanwhile"}
+        mine = update(StepRow).where(StepRow.operation_id == self._id, *running)
+        self._write(lambda session: session.execute(mine.values(**values)))
+
+    def _write(self, store: Callable[[Session], object]) -> None:
+        """Store something, however long the database is away: an update waits, it does not fail."""
+
+        def write() -> None:
+            with self._database.writing() as session:
+                store(session)
+
+        with self._lock:
+            self._database.lasting(write)
+
+    def _begin(self, session: Session, plan: Plan, steps: Sequence[Json]) -> None:
+        self._forget(session, is_needless=plan.is_empty)
+        session.add_all(
+            StepRow(operation_id=self._id, number=number, **{"reasons": [], **step})
+            for number, step in enumerate((*steps, *remarks(plan)), self._next_number(session))
+        )
+        if not self.remember:
+            return
+        operation = session.get_one(OperationRow, self._id)
+        kept = operation.kept or {}
+        operation.kept = {**kept, v2_memory.OURS: {"state": v2_memory.UNKNOWN}}
+
+    def _forget(self, session: Session, *, is_needless: bool) -> None:
+        """Forget the steps of a try before; the time that was waited for stays.
+
+        :param is_needless: the new plan has no steps, because those before are done, or, in a
+            rollback, undone: they stay.
+        """
+        old = delete(StepRow).where(StepRow.operation_id == self._id, StepRow.action != WAIT)
+        ended = [StepState.DONE] if self.remember else list(StepState)
+        kept = [state.value for state in ended] if is_needless else []
+        session.execute(old.where(StepRow.state.not_in(kept)))
+
+    def _next_number(self, session: Session) -> int:
+        last = session.scalar(
+            select(func.max(StepRow.number)).where(StepRow.operation_id == self._id)
+        )
+        return 0 if last is None else last + 1
+
+    def _result(self, session: Session, step: Json) -> None:
+        mine = StepRow.operation_id == self._id
+        same = (mine, StepRow.object == step["object"], StepRow.action == step["action"])
+        number = session.scalar(select(StepRow.number).where(*same).limit(1))
+        if number is not None:
+            result = {name: step[name] for name in ("state", "message", "seconds")}
+            session.execute(update(StepRow).where(mine, StepRow.number == number).values(**result))
+            return
+        number = self._next_number(session)
+        session.add(StepRow(operation_id=self._id, number=number, **{"reasons": [], **step}))
+
+
+# --- all of it ----------------------------------------------------------------------------------
 
 
 @dataclass

@@ -11,12 +11,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
-
-from sqlalchemy.orm import Session
 
 from container_update.drivers import v2_memory
 from container_update.model.cancellation import CancelToken
@@ -28,58 +25,25 @@ from container_update.model.errors import (
 from container_update.model.objects import Json
 from container_update.model.reporter import reporter
 from container_update.vnfm import instances, operations, vims
-from container_update.vnfm.http.redaction import without_folder
 from container_update.vnfm.lcm import records
-from container_update.vnfm.lcm.change import do_change, undo_change
-from container_update.vnfm.lcm.changed_info import modifications, triggered_by_package
-from container_update.vnfm.lcm.infrastructure.vim import connected
-from container_update.vnfm.lcm.instantiation import (
-    do_instantiate,
-    do_terminate,
-    undo_instantiate,
-)
+from container_update.vnfm.lcm.infrastructure import connected
 from container_update.vnfm.lcm.mgmt_drivers.answers import ScriptError
-from container_update.vnfm.lcm.modification import do_modify, undo_modify
 from container_update.vnfm.lcm.operation_context import (
     NotYetError,
     OperationContext,
     ServiceEndsError,
+    Steps,
     VnfRecord,
 )
-from container_update.vnfm.lcm.steps import Steps
-from container_update.vnfm.lcm.upkeep import do_heal, do_scale, undo_heal, undo_scale
-from container_update.vnfm.problems import is_expected, problem_of, requests_of
+from container_update.vnfm.lcm.tasks import TASKS
+from container_update.vnfm.problems import is_expected, problem_of, requests_of, without_folder
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import BY_REQUEST, RUNNING, State, is_undoable, uncancelled
 from container_update.vnfm.store.rows import Instance, OperationRow
 
 LOG = logging.getLogger(__name__)
-_AT_WORK = frozenset(state.value for state in RUNNING)
 _MODIFY_VIMS = frozenset({"MODIFY_INFO", "CHANGE_VNFPKG"})
 _PAUSE = 0.5
-
-
-@dataclass(frozen=True)
-class Task:
-    """What an operation does."""
-
-    do: Callable[[OperationContext], VnfRecord]
-    """Do it; called again after it failed or was interrupted."""
-    undo: Callable[[OperationContext], VnfRecord] | None
-    """Undo what a try left; None if that is not possible."""
-    changed: Callable[[VnfRecord, VnfRecord], Json | None] = lambda before, after: None  # noqa: ARG005
-    """Return what it changed in the attributes of the instance."""
-
-
-TASKS: Mapping[str, Task] = {
-    "INSTANTIATE": Task(do_instantiate, undo_instantiate),
-    "TERMINATE": Task(do_terminate, None),
-    "MODIFY_INFO": Task(do_modify, undo_modify, modifications),
-    "HEAL": Task(do_heal, undo_heal),
-    "SCALE": Task(do_scale, undo_scale),
-    "CHANGE_VNFPKG": Task(do_change, undo_change, triggered_by_package),
-}
-"""What each LcmOperationType does."""
 
 
 def perform(service: ServiceContext, operation_id: str, cancel: CancelToken) -> bool:
@@ -134,7 +98,7 @@ def _begun(
     it is not this service's."""
     with service.database.writing() as session:
         operation = session.get_one(OperationRow, operation_id)
-        if operation.owner != service.process_lock.id or operation.state not in _AT_WORK:
+        if operation.owner != service.process_lock.id or operation.state not in RUNNING:
             return None
         again = operation.state != State.STARTING.value
         if not again and not operations.enter(
@@ -153,23 +117,17 @@ def _begun(
         # if nothing was written, the request's credentials may be the cause: go back without them
         is_back_from_nothing = state is State.ROLLING_BACK and v2_memory.has_nothing_to_undo(kept)
         is_modified = operation.operation in _MODIFY_VIMS and not is_back_from_nothing
-        record = VnfRecord(
-            vnfd_id=instance.vnfd_id,
-            instantiated=instance.instantiated,
-            body=instance.body,
-            vims=vims.modified(recorded, request) if is_modified else recorded,
-        )
-        steps = Steps(service.database, operation_id, remember=state is State.PROCESSING)
+        wanted = vims.modified(recorded, request) if is_modified else recorded
         context = OperationContext(
             service=service,
             operation_id=operation_id,
             instance_id=operation.instance_id,
             api=operation.api,
             request=request,
-            record=record,
+            record=VnfRecord.of(instance, wanted),
             recorded_vims=recorded,
             cancel=cancel,
-            steps=steps,
+            steps=Steps(service.database, operation_id, remember=state is State.PROCESSING),
             kept=kept,
             again=again,
             waited=waited,
@@ -207,20 +165,16 @@ def _end(
     values: dict[str, Any] = {"error": None, "changes": changes, "changed": changed, "owner": None}
     with context.service.database.writing() as session:
         if operations.enter(context.service, session, context.operation_id, was, state, **values):
-            _record(context, session, state, after)
+            instance = session.get_one(Instance, context.instance_id)
+            instance.vnfd_id = after.vnfd_id
+            instance.instantiated = after.instantiated
+            instance.body = after.body
+            if state is State.COMPLETED:  # what was undone leaves the VIMs as they were
+                instance.sealed = context.service.vault.seal(after.vims) if after.vims else None
             LOG.info("VNF instance %s: %s", context.instance_id, state.value)
         else:
             LOG.warning("VNF instance %s: the operation was taken over meanwhile: its end is not "
                         "recorded", context.instance_id)  # fmt: skip
-
-
-def _record(context: OperationContext, session: Session, state: State, after: VnfRecord) -> None:
-    instance = session.get_one(Instance, context.instance_id)
-    instance.vnfd_id = after.vnfd_id
-    instance.instantiated = after.instantiated
-    instance.body = after.body
-    if state is State.COMPLETED:  # what was undone leaves the VIMs as they were
-        instance.sealed = context.service.vault.seal(after.vims) if after.vims else None
 
 
 def _is_interrupted(context: OperationContext, error: Exception) -> bool:

@@ -6,8 +6,10 @@ The Mgmt Drivers write the lists of VNFCs with the same code, so an update finds
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from container_update.drivers import v1_records
 from container_update.drivers.v2_records import live_vnfcs
@@ -16,17 +18,15 @@ from container_update.model.cluster import Cluster
 from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Vnfc
 from container_update.model.requests import DEF_FILES
+from container_update.model.scaling import SCALE_OUT, Level, Scaling
 from container_update.planning.comparison.package_pair import Placing
 from container_update.records.resource_lists import LINKS, STORAGES, VNFCS, ResourceList
-from container_update.records.vnf_records import (
-    VDU_RESES,
-    Records,
-    services,
-    workloads_of,
-)
-from container_update.vnfm.lcm import levels
-from container_update.vnfm.lcm.mgmt_drivers import v1_objects
+from container_update.records.vnf_records import VDU_RESES, Records, services, workloads_of
+from container_update.vnfm import packages
+from container_update.vnfm.lcm.mgmt_drivers import v1
 from container_update.vnfm.lcm.operation_context import OperationContext, VnfRecord, known_flavour
+from container_update.vnfm.onboarding import PRODUCT
+from container_update.vnfm.problems import without_credentials
 
 
 def instantiated(
@@ -64,7 +64,7 @@ def started_info(context: OperationContext) -> Json:
     return {
         "flavourId": request.get("flavourId"),
         "vnfState": "STARTED",
-        **levels.status(context),
+        **_scale_status(context),
         **({"localizationLanguage": language} if language else {}),
     }
 
@@ -91,9 +91,9 @@ def with_written(context: OperationContext, record: VnfRecord, written: Records)
     """Return the record with what an operation has to record, as that API has it."""
     if context.api == "v2":
         return replace(record, body=written.applied(record.body))
-    instance = v1_objects.instance(context.instance_id, record, {})
-    v1_records.write_records(instance, written, v1_objects.vnfc_record)
-    return replace(record, body=v1_objects.body(instance, record.body, written))
+    instance = v1.instance_object(context.instance_id, record, {})
+    v1_records.write_records(instance, written, v1.vnfc_record)
+    return replace(record, body=v1.changed_body(instance, record.body, written))
 
 
 def with_live_pods(context: OperationContext, record: VnfRecord, cluster: Cluster) -> VnfRecord:
@@ -156,3 +156,144 @@ def _affected(before: VnfRecord, after: VnfRecord, resources: ResourceList) -> I
 
 def _by_id(record: VnfRecord, attribute: str) -> dict[str, Json]:
     return {str(entry["id"]): entry for entry in record.info.get(attribute) or ()}
+
+
+# --- changedInfo and modificationsTriggeredByVnfPkgChange, without credentials --------------------
+# Source: SOL003, VnfInfoModifications (5.5.2.12a) and ModificationsTriggeredByVnfPkgChange, with
+# vnfcInfoModifications of SOL002. An attribute that is an object has a JSON merge patch (RFC 7396),
+# as in a request to modify it.
+
+
+_OF_PACKAGE = (*PRODUCT, "vnfConfigurableProperties", "metadata", "extensions")
+_OF_INSTANCE = ("vnfInstanceName", "vnfInstanceDescription", "vnfPkgId", *_OF_PACKAGE)
+_PROPERTIES = "vnfcConfigurableProperties"
+
+
+def triggered_by_package(before: VnfRecord, after: VnfRecord) -> Json | None:
+    """Return modificationsTriggeredByVnfPkgChange of a change of the package, None without any."""
+    return _redacted(_changed(before, after, _OF_PACKAGE))
+
+
+def modifications(before: VnfRecord, after: VnfRecord) -> Json | None:
+    """Return changedInfo of a modification, None if it changed nothing."""
+    changed = _changed(before, after, _OF_INSTANCE)
+    if isinstance(after.vims, list):
+        changed |= _changed_vims(before.vims or (), after.vims)
+    elif patch := patch_between(before.vims or {}, after.vims or {}):
+        changed["vimConnectionInfo"] = patch
+    old, new = _vnfc_properties(before), _vnfc_properties(after)
+    vnfcs = [
+        {"id": id_, _PROPERTIES: patch_between(old[id_], properties)}
+        for id_, properties in new.items()
+        if properties != old.get(id_, properties)
+    ]
+    if vnfcs:
+        changed["vnfcInfoModifications"] = vnfcs
+    return _redacted(changed)
+
+
+def patch_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
+    """Return the JSON merge patch that leads from one object to another."""
+    patch: Json = dict.fromkeys(name for name in before if name not in after)
+    for name, value in after.items():
+        old = before.get(name)
+        if isinstance(value, Mapping) and isinstance(old, Mapping):
+            if below := patch_between(old, value):
+                patch[name] = below
+        elif name not in before or value != old:
+            patch[name] = value
+    return patch
+
+
+def _changed(before: VnfRecord, after: VnfRecord, names: tuple[str, ...]) -> Json:
+    old, new = (
+        {"vnfdId": record.vnfd_id, **{n: record.body[n] for n in names if n in record.body}}
+        for record in (before, after)
+    )
+    return patch_between(old, new)
+
+
+def _changed_vims(before: Any, after: Any) -> Json:
+    """Return the changes of a list, as v1 has it: by the ids of its entries."""
+    old, new = ({str(entry.get("id")): entry for entry in vims} for vims in (before, after))
+    entries = [entry for id_, entry in new.items() if entry != old.get(id_)]
+    deleted = [id_ for id_ in old if id_ not in new]
+    values = {"vimConnectionInfo": entries, "vimConnectionInfoDeleteIds": deleted}
+    return {name: value for name, value in values.items() if value}
+
+
+def _vnfc_properties(record: VnfRecord) -> dict[str, Json]:
+    entries = record.info.get("vnfcInfo") or ()
+    return {entry["id"]: entry.get(_PROPERTIES) or {} for entry in entries}
+
+
+def _redacted(changed: Json) -> Json | None:
+    shown: Json = without_credentials(changed)
+    return shown or None
+
+
+# --- scale levels and instantiation levels, from VNFD and request to instantiatedVnfInfo ----------
+# Source: SOL003, 5.5.2.2 (scaleStatus, maxScaleLevels), 5.5.2.4 and 5.5.2.5.
+
+
+def scaling_of(context: OperationContext) -> Scaling:
+    """Return how the instance is scaled, by its package and flavour."""
+    flavour_id = context.record.flavour_id or context.request.get("flavourId")
+    with context.opened(context.record.vnfd_id) as package:
+        return packages.scaling_of(package.flavours, flavour_id)
+
+
+def _first_level(context: OperationContext) -> tuple[Scaling, Level]:
+    """Return the instantiation level of the request, else the VNFD's default one."""
+    scaling = scaling_of(context)
+    return scaling, scaling.level(context.request.get("instantiationLevelId"))
+
+
+def first_replicas(context: OperationContext) -> dict[str, int]:
+    """Return the number of pods of each VDU's workload at the first level."""
+    vdus = vdus_of(context, context.record.vnfd_id, context.request.get("flavourId"))
+    return {vdus[vdu]: number for vdu, number in first_numbers(context).items() if vdu in vdus}
+
+
+def first_numbers(context: OperationContext) -> Mapping[str, int]:
+    """Return the number of VNFCs of each VDU at the first level, as far as the VNFD says."""
+    return _first_level(context)[1].instances
+
+
+def _scale_status(context: OperationContext) -> Json:
+    """Return scaleStatus and maxScaleLevels of an instance that was just created."""
+    scaling, level = _first_level(context)
+    if not scaling.aspects:
+        return {}
+    info: Json = {"scaleStatus": _scale_info(level.scale_levels)}
+    if context.api == "v2":
+        most = {name: aspect.max_level for name, aspect in scaling.aspects.items()}
+        info["maxScaleLevels"] = _scale_info(most)
+    return info
+
+
+def scaled(scaling: Scaling, info: Json, request: Mapping[str, Any]) -> tuple[Json, dict[str, int]]:
+    """Return instantiatedVnfInfo with the new scale level, and the new number of each VDU.
+
+    Counted from the recorded VNFCs, as Tacker does: another try has the same result.
+
+    :param info: instantiatedVnfInfo.
+    :param request: a ScaleVnfRequest.
+    :raises PackageError: the VNFD has no such aspect, or does not allow the level or a number.
+    """
+    recorded = {entry["aspectId"]: entry["scaleLevel"] for entry in info.get("scaleStatus") or ()}
+    levels = {**scaling.level(None).scale_levels, **recorded}
+    aspect_id, number = request["aspectId"], int(request.get("numberOfSteps") or 1)
+    steps = number if request["type"] == SCALE_OUT else -number
+    level = levels.get(aspect_id, 0)
+    numbers = scaling.scaled_instances(aspect_id, level, steps, vnfcs_of(info))
+    return {**info, "scaleStatus": _scale_info({**levels, aspect_id: level + steps})}, numbers
+
+
+def vnfcs_of(info: Json) -> Counter[str]:
+    """Return the number of VNFCs of each VDU in instantiatedVnfInfo."""
+    return Counter(str(vnfc["vduId"]) for vnfc in info.get("vnfcResourceInfo") or ())
+
+
+def _scale_info(levels: Mapping[str, int]) -> list[Json]:
+    return [{"aspectId": name, "scaleLevel": level} for name, level in levels.items()]

@@ -26,11 +26,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from container_update.model.objects import Json
 from container_update.vnfm.notify.callbacks import CallbackError, Callbacks
-from container_update.vnfm.queries import compare_and_set
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.store import retention
 from container_update.vnfm.store.database import Database, now
-from container_update.vnfm.store.rows import Notification, Subscription
+from container_update.vnfm.store.rows import Notification, Subscription, compare_and_set
 from container_update.vnfm.store.vault import Vault, VaultError
 
 LOG = logging.getLogger(__name__)

@@ -13,19 +13,22 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime, timezone
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoConnectionError
 from sqlalchemy.orm import Session
 
 from container_update.model.errors import ContainerUpdateError
-from container_update.vnfm.store import revisions
 from container_update.vnfm.store.private_file import make_private_file
 
 LOG = logging.getLogger(__name__)
@@ -160,9 +163,9 @@ class Database:
     def revision(self) -> str | None:
         """Return the revision of the tables, None without tables; change nothing."""
         if self.file is not None:
-            return revisions.of_file(self.file)
+            return _revision_of_file(self.file)
         with self.engine.connect() as connection:
-            return revisions.of(connection)
+            return _revision_of(connection)
 
     def refuse_to_upgrade(self) -> None:
         """Raise ContainerUpdateError if the tables could not be created or changed."""
@@ -188,11 +191,11 @@ class Database:
         """
         if self.files:
             make_private_file(*self.files)
-        config = revisions.config()
+        config = _alembic()
         with self._writer.begin() as connection:
             if not self.is_sqlite:
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({_UPGRADE_LOCK})"))
-            revisions.refuse_unknown(revisions.of(connection), self)
+            refuse_unknown(_revision_of(connection), self)
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
 
@@ -249,3 +252,57 @@ def _prepare(connection: Any, _: object) -> None:
 def _begin(connection: Connection) -> None:
     writes = connection.get_execution_options().get("writes")
     connection.exec_driver_sql(_BEGIN_TO_WRITE if writes else _BEGIN)
+
+
+# --- the revisions of the tables: which this version knows, which a database has ----------------
+
+
+def _alembic() -> Config:
+    """Return alembic's configuration."""
+    found = Config()
+    found.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    return found
+
+
+@cache
+def known_revisions() -> tuple[str, ...]:
+    """Return the revisions that this version knows, the newest one first."""
+    scripts = ScriptDirectory.from_config(_alembic())
+    return tuple(script.revision for script in scripts.walk_revisions())
+
+
+def _revision_of(connection: Connection) -> str | None:
+    """Return the revision of a database's tables; None if it has none."""
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def sqlite_reader(path: Path) -> sqlite3.Connection:
+    """Open an SQLite file so that nothing is left beside it.
+
+    :raises sqlite3.Error: it cannot be opened.
+    """
+    is_open = path.with_name(f"{path.name}-wal").exists()  # without it SQLite would create files
+    mode = "mode=ro" if is_open else "mode=ro&immutable=1"
+    return sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True)
+
+
+def _revision_of_file(path: Path) -> str | None:
+    """Return the revision of an SQLite file's tables.
+
+    :raises sqlite3.Error: it is no SQLite file, or cannot be read.
+    """
+    with closing(sqlite_reader(path)) as connection:
+        tables = "SELECT count(*) FROM sqlite_master WHERE name = 'alembic_version'"
+        if not connection.execute(tables).fetchone()[0]:
+            return None
+        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        return str(row[0]) if row else None
+
+
+def refuse_unknown(found: str | None, where: object) -> None:
+    """Raise ContainerUpdateError if a revision is one that this version does not know."""
+    if found is not None and found not in known_revisions():
+        raise ContainerUpdateError(
+            f"{where}: its tables have revision {found}, and this version of the service knows "
+            f"none after {known_revisions()[0]}: use the version that wrote them, or a newer one"
+        )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all viewers of the page see, read from the database at most once a second for all of them.
+"""What the viewers of the page see, as it is now: read at most once a second for all of them.
 
 A value has an id and is JSON text: two readings are compared by their texts. Of the instances, and
 of the steps of operations, a viewer gets those that he looks at.
@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from itertools import groupby
 from typing import Any
 
@@ -22,14 +23,16 @@ from sqlalchemy.orm import Session
 from container_update.model.objects import Json
 from container_update.vnfm import packages
 from container_update.vnfm.api import representations
+from container_update.vnfm.lcm.live.resources import resources_of
+from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.states import RUNNING, UNSETTLED
+from container_update.vnfm.states import RUNNING, UNSETTLED, State
 from container_update.vnfm.store.rows import Instance, OperationRow, Package, StepRow
-from container_update.vnfm.view import summaries, table
-from container_update.vnfm.view.table import TableRow, Wanted
+from container_update.vnfm.view import summaries
+from container_update.vnfm.view.summaries import TableRow, Wanted, page_of, rows_of
 
 PACE_SECONDS = 1.0
-"""The least time between two readings."""
+"""The least time between two readings, for all viewers together."""
 _LAST = 50
 """The number of operations that are shown beside those that are not settled."""
 _FAR = ("id", "done", "total")
@@ -52,7 +55,7 @@ class FeedReading:
 
     def seen(self, wanted: Wanted) -> Sections:
         """Return what a viewer sees of it: a page of the table, and the instance that is open."""
-        page = table.page_of(self.rows, wanted)
+        page = page_of(self.rows, wanted)
         ids = dict.fromkeys([*page["ids"], wanted.instance])
         operation = self.unsettled.get(wanted.instance, "")
         return {
@@ -63,35 +66,49 @@ class FeedReading:
         }
 
 
+class Paced:
+    """A reading that is made at most once in :data:`PACE_SECONDS`, whoever asks for it."""
+
+    def __init__(self, read: Callable[[], Any]) -> None:
+        self._read = read
+        self._lock = threading.Lock()
+        self._next, self._last = -math.inf, None
+
+    def __call__(self) -> Any:
+        """Return what there is now, or was a moment ago."""
+        with self._lock:
+            if time.monotonic() >= self._next:
+                self._last = self._read()
+                self._next = time.monotonic() + PACE_SECONDS
+            return self._last
+
+
 class Feed:
     """The latest reading."""
 
-    def __init__(
-        self, service: ServiceContext, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._service, self._clock = service, clock
-        self._lock = threading.Lock()
-        self._next = -math.inf
+    def __init__(self, service: ServiceContext) -> None:
+        self._service = service
         self._version: Any = None
         self._reading = FeedReading({}, (), {}, {})
+        self._paced = Paced(self._read_now)
 
     def read(self) -> FeedReading:
         """Return what there is now, or was a moment ago.
 
         :raises SQLAlchemyError: the database does not answer.
         """
-        with self._lock:
-            if self._clock() >= self._next:
-                with self._service.database.reading() as session:
-                    self._reading = self._read(session)
-                self._next = self._clock() + PACE_SECONDS
-            return self._reading
+        self._paced()
+        return self._reading
+
+    def _read_now(self) -> None:
+        with self._service.database.reading() as session:
+            self._reading = self._read(session)
 
     def _read(self, session: Session) -> FeedReading:
         """Read what may have changed: everything only if :func:`_version` did."""
         version = _version(session)
         if version == self._version:
-            progress, steps = _progress(session, [state.value for state in RUNNING])
+            progress, steps = _progress(session, RUNNING)
             before = self._reading
             progress = {**before.sections["progress"], **progress}
             sections = {**before.sections, "progress": progress}
@@ -100,10 +117,9 @@ class Feed:
             summaries.instance(row)
             for row in session.scalars(select(Instance).order_by(Instance.created))
         ]
-        states = {state.value for state in UNSETTLED}
         operations = [summaries.operation(row) for row in _operations(session)]
-        unsettled = {each["instanceId"]: each for each in operations if each["state"] in states}
-        progress, steps = _progress(session, list(states))
+        unsettled = {each["instanceId"]: each for each in operations if each["state"] in UNSETTLED}
+        progress, steps = _progress(session, UNSETTLED)
         sections = {
             "packages": _texts(
                 summaries.package(row, used=used)
@@ -116,7 +132,7 @@ class Feed:
             "progress": progress,
         }
         self._version = version
-        rows = table.rows_of(instances, unsettled)
+        rows = rows_of(instances, unsettled)
         return FeedReading(sections, rows, {id_: op["id"] for id_, op in unsettled.items()}, steps)
 
 
@@ -126,13 +142,12 @@ def _version(session: Session) -> Any:
     An operation enters a state whenever something becomes of it or its instance. Those that are
     not settled count one by one, because the clocks of several services differ.
     """
-    states = [state.value for state in UNSETTLED]
     unsettled = select(OperationRow.id, OperationRow.state, OperationRow.entered, OperationRow.due)
     onboarded = select(Package.id, Package.onboarding_state, Package.operational_state)
     return (
         session.scalar(select(func.max(OperationRow.entered))),
         session.execute(
-            unsettled.where(OperationRow.state.in_(states)).order_by(OperationRow.id)
+            unsettled.where(OperationRow.state.in_(UNSETTLED)).order_by(OperationRow.id)
         ).all(),
         session.execute(select(func.max(Instance.created), func.count(Instance.id))).all(),
         session.execute(onboarded.order_by(Package.id)).all(),
@@ -140,13 +155,12 @@ def _version(session: Session) -> Any:
 
 
 def _operations(session: Session) -> Iterable[OperationRow]:
-    states = [state.value for state in UNSETTLED]
-    unsettled = session.scalars(select(OperationRow).where(OperationRow.state.in_(states)))
+    unsettled = session.scalars(select(OperationRow).where(OperationRow.state.in_(UNSETTLED)))
     last = session.scalars(select(OperationRow).order_by(OperationRow.started.desc()).limit(_LAST))
     return {row.id: row for row in (*unsettled, *last)}.values()
 
 
-def _progress(session: Session, states: list[str]) -> tuple[dict[str, str], dict[str, str]]:
+def _progress(session: Session, states: frozenset[State]) -> tuple[dict[str, str], dict[str, str]]:
     """Return how far the operations in these states are, and their steps."""
     rows = {
         row.id: row
@@ -171,3 +185,23 @@ def _texts(values: Iterable[Json]) -> dict[str, str]:
 
 def _picked(texts: Mapping[str, str], ids: Iterable[str]) -> dict[str, str]:
     return {id_: texts[id_] for id_ in ids if id_ in texts}
+
+
+# --- live resources -----------------------------------------------------------------------------
+
+_KEPT = 256
+"""The number of instances whose last reading is kept."""
+
+
+def live_resources(service: ServiceContext) -> Callable[[str], str]:
+    """Return a function that returns the resources of an instance, or the 'problem', as JSON."""
+
+    def read(instance_id: str) -> str:
+        try:
+            found = resources_of(service, instance_id)
+        except ProblemError as error:
+            found = {"problem": error.detail, "vdus": []}
+        return json.dumps({"id": instance_id, **found})
+
+    reading = lru_cache(_KEPT)(lambda instance_id: Paced(partial(read, instance_id)))
+    return lambda instance_id: str(reading(instance_id)())

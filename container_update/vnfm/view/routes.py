@@ -6,31 +6,35 @@ They are the page's own and change with it, so the OpenAPI document does not hav
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
-from anyio import CapacityLimiter
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
 from sqlalchemy import ColumnElement, or_, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
+from container_update.model.requests import CONFIG_PATHS, DEF_FILES, UPGRADE_TYPE
+from container_update.package.csar import Csar
+from container_update.vnfm import instances, packages, vims
 from container_update.vnfm.api import parts
 from container_update.vnfm.api.queries.lists import marker_of, place_of
 from container_update.vnfm.batches import members_of
-from container_update.vnfm.http.users import user_of
-from container_update.vnfm.lcm.live import pod_details
+from container_update.vnfm.http.authentication import user_of
+from container_update.vnfm.lcm.live.resources import details_of
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.store.rows import Batch, Instance, OperationRow
-from container_update.vnfm.view import drafts, summaries
-from container_update.vnfm.view.events import MAX_VIEWERS, MEDIA_TYPE, events
-from container_update.vnfm.view.feed import Feed, Sections
-from container_update.vnfm.view.resources import LiveResources
-from container_update.vnfm.view.table import Wanted
+from container_update.vnfm.store.rows import Batch, Instance, OperationRow, by_id
+from container_update.vnfm.view import summaries
+from container_update.vnfm.view.feed import PACE_SECONDS, Feed, Sections, live_resources
+from container_update.vnfm.view.summaries import Wanted
 
 _PAGE_SIZE = 50
 _THREADS = 16
@@ -43,13 +47,26 @@ def router(service: ServiceContext) -> APIRouter:
     routes = APIRouter(prefix="/view", include_in_schema=False)
     _add_events(routes, service)
     _add_operations(routes, service)
-    _add_drafts(routes, service)
-    _add_pods(routes, service)
+
+    @routes.get("/drafts/{api}/{instance_id}")
+    def draft(api: str, instance_id: str, operation: _Text, vnfd_id: _Text = "") -> Json:
+        """Return the body of a request about a VNF instance, to be completed by a person."""
+        with service.database.reading() as session, parts.unprocessable(service):
+            row = by_id(session, Instance, instance_id, api)
+            return _draft(service, session, row, operation, vnfd_id)
+
+    @routes.get("/pods/{api}/{instance_id}/{name}")
+    def pod(api: str, instance_id: str, name: str) -> Json:
+        """Return the last Events of a pod of a VNF instance, and the end of its logs."""
+        with service.database.reading() as session:
+            row = by_id(session, Instance, instance_id, api)
+        return details_of(service, row.id, name)
+
     return routes
 
 
 def _add_events(routes: APIRouter, service: ServiceContext) -> None:
-    feed, live = Feed(service), LiveResources(service)
+    feed, live = Feed(service), live_resources(service)
     viewers: set[Request] = set()
     threads = CapacityLimiter(_THREADS)
 
@@ -67,7 +84,7 @@ def _add_events(routes: APIRouter, service: ServiceContext) -> None:
         def read() -> Sections:
             sections = feed.read().seen(wanted)
             shown = [wanted.instance] if wanted.instance in sections["instances"] else []
-            return {**sections, "resources": {id_: live.read(id_) for id_ in shown}}
+            return {**sections, "resources": {id_: live(id_) for id_ in shown}}
 
         async def stream() -> AsyncIterator[str]:
             viewers.add(request)
@@ -141,19 +158,121 @@ def _behind(
     return table.started <= started, or_(table.started < started, table.id > id_)
 
 
-def _add_drafts(routes: APIRouter, service: ServiceContext) -> None:
-    @routes.get("/drafts/{api}/{instance_id}")
-    def draft(api: str, instance_id: str, operation: _Text, vnfd_id: _Text = "") -> Json:
-        """Return the body of a request about a VNF instance, to be completed by a person."""
-        with service.database.reading() as session, parts.unprocessable(service):
-            row = by_id(session, Instance, instance_id, api)
-            return drafts.draft(service, session, row, operation, vnfd_id)
+# --- server-sent events -------------------------------------------------------------------------
+# Source: the HTML Living Standard, 9.2. Each event is a section with the values that changed since
+# the one before, and the ids of those that are gone.
 
 
-def _add_pods(routes: APIRouter, service: ServiceContext) -> None:
-    @routes.get("/pods/{api}/{instance_id}/{name}")
-    def pod(api: str, instance_id: str, name: str) -> Json:
-        """Return the last Events of a pod of a VNF instance, and the end of its logs."""
-        with service.database.reading() as session:
-            row = by_id(session, Instance, instance_id, api)
-        return pod_details.details_of(service, row, name)
+MEDIA_TYPE = "text/event-stream"
+MAX_VIEWERS = 64
+"""Of one process: each one has a connection."""
+_ALIVE_SECONDS = 10.0
+"""Time without an event after which a comment is sent: a connection that broke is noticed."""
+_MAX_SECONDS = 600.0
+"""Then the client has to connect, and show its token, again."""
+
+Read = Callable[[], Sections]
+
+
+async def events(hello: str, read: Read, threads: CapacityLimiter) -> AsyncIterator[str]:
+    """Yield the events of one viewer.
+
+    :param hello: the first event's data.
+    :param read: returns the sections; it blocks, as long as a VIM does not answer.
+    :param threads: those in which it may: never all that the requests of others need.
+    """
+    yield event("hello", hello)
+    began = spoke = time.monotonic()
+    sent: Sections = {}
+    while time.monotonic() - began < _MAX_SECONDS:
+        try:
+            sections = await to_thread.run_sync(read, limiter=threads)
+        except SQLAlchemyError:
+            sections = sent
+            yield event("outage", '"The database does not answer"')
+        for name, values in sections.items():
+            if (data := _difference(sent.get(name), values)) is not None:
+                spoke = time.monotonic()
+                yield event(name, data)
+        sent = sections
+        if time.monotonic() - spoke > _ALIVE_SECONDS:
+            spoke = time.monotonic()
+            yield ": alive\n\n"
+        await asyncio.sleep(PACE_SECONDS)
+
+
+def event(name: str, data: str) -> str:
+    """Return an event.
+
+    :param data: JSON in one line.
+    """
+    return f"event: {name}\ndata: {data}\n\n"
+
+
+def _difference(before: Mapping[str, str] | None, after: Mapping[str, str]) -> str | None:
+    """Return ``{"changed": [value, ...], "removed": [id, ...]}``; None where nothing changed.
+
+    :param before: None: nothing was sent yet.
+    """
+    old = before or {}
+    changed = [text for id_, text in after.items() if old.get(id_) != text]
+    removed = [id_ for id_ in old if id_ not in after]
+    if before is not None and not changed and not removed:
+        return None
+    return f'{{"changed": [{", ".join(changed)}], "removed": {json.dumps(removed)}}}'
+
+
+# --- drafts of requests -------------------------------------------------------------------------
+
+
+_CONFIG = frozenset({"ConfigMap", "Secret"})
+
+
+def _draft(
+    service: ServiceContext, session: Session, row: Instance, operation: str, vnfd_id: str
+) -> Json:
+    """Return the body of a request about an instance, to be completed by a person.
+
+    :param operation: INSTANTIATE, MODIFY_INFO or CHANGE_VNFPKG.
+    :param vnfd_id: of the package that the request leads to; '' for INSTANTIATE.
+    :raises ProblemError: 422: there is no such package or operation.
+    """
+    package = packages.of_vnfd(session, vnfd_id or row.vnfd_id)
+    with packages.opened(service, package) as files:
+        if operation == "INSTANTIATE":
+            return _instantiation(files)
+        if operation == "MODIFY_INFO":
+            return _modification(files, vnfd_id)
+        if operation == "CHANGE_VNFPKG":
+            vim_type = vims.type_of(instances.vims_of(service, row))
+            is_stack = vims.kind_of({"vimType": vim_type}) == vims.OPENSTACK
+            return _change(files, vnfd_id, row, is_stack=is_stack)
+    raise ProblemError(422, f"operation: there are no drafts of {operation[:64]!r}")
+
+
+def _instantiation(files: Csar) -> Json:
+    params = {DEF_FILES: list(files.manifest_files()), "namespace": "default"}
+    flavours = [flavour.id for flavour in files.flavours if flavour.id]
+    body: Json = {"flavourId": flavours[0] if flavours else "default"}
+    return {**body, "additionalParams": params} if params[DEF_FILES] else body
+
+
+def _modification(files: Csar, vnfd_id: str) -> Json:
+    config = [
+        path
+        for path in files.manifest_files()
+        if any(each.key.kind in _CONFIG for each in files.manifests(path, "default"))
+    ]
+    body: Json = {"vnfdId": vnfd_id}
+    return {**body, "metadata": {CONFIG_PATHS: config}} if config else body
+
+
+def _change(files: Csar, vnfd_id: str, row: Instance, *, is_stack: bool) -> Json:
+    info: Mapping[str, Any] = row.body.get("instantiatedVnfInfo") or {}
+    vdus: Iterable[str] = files.vdus(info.get("flavourId"))
+    params: Json = {UPGRADE_TYPE: "RollingUpdate"}
+    if is_stack:
+        params["vdu_params"] = [{"vdu_id": vdu} for vdu in vdus]
+    else:
+        params[DEF_FILES] = list(files.manifest_files())
+    return {"vnfdId": vnfd_id, "additionalParams": params}

@@ -149,7 +149,7 @@ def by_service(source: str) -> None:
     path.write_bytes(b"")
     with csar.open_package(source) as package:
         package.verify()
-        package_info.read(package, path)
+        package_info(package, path)
 
 
 def said_by(use: Callable[[str], None], source: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from container_update.vnfm.lcm.perform import TASKS
+from container_update.vnfm.lcm.tasks import TASKS
 from container_update.vnfm.states import (
     NO_ROLLBACK,
     NOT_UNDOABLE,

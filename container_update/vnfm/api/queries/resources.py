@@ -10,10 +10,10 @@ others as well. Those are judged by the filter itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import Any, Protocol
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import ColumnElement, and_, false, or_
@@ -36,168 +36,118 @@ Made = InstrumentedAttribute[Any] | sa.Label[Any]
 """What an attribute is made of."""
 
 
-class Attribute(Protocol):
-    """An attribute of a resource."""
-
-    @property
-    def columns(self) -> Collection[Made]:
-        """What it is made of."""
-
-    def shown(self, row: Any) -> Any:
-        """Return its value in a row with these columns, or ABSENT."""
-
-    def narrowed(self, branch: Filter) -> Iterator[ColumnElement[bool]]:
-        """Yield what holds for each row in which it satisfies a part of a filter."""
-
-
 @dataclass(frozen=True)
-class Constant:
-    """An attribute that is the same in all rows."""
+class Attribute:
+    """An attribute of a resource.
 
-    value: bool
-    columns: Collection[Made] = ()
+    :param columns: what it is made of.
+    :param shown: returns its value in a row with these columns, or ABSENT.
+    :param narrowed: yields what holds for each row in which it satisfies a part of a filter.
+    :param json: the column whose JSON has all that the attribute shows (for it see
+        :meth:`Resource.documents`); None: there is none.
+    """
 
-    def shown(self, _: Any) -> bool:
-        """See Attribute."""
-        return self.value
-
-    def narrowed(self, branch: Filter) -> Iterator[ColumnElement[bool]]:
-        """See Attribute."""
-        if not branch.matches(self.value):
-            yield false()
+    columns: Collection[Made]
+    shown: Callable[[Any], Any]
+    narrowed: Callable[[Filter], Iterable[ColumnElement[bool]]] = lambda _: ()
+    json: InstrumentedAttribute[Any] | None = None
 
 
-class _Column:
-    """A scalar in a column of its own."""
+def constant(value: bool) -> Attribute:
+    """Return an attribute that is the same in all rows."""
+    return Attribute((), lambda _: value, lambda part: () if part.matches(value) else (false(),))
 
-    column: InstrumentedAttribute[Any]
 
-    @property
-    def columns(self) -> Collection[Made]:
-        """See Attribute."""
-        return (self.column,)
+def choice(column: Made, texts: Mapping[Any, str]) -> Attribute:
+    """Return an attribute that is a column with few values.
 
-    def narrowed(self, branch: Filter) -> Iterator[ColumnElement[bool]]:
-        """See Attribute."""
+    :param texts: each value of the column, and how it is shown.
+    """
+    expression = column.element if isinstance(column, sa.Label) else column
+
+    def narrowed(branch: Filter) -> Iterator[ColumnElement[bool]]:
+        values = [value for value, text in texts.items() if branch.matches(text)]
+        if len(values) < len(texts):
+            yield expression.in_(values)
+
+    return Attribute((column,), lambda row: texts[getattr(row, column.key)], narrowed)
+
+
+def _scalar(
+    column: InstrumentedAttribute[Any],
+    shown: Callable[[Any], Any],
+    by: Callable[[InstrumentedAttribute[Any], Condition], ColumnElement[bool] | None],
+) -> Attribute:
+    """Return an attribute that is a scalar in a column of its own.
+
+    :param shown: returns what is shown of a value of the column.
+    :param by: returns what holds if the attribute satisfies a condition; None: nothing is known.
+    """
+
+    def narrowed(branch: Filter) -> Iterator[ColumnElement[bool]]:
         if branch.branches:
             yield false()  # there is nothing below a scalar
         for condition in branch.conditions:
-            if (narrowed := self._by(condition)) is not None:
-                yield narrowed
+            if (holds := by(column, condition)) is not None:
+                yield holds
 
-    def _by(self, condition: Condition) -> ColumnElement[bool] | None:
-        """Return what holds if the attribute satisfies a condition; None: nothing is known."""
-        raise NotImplementedError
+    return Attribute((column,), lambda row: shown(getattr(row, column.key)), narrowed)
 
 
-@dataclass(frozen=True)
-class TextColumn(_Column):
-    """A column with any text, absent if it is NULL.
+def text(column: InstrumentedAttribute[Any]) -> Attribute:
+    """Return an attribute that is a column with any text, absent if it is NULL."""
+    return _scalar(column, lambda value: ABSENT if value is None else value, _text_by)
+
+
+def _text_by(
+    column: InstrumentedAttribute[Any], condition: Condition
+) -> ColumnElement[bool] | None:
+    """See :func:`_scalar`.
 
     Values that are times are compared as such, and not by a database; nor are those with characters
     that one may not take. Which text comes first depends on the database, too.
     """
-
-    column: InstrumentedAttribute[Any]
-
-    def shown(self, row: Any) -> Any:
-        """See Attribute."""
-        value = getattr(row, self.column.key)
-        return ABSENT if value is None else value
-
-    def _by(self, condition: Condition) -> ColumnElement[bool] | None:
-        if not all(map(str.isprintable, condition.values)):
-            return None
-        if condition.op == "cont":
-            return or_(*(_contains(self.column, value) for value in condition.values))
-        if any(map(query_filters.moment_of, condition.values)):
-            return None
-        if condition.op in ("eq", "in"):
-            return self.column.in_(condition.values)
-        if condition.op in ("neq", "nin"):
-            return self.column.not_in(condition.values)
+    if not all(map(str.isprintable, condition.values)):
         return None
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A column with few values.
-
-    :param texts: each value of the column, and how it is shown.
-    """
-
-    column: InstrumentedAttribute[Any] | sa.Label[Any]
-    texts: Mapping[Any, str]
-
-    @property
-    def columns(self) -> Collection[Made]:
-        """See Attribute."""
-        return (self.column,)
-
-    def shown(self, row: Any) -> str:
-        """See Attribute."""
-        return self.texts[getattr(row, self.column.key)]
-
-    def narrowed(self, branch: Filter) -> Iterator[ColumnElement[bool]]:
-        """See Attribute."""
-        expression = self.column.element if isinstance(self.column, sa.Label) else self.column
-        values = [value for value, text in self.texts.items() if branch.matches(text)]
-        if len(values) < len(self.texts):
-            yield expression.in_(values)
-
-
-@dataclass(frozen=True)
-class Time(_Column):
-    """A column with a time, which the attribute shows in milliseconds."""
-
-    column: InstrumentedAttribute[datetime]
-
-    def shown(self, row: Any) -> str:
-        """See Attribute."""
-        return timestamp(getattr(row, self.column.key))
-
-    def _by(self, condition: Condition) -> ColumnElement[bool] | None:
-        moments = [query_filters.moment_of(value) for value in condition.values]
-        try:
-            known = [moment.astimezone(timezone.utc).replace(tzinfo=None)
-                     for moment in moments if moment is not None]  # fmt: skip
-            ends = [moment + _TIME_UNIT for moment in known]
-        except OverflowError:
-            return None
-        if len(known) < len(moments):
-            return None  # texts are compared by their characters
-        if condition.op in ("gt", "gte"):
-            return self.column >= known[0]
-        if condition.op in ("lt", "lte"):
-            return self.column < ends[0]
-        if condition.op in ("eq", "in"):
-            pairs = zip(known, ends, strict=True)
-            return or_(*(and_(self.column >= at, self.column < end) for at, end in pairs))
+    if condition.op == "cont":
+        return or_(*(_contains(column, value) for value in condition.values))
+    if any(map(query_filters.moment_of, condition.values)):
         return None
+    if condition.op in ("eq", "in"):
+        return column.in_(condition.values)
+    if condition.op in ("neq", "nin"):
+        return column.not_in(condition.values)
+    return None
 
 
-@dataclass(frozen=True)
-class Part:
-    """An attribute that a function makes of columns.
-
-    :param of: returns it from a row with the columns, or ABSENT.
-    :param json: the column whose JSON has all that the attribute shows; None: there is none.
-    """
-
-    columns: Collection[Made]
-    of: Callable[[Any], Any]
-    json: InstrumentedAttribute[Any] | None = None
-
-    def shown(self, row: Any) -> Any:
-        """See Attribute."""
-        return self.of(row)
-
-    def narrowed(self, _: Filter) -> Iterator[ColumnElement[bool]]:
-        """See Attribute; for the JSON see :meth:`Resource.documents`."""
-        return iter(())
+def time(column: InstrumentedAttribute[datetime]) -> Attribute:
+    """Return an attribute that is a column with a time, which it shows in milliseconds."""
+    return _scalar(column, timestamp, _time_by)
 
 
-def document(column: InstrumentedAttribute[Any], *, required: bool = False) -> Part:
+def _time_by(
+    column: InstrumentedAttribute[datetime], condition: Condition
+) -> ColumnElement[bool] | None:
+    moments = [query_filters.moment_of(value) for value in condition.values]
+    try:
+        known = [moment.astimezone(timezone.utc).replace(tzinfo=None)
+                 for moment in moments if moment is not None]  # fmt: skip
+        ends = [moment + _TIME_UNIT for moment in known]
+    except OverflowError:
+        return None
+    if len(known) < len(moments):
+        return None  # texts are compared by their characters
+    if condition.op in ("gt", "gte"):
+        return column >= known[0]
+    if condition.op in ("lt", "lte"):
+        return column < ends[0]
+    if condition.op in ("eq", "in"):
+        pairs = zip(known, ends, strict=True)
+        return or_(*(and_(column >= at, column < end) for at, end in pairs))
+    return None
+
+
+def document(column: InstrumentedAttribute[Any], *, required: bool = False) -> Attribute:
     """Return an attribute that is a column with JSON.
 
     :param required: shown if it is empty, too.
@@ -208,7 +158,7 @@ def document(column: InstrumentedAttribute[Any], *, required: bool = False) -> P
         value = getattr(row, name)
         return value if value or required else ABSENT
 
-    return Part((column,), of, column)
+    return Attribute((column,), of, json=column)
 
 
 @dataclass(frozen=True)
@@ -283,7 +233,7 @@ class Resource:
         rest = Filter()
         for name, branch in root.branches.items():
             attribute = self.attributes.get(name)
-            if isinstance(attribute, Part) and attribute.json is not None:
+            if attribute is not None and attribute.json is not None:
                 yield attribute.json, branch
             elif attribute is None and name != KEYS:
                 rest.branches[name] = branch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VNFs that are objects in a Kubernetes cluster. See :mod:`.vim`."""
+"""VNFs that are objects in a Kubernetes cluster. See the folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from container_update.model.outcome import Outcome
 from container_update.model.requests import DEF_FILES
 from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.lifecycle import Included
-from container_update.vnfm.lcm import levels, records
+from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.operation_context import OperationContext, VnfRecord
 
 
@@ -59,7 +59,7 @@ class KubernetesVim:
             def_files=self._requested_def_files,
             namespace=context.namespace,
             one_namespace=True,
-            replicas=levels.replicas(context),
+            replicas=records.first_replicas(context),
             **self._how,
         )
         return records.instantiated(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VNFs that are Heat stacks in an OpenStack. See :mod:`.vim`.
+"""VNFs that are Heat stacks in an OpenStack. See the folder.
 
 An instance's stack has the name that Tacker gives it, ``vnf-<id>``; Blue-Green adds a suffix.
 """
@@ -27,8 +27,8 @@ from container_update.openstack.stack_instance import StackInstance
 from container_update.openstack.templates import links
 from container_update.openstack.upkeep import Renew, StackHeal, StackScale
 from container_update.openstack.vnfcs import VnfcServer
-from container_update.vnfm import vim_clients
-from container_update.vnfm.lcm import levels, records
+from container_update.vnfm import vims
+from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.operation_context import OperationContext, VnfRecord
 from container_update.vnfm.states import NO_ROLLBACK
 
@@ -36,7 +36,7 @@ from container_update.vnfm.states import NO_ROLLBACK
 @contextmanager
 def connected(context: OperationContext) -> Iterator[OpenStackVim]:
     """Connect to Heat of the instance's VIM for a ``with`` block."""
-    with vim_clients.heat(context.connection, context.service.options) as heat:
+    with vims.heat(context.connection, context.service.options) as heat:
         yield OpenStackVim(context, heat)
 
 
@@ -81,7 +81,7 @@ class OpenStackVim:
             context.params,
             context.service.options,
             links=links.StackLinks.of(context.request),
-            sizes=levels.numbers(context),
+            sizes=records.first_numbers(context),
         )
         goal = Instantiate(self._name, body, context.service.options, context.operation_id)
         operate(goal, self._instance)

@@ -1,50 +1,297 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a VNF instance consists of in its VIM right now: VDUs, their workloads, their VNFCs.
+"""The live resources of a VNF instance: VDUs, their workloads, their VNFCs, as they are right now.
 
-It is asked for again and again while somebody looks: few requests, a short time limit, and what the
-packages say is read once.
+They are asked for again and again while somebody looks: few requests, a short time limit, and what
+the packages say is read once. What is in a cloud is in :mod:`.servers`, which needs an extra.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 
+from sqlalchemy import select
+
+from container_update.cluster.informer import Informer
+from container_update.cluster.scope import Scope
 from container_update.drivers.vim import connect_to
-from container_update.model.objects import Json
+from container_update.engine.diagnosis import event_text, event_time, hidden_words, shown
+from container_update.engine.read_packages import described_by
+from container_update.model.cluster import Cluster
+from container_update.model.objects import Collection, Json, ObjectKey, instance_of
 from container_update.model.options import Options
-from container_update.vnfm import vim_clients, vims
-from container_update.vnfm.lcm.live import instance as live_instance
-from container_update.vnfm.lcm.live import pods as live_pods
-from container_update.vnfm.lcm.live.instance import LiveInstance
+from container_update.package import csar
+from container_update.planning.comparison import live_objects as renames
+from container_update.planning.comparison.package_pair import Placing
+from container_update.vnfm import instances, packages, vims
+from container_update.vnfm.lcm.operation_context import VnfRecord, known_flavour
+from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.store.rows import Instance
+from container_update.vnfm.states import UNSETTLED
+from container_update.vnfm.store.rows import Instance, OperationRow, Package
+from container_update.workloads import ownership, pod_status, pod_template
+from container_update.workloads.kind import REPLICA_SET, pods_in
+from container_update.workloads.pod_state import Tone, state_of
+from container_update.workloads.readiness import Baseline, RolloutState
+from container_update.workloads.registry import is_workload, known_kind
+
+_PACKAGES_KEPT = 256
+
+Kinds = frozenset[tuple[str, str]]
+"""Kinds of objects: group and kind."""
 
 
-def resources_of(service: ServiceContext, instance: Instance | str) -> Json:
+@dataclass(frozen=True)
+class LiveInstance:
+    """An instance, for one look at it."""
+
+    id: str
+    record: VnfRecord = field(repr=False)
+    connection: Json = field(repr=False)
+    """Its VIM, with credentials."""
+    folders: Mapping[str, Path]
+    """Its packages by VNFD: that of an unsettled operation, then the recorded one."""
+
+    def vdus(self, options: Options) -> tuple[tuple[str, str], ...]:
+        """Return each VDU with the name of its workload or server, of the recorded package last;
+        a VDU whose name changes is there twice."""
+        flavour_id = self.record.flavour_id
+        found = (_vdus(folder, flavour_id, options) for folder in self.folders.values())
+        return tuple(dict.fromkeys(itertools.chain.from_iterable(found)))
+
+    def kinds(self, options: Options) -> Kinds:
+        """Return the kinds of the workloads that the packages describe."""
+        recorded = {self.record.vnfd_id: self.record.def_files}
+        kinds = (
+            _workload_kinds(folder, recorded.get(vnfd_id, ()), options)
+            for vnfd_id, folder in self.folders.items()
+        )
+        return frozenset().union(*kinds)
+
+
+def _read(service: ServiceContext, instance_id: str) -> LiveInstance:
+    """Read an instance from the database; one that is not instantiated has no VIM and no packages.
+
+    :raises ProblemError: 404: there is none.
+    :raises PackageError: there is no VIM of a known kind.
+    """
+    with service.database.reading() as session:
+        row = session.get(Instance, instance_id)
+        if row is None:
+            raise ProblemError(
+                404, f"VNF instance {instance_id[:64]!r}: there is none with this id"
+            )
+        recorded = instances.vims_of(service, row)
+        record = VnfRecord.of(row, recorded)
+        if not row.instantiated:
+            return LiveInstance(row.id, record, {}, {})
+        unsettled = (OperationRow.instance_id == row.id, OperationRow.state.in_(UNSETTLED))
+        target = session.scalar(select(OperationRow.vnfd_id).where(*unsettled))
+        folders = {
+            vnfd_id: packages.unpacked(service, package_id)
+            for vnfd_id in dict.fromkeys(filter(None, (target, row.vnfd_id)))
+            for package_id in session.scalars(select(Package.id).where(Package.vnfd_id == vnfd_id))
+        }
+        return LiveInstance(row.id, record, vims.connection(service, session, recorded), folders)
+
+
+# --- what a package says: it stays as it is once it is onboarded --------------------------------
+
+
+@lru_cache(_PACKAGES_KEPT)
+def _vdus(folder: Path, flavour_id: str | None, options: Options) -> tuple[tuple[str, str], ...]:
+    with csar.open_package(str(folder), options=options) as package:
+        return tuple(package.vdus(known_flavour(package, flavour_id)).items())
+
+
+@lru_cache(_PACKAGES_KEPT)
+def _workload_kinds(folder: Path, def_files: tuple[str, ...], options: Options) -> Kinds:
+    described = described_by(str(folder), Placing(def_files, one_namespace=True), options)
+    keys = (manifest.key for manifest in described)
+    return frozenset((key.group, key.kind) for key in keys if is_workload(key))
+
+
+# --- the tree -----------------------------------------------------------------------------------
+
+
+def resources_of(service: ServiceContext, instance_id: str) -> Json:
     """Return the live tree of an instance; without VDUs unless it is instantiated.
 
-    :param instance: its row or its id.
     :raises ProblemError: 404: there is none; 422: a package or the VIM's description is wrong;
         502: the VIM does not answer, or refuses.
     """
-    with vim_clients.answered(service):
-        live = live_instance.read(service, instance)
+    with vims.answered(service):
+        live = _read(service, instance_id)
         if not live.record.instantiated:
             return {"vimType": None, "namespace": None, "vdus": []}
-        options = vim_clients.impatient(service.options)
+        options = vims.impatient(service.options)
         kind = vims.kind_of(live.connection)
         return (_in_openstack if kind == vims.OPENSTACK else _in_kubernetes)(live, options)
 
 
 def _in_kubernetes(live: LiveInstance, options: Options) -> Json:
     with closing(connect_to(live.connection, options)) as cluster:
-        vdus = live_pods.vdus_of(live, cluster, options)
+        vdus = vdus_of(live, cluster, options)
     return {"vimType": vims.KUBERNETES, "namespace": live.record.namespace, "vdus": vdus}
 
 
 def _in_openstack(live: LiveInstance, options: Options) -> Json:
     from container_update.vnfm.lcm.live import servers as live_servers  # noqa: PLC0415, an extra
 
-    with vim_clients.heat(live.connection, options) as heat:
+    with vims.heat(live.connection, options) as heat:
         stack, vdus = live_servers.vdus_of(live, heat, options)
     return {"vimType": vims.OPENSTACK, "namespace": None, "stack": stack, "vdus": vdus}
+
+
+# --- in a cluster: workloads by VDU, each with its pods -----------------------------------------
+
+OK, CHANGING, BAD = "ok", "changing", "bad"
+"""States of a workload."""
+
+
+def vdus_of(live: LiveInstance, cluster: Cluster, options: Options) -> list[Json]:
+    """Return the VDUs; what belongs to none is under the id ''.
+
+    One request, all at the same time, for each kind of workload in the packages, one for the pods,
+    and one for ReplicaSets where there are Deployments; more only where a list has several pages.
+    """
+    vdus = live.vdus(options)
+    names = {name: vdu_id for vdu_id, name in vdus}
+    found: dict[str, list[Json]] = {vdu_id: [] for vdu_id, _ in vdus}
+    for body, pods in _workloads(live, cluster, live.kinds(options)):
+        runs_on = not known_kind(ObjectKey.of(body)).runs_to_completion
+        vdu_id = names.get(renames.manifest_name(body), "") if runs_on else ""
+        found.setdefault(vdu_id, []).append(_workload(body, pods))
+    return [{"vduId": vdu_id, "workloads": workloads} for vdu_id, workloads in found.items()]
+
+
+def _workloads(
+    live: LiveInstance, cluster: Cluster, kinds: Kinds
+) -> list[tuple[Json, tuple[Json, ...]]]:
+    """Return the workloads with the instance's label, each with its pods, old ones too."""
+    namespace = live.record.namespace
+    collections = {Collection(*kind, namespace) for kind in kinds}
+    for group, kind in kinds:
+        collections |= known_kind(ObjectKey(group, kind, namespace, "")).followed(namespace)
+    if collections:
+        collections.add(pods_in(namespace))
+    with Informer(cluster, Scope(instance_id=live.id)) as informer:
+        informer.list(collections)
+        pods = informer.all(pods_in(namespace))
+        replica_sets = informer.all(Collection(*REPLICA_SET, namespace))
+        objects = sorted(informer.live.items())
+    return [
+        (body, ownership.owned_pods(body, pods, replica_sets))
+        for key, body in objects
+        if (key.group, key.kind) in kinds
+        and ownership.controller_uid(body) is None
+        and instance_of(body) == live.id
+    ]
+
+
+def _workload(body: Json, pods: Sequence[Json]) -> Json:
+    key = ObjectKey.of(body)
+    kind = known_kind(key)
+    if kind.is_pod:
+        desired = 1
+    else:
+        desired = len(pods) if kind.runs_to_completion else kind.counts(body).desired
+    return {
+        "object": str(key),
+        "state": _state(body, pods),
+        "images": _images(body),
+        "desired": desired,
+        "ready": sum(_serves(pod) for pod in pods),
+        "vnfcs": [_vnfc(pod) for pod in pods],
+    }
+
+
+def _state(body: Json, pods: Sequence[Json]) -> str:
+    """Return the state: a pod in trouble makes it bad at once, not only where all of them are."""
+    verdict = known_kind(ObjectKey.of(body)).readiness(body, pods, Baseline()).state
+    active = [pod for pod in pods if pod_status.is_active(pod)]
+    is_bad = any(state_of(pod).tone is Tone.BAD for pod in active)
+    if is_bad or verdict in (RolloutState.FAILING, RolloutState.FAILED):
+        return BAD
+    return OK if verdict is RolloutState.DONE else CHANGING
+
+
+def _serves(pod: Json) -> bool:
+    return pod_status.is_ready(pod) or pod_status.phase(pod) == "Succeeded"
+
+
+def _vnfc(pod: Json) -> Json:
+    state, metadata = state_of(pod), pod["metadata"]
+    statuses = pod_status.container_statuses(pod)
+    return {
+        "name": metadata["name"],
+        "state": state.word,
+        "tone": state.tone.value,
+        "problem": state.problem,
+        "restarts": sum(int(status.get("restartCount", 0)) for status in statuses),
+        "images": _images(pod),
+        "started": (pod.get("status") or {}).get("startTime") or metadata["creationTimestamp"],
+    }
+
+
+def _images(workload: Json) -> list[str]:
+    """Return the images of the containers that run on, each once."""
+    containers = pod_template.containers(pod_template.pod_spec(workload))
+    running = (c for group, c in containers if not pod_template.runs_to_its_end(group, c))
+    return list(dict.fromkeys(str(container.get("image", "")) for container in running))
+
+
+# --- what an operator asks next about a pod -----------------------------------------------------
+
+_EVENTS, _LINES, _BYTES = 10, 100, 64 * 1024
+"""The last Events of a pod, and the end of its containers' logs."""
+
+
+def details_of(service: ServiceContext, instance_id: str, name: str) -> Json:
+    """Return Events, the newest first, and logs of a pod, without values of Secrets.
+
+    :raises ProblemError: 404: the instance has no such pod; see :func:`.vims.answered`.
+    """
+    with vims.answered(service):
+        live = _read(service, instance_id)
+        options = vims.impatient(service.options)
+        if live.record.instantiated and vims.kind_of(live.connection) == vims.KUBERNETES:
+            with closing(connect_to(live.connection, options)) as cluster:
+                names = {
+                    vnfc["name"]
+                    for vdu in vdus_of(live, cluster, options)
+                    for workload in vdu["workloads"]
+                    for vnfc in workload["vnfcs"]
+                }
+                if name in names:
+                    return _details(live, cluster, name)
+    raise ProblemError(404, f"VNF instance {instance_id}: it has no pod {name[:64]!r} (any more)")
+
+
+def _details(live: LiveInstance, cluster: Cluster, name: str) -> Json:
+    namespace = live.record.namespace
+    key = ObjectKey("", "Pod", namespace, name)
+    pod = cluster.get(key) or {"metadata": {}}
+    about = f"involvedObject.uid={pod['metadata'].get('uid', '')}"
+    events = cluster.list(Collection("", "Event", namespace, about)).items
+    newest = sorted(events, key=event_time, reverse=True)[:_EVENTS]
+    hidden = hidden_words(cluster.list(Collection("", "Secret", namespace)).items)
+    return {
+        "events": [
+            {"time": event_time(event), "isWarning": event.get("type") == "Warning", "text": text}
+            for event, text in zip(newest, shown(map(event_text, newest), hidden), strict=True)
+        ],
+        "logs": list(_logs(key, pod, cluster, hidden)),
+    }
+
+
+def _logs(key: ObjectKey, pod: Json, cluster: Cluster, hidden: Sequence[str]) -> Iterator[Json]:
+    """Yield the end of the log of each container that ever ran; of its last run if it waits."""
+    for status in filter(pod_status.was_started, pod_status.container_statuses(pod)):
+        previous = "waiting" in status.get("state", {}) and bool(status.get("lastState"))
+        text = cluster.log(key, status["name"], previous=previous, lines=_LINES, limit=_BYTES)
+        yield {"container": status["name"], "lines": list(shown(text.splitlines(), hidden))}

@@ -15,7 +15,7 @@ from container_update.openstack.vnfcs import VnfcServer
 from container_update.package import hot
 from container_update.package.hot import Place, StackBody
 from container_update.vnfm.lcm.infrastructure.openstack import stack_name
-from container_update.vnfm.lcm.live.instance import LiveInstance
+from container_update.vnfm.lcm.live.resources import LiveInstance
 from container_update.workloads.pod_state import Tone
 
 _RUNS = "ACTIVE"

@@ -5,13 +5,12 @@ They are loaded as in Tacker: in the v1 API from the entry points, in the v2 API
 package.
 """
 
-from container_update.vnfm.lcm.mgmt_drivers.drivers import Drivers
 from container_update.vnfm.lcm.mgmt_drivers.v1 import V1Drivers
 from container_update.vnfm.lcm.mgmt_drivers.v2 import V2Scripts
 from container_update.vnfm.lcm.operation_context import OperationContext, known_flavour
 
 
-def drivers_of(context: OperationContext) -> Drivers:
+def drivers_of(context: OperationContext) -> V1Drivers | V2Scripts:
     """Return the drivers that the instance's package names for its flavour."""
     record = context.record
     with context.opened(record.vnfd_id) as package:

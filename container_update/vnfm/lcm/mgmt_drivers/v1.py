@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -20,11 +22,14 @@ from typing import Any
 
 from container_update.drivers import v1_records
 from container_update.drivers.change_by_modify import Work
+from container_update.drivers.v1_host import vnfc_entry
 from container_update.model.errors import ContainerUpdateError, PackageError
+from container_update.model.objects import Json
+from container_update.model.outcome import Vnfc
 from container_update.model.requests import CONFIG_PATHS
 from container_update.package.tools.build import driver_file
 from container_update.package.vnfd import InterfaceScript
-from container_update.vnfm.lcm.mgmt_drivers import v1_objects
+from container_update.records.vnf_records import Records
 from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Drivers, file_of
 from container_update.vnfm.lcm.operation_context import VnfRecord
 
@@ -45,7 +50,8 @@ class V1Drivers(Drivers):
 
     @property
     def is_ours(self) -> bool:
-        """See Drivers: what counts is the file that is installed under the name, as in Tacker."""
+        """Whether our own driver is the one for the end of a modification: by the content of the
+        file that is installed under its name, as in Tacker."""
         script = self.scripts.get(MODIFIED)
         if script is None or script.implementation == NOOP:
             return False
@@ -56,25 +62,34 @@ class V1Drivers(Drivers):
         return installed.read_bytes() == driver_file("v1").read_bytes()
 
     def work(self, record: VnfRecord) -> Work | None:
-        """See Drivers."""
+        """Return what our own driver would do at the end of a modification; None: nothing.
+
+        :param record: as the request modifies it.
+        :raises ContainerUpdateError: it would fail.
+        """
         context, script = self.context, self.scripts[MODIFIED]
         self._refuse_other_file(MODIFIED, script, load(script.implementation), record.vnfd_id)
-        instance = v1_objects.instance(context.instance_id, record, context.connection)
+        instance = instance_object(context.instance_id, record, context.connection)
         new, paths = context.package(record.vnfd_id), self._arguments(MODIFIED)[CONFIG_PATHS]
         v1_records.check(instance, paths, str(self.folder))
         return v1_records.work_of(instance, str(self.folder), str(new), paths)
 
     def call(self, event: str, record: VnfRecord, new: Path | None = None) -> VnfRecord:  # noqa: ARG002
-        """See Drivers."""
+        """Run the driver of an event, for example ``modify_information_start``, if there is one.
+
+        :param new: the folder of the package that a modification leads to.
+        :returns: the record as the driver leaves it.
+        :raises ContainerUpdateError: the driver failed, or cannot be loaded.
+        """
         script = self.scripts.get(event)
         if script is None or script.implementation == NOOP or event.endswith(_ROLLBACK):
             return record
         driver = load(script.implementation)
         self._refuse_other_file(event, script, driver, record.vnfd_id)
-        instance = v1_objects.instance(self.context.instance_id, record, self.context.connection)
+        instance = instance_object(self.context.instance_id, record, self.context.connection)
         arguments = self._arguments(event)
         getattr(driver, event)(context=SimpleNamespace(), vnf_instance=instance, **arguments)
-        return replace(record, body=v1_objects.body(instance, record.body))
+        return replace(record, body=changed_body(instance, record.body))
 
     def _arguments(self, event: str) -> dict[str, Any]:
         """Return what Tacker passes beside context and instance."""
@@ -88,7 +103,7 @@ class V1Drivers(Drivers):
                 CONFIG_PATHS: (request.get("metadata") or {}).get(CONFIG_PATHS) or [],
             }
         name = event.removesuffix("_start").removesuffix("_end") + "_vnf_request"
-        return {name: v1_objects.request(request), "grant": None, "grant_request": None}
+        return {name: _request(request), "grant": None, "grant_request": None}
 
     def _refuse_other_file(
         self, event: str, script: InterfaceScript, driver: Any, vnfd_id: str
@@ -134,3 +149,110 @@ def _replace_missing_base() -> None:
         sys.modules.setdefault(name, ModuleType(name))
     base = type("VnflcmMgmtAbstractDriver", (), {"__doc__": "The base of v1 Mgmt Drivers."})
     sys.modules[_BASE].VnflcmMgmtAbstractDriver = base  # type: ignore[attr-defined]
+
+
+# --- a VNF instance for drivers: objects with attributes in snake_case ---------------------------
+# The attributes are those of Tacker's objects that drivers use; what a driver changes is read back
+# into the record.
+
+
+def instance_object(instance_id: str, record: VnfRecord, connection: Json) -> SimpleNamespace:
+    """Return the VnfInstance of a record.
+
+    :param connection: its VIM, with credentials.
+    """
+    info = record.info
+    return SimpleNamespace(
+        id=instance_id,
+        vnfd_id=record.vnfd_id,
+        instantiation_state=record.state,
+        vnf_instance_name=record.body.get("vnfInstanceName"),
+        vnf_instance_description=record.body.get("vnfInstanceDescription"),
+        vnf_metadata=dict(record.body.get("metadata") or {}),
+        vim_connection_info=[_vim(connection)],
+        instantiated_vnf_info=_info(info) if info else None,
+        save=_nothing,
+    )
+
+
+def _nothing() -> None:
+    """Do nothing: the record is stored when the operation ends."""
+
+
+def _vim(connection: Json) -> SimpleNamespace:
+    interface = connection.get("interfaceInfo") or {}
+    access = {**(connection.get("accessInfo") or {}), "auth_url": interface.get("endpoint", "")}
+    if interface.get("ssl_ca_cert"):
+        access["ssl_ca_cert"] = interface["ssl_ca_cert"]
+    return SimpleNamespace(
+        id=connection.get("id"),
+        vim_id=connection.get("vimId"),
+        vim_type=connection.get("vimType"),
+        interface_info=interface,
+        access_info=access,
+    )
+
+
+def _info(info: Json) -> SimpleNamespace:
+    return SimpleNamespace(
+        flavour_id=info.get("flavourId"),
+        vnf_state=info.get("vnfState"),
+        additional_params=dict(info.get("additionalParams") or {}),
+        vnfc_resource_info=[_vnfc(entry) for entry in info.get("vnfcResourceInfo") or ()],
+    )
+
+
+def _vnfc(entry: Json) -> SimpleNamespace:
+    """Return a VnfcResourceInfo."""
+    compute = entry.get("computeResource") or {}
+    return SimpleNamespace(
+        id=entry["id"],
+        vdu_id=entry["vduId"],
+        compute_resource=SimpleNamespace(
+            resource_id=compute.get("resourceId"),
+            vim_level_resource_type=compute.get("vimLevelResourceType"),
+        ),
+        storage_resource_ids=list(entry.get("storageResourceIds") or ()),
+        metadata=dict(entry.get("metadata") or {}),
+    )
+
+
+def vnfc_record(vnfc_id: str, vnfc: Vnfc, metadata: Mapping[str, str]) -> SimpleNamespace:
+    """Return a new VnfcResourceInfo."""
+    handle = {"resourceId": vnfc.pod_name, "vimLevelResourceType": vnfc.workload_kind}
+    entry = {"id": vnfc_id, "vduId": vnfc.vdu_id, "computeResource": handle, "metadata": metadata}
+    return _vnfc(entry)
+
+
+def changed_body(changed: SimpleNamespace, before: Json, written: Records | None = None) -> Json:
+    """Return the record's body, with what a driver changed in the objects.
+
+    :param written: what was written into the objects, which have no links and storages.
+    """
+    after = dict(before)
+    if changed.vnf_metadata or "metadata" in before:
+        after["metadata"] = dict(changed.vnf_metadata or {})
+    if (info := changed.instantiated_vnf_info) is not None:
+        after["instantiatedVnfInfo"] = {
+            **(before.get("instantiatedVnfInfo") or {}),
+            "additionalParams": dict(info.additional_params or {}),
+            "vnfcResourceInfo": [_entry(record) for record in info.vnfc_resource_info],
+        }
+        if written is not None:
+            written.write_resources(after["instantiatedVnfInfo"])
+    return after
+
+
+def _entry(record: Any) -> Json:
+    return {
+        **vnfc_entry(record),
+        "storageResourceIds": list(record.storage_resource_ids),
+        "metadata": dict(record.metadata or {}),
+    }
+
+
+def _request(values: Json) -> SimpleNamespace:
+    """Return a request of the API: its attributes in snake_case."""
+    return SimpleNamespace(
+        **{re.sub("[A-Z]", r"_\g<0>", name).lower(): value for name, value in values.items()}
+    )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mgmt Drivers of the v2 API: scripts of the package, each run as a process of its own.
 
-Our own script is not run, what it would do is in :mod:`container_update.vnfm.lcm.modification`.
+Our own script is not run, what it would do is in :mod:`container_update.vnfm.lcm.tasks`.
 Others run as in Tacker: with this interpreter, one pickled dict on standard input and one on
 standard output, standard error as the reason of a failure, in a copy of the package, which they may
 change. Other than there, time and output are bounded, the service's environment stays with it, and
@@ -50,7 +50,7 @@ class V2Scripts(Drivers):
 
     @property
     def is_ours(self) -> bool:
-        """See Drivers: the package has our script, byte for byte."""
+        """Whether the package has our script for the end of a modification, byte for byte."""
         script = self.scripts.get(MODIFIED)
         if script is None or not script.file:
             return False
@@ -58,7 +58,7 @@ class V2Scripts(Drivers):
         return copy.read_bytes() == driver_file("v2").read_bytes()
 
     def work(self, record: VnfRecord) -> Work | None:
-        """See Drivers."""
+        """Return what our own script would do; see V1Drivers."""
         request, old = self.context.request, self.folder
         new = self.context.package(record.vnfd_id) if request.get("vnfdId") else old
         script = self._input(MODIFIED, record, old, new)
@@ -67,7 +67,8 @@ class V2Scripts(Drivers):
         return work_of(script["vnf_instance"], request, str(old), str(new))
 
     def call(self, event: str, record: VnfRecord, new: Path | None = None) -> VnfRecord:
-        """See Drivers; our own script does nothing here that this service does not do itself."""
+        """Run the script of an event, as V1Drivers does; our own one does nothing here that this
+        service does not do itself."""
         named, modified = self.scripts.get(event), self.scripts.get(MODIFIED)
         if named is None or (modified and named.file == modified.file and self.is_ours):
             return record

@@ -42,7 +42,6 @@ function updatePackage(card, found, mayChange) {
   keep(card.querySelector(".buttons"), mayChange ? [...actions(found)] : [], {
     key: ([label]) => label,
     make: ([label, act]) => button(label, act),
-    update: () => {},
   });
 }
 

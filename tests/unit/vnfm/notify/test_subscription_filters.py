@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from container_update.vnfm.api.models import NewSubscription
-from container_update.vnfm.notify.subscription_filters import matches
+from container_update.vnfm.notify.outbox import matches
 
 STATE = {
     "notificationType": "VnfLcmOperationOccurrenceNotification",

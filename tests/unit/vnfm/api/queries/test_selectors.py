@@ -7,7 +7,7 @@ import copy
 
 import pytest
 
-from container_update.vnfm.api.queries.attribute_selectors import Attributes, Selection
+from container_update.vnfm.api.queries.lists import Attributes, Selection
 from container_update.vnfm.problems import ProblemError
 
 BODY = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from container_update.vnfm.http.redaction import HIDDEN, without
+from container_update.vnfm.problems import HIDDEN, without_credentials
 
 CASES: dict[str, tuple[Any, Any]] = {
     "access to a VIM": (
@@ -34,4 +34,4 @@ CASES: dict[str, tuple[Any, Any]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_credentials_are_hidden_and_nothing_else(name: str) -> None:
     given, expected = CASES[name]
-    assert without(given, {"greeting"}) == expected
+    assert without_credentials(given, {"greeting"}) == expected

@@ -7,10 +7,11 @@ What has a name with ``.part`` is incomplete and ignored.
 from __future__ import annotations
 
 import base64
+import hashlib
 import logging
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,21 +25,12 @@ from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.objects import Json
 from container_update.package import archive, csar, fetch
 from container_update.package.tosca.process import ReaderEndedError
+from container_update.package.vnfd import Flavour
 from container_update.vnfm import packages
-from container_update.vnfm.http.redaction import without_folder
-from container_update.vnfm.onboarding import package_info
-from container_update.vnfm.packages import (
-    CREATED,
-    ENABLED,
-    ERROR,
-    ONBOARDED,
-    PROCESSING,
-    UPLOADING,
-)
-from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.queries import by_id, compare_and_set
+from container_update.vnfm.packages import CREATED, ENABLED, ERROR, ONBOARDED, PROCESSING, UPLOADING
+from container_update.vnfm.problems import ProblemError, without_folder
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.store.rows import Package
+from container_update.vnfm.store.rows import Package, by_id, compare_and_set
 
 LOG = logging.getLogger(__name__)
 
@@ -174,7 +166,10 @@ def _onboard(service: ServiceContext, package_id: str) -> None:
     :raises ReaderEndedError: the process that reads it had to be ended.
     """
     try:
-        body = _read(service, package_id)
+        path = packages.content(service, package_id)
+        with csar.open_package(str(path), options=service.options) as package:
+            package.verify()  # its hashes
+            body = package_info(package, path)
         vnfd_id = body["vnfdId"]
         _unpack(service, package_id)
         with service.database.writing() as session:
@@ -206,14 +201,6 @@ def _fail(
         moved = _move(session, package_id, (was,), ERROR, body=body, owner=None)
     if moved:
         LOG.warning("package %s is in ERROR: %s", package_id, detail)
-
-
-def _read(service: ServiceContext, package_id: str) -> Json:
-    """Return the attributes of VnfPkgInfo that come from the package; check its hashes."""
-    path = packages.content(service, package_id)
-    with csar.open_package(str(path), options=service.options) as package:
-        package.verify()
-        return package_info.read(package, path)
 
 
 def _unpack(service: ServiceContext, package_id: str) -> None:
@@ -261,3 +248,89 @@ def take_over(service: ServiceContext) -> list[str]:
                     if _move(session, package_id, (PROCESSING,), PROCESSING, owner=own):
                         taken.append(package_id)
     return taken
+
+
+# --- the attributes of a VnfPkgInfo that the package itself gives (SOL005, 9.5.2.5) -------------
+
+
+PRODUCT: Mapping[str, str] = {
+    "vnfProvider": "provider",
+    "vnfProductName": "product_name",
+    "vnfSoftwareVersion": "software_version",
+    "vnfdVersion": "descriptor_version",
+}
+"""The attributes that an instance takes from its package, with their names in the VNFD."""
+
+
+def package_info(package: csar.Csar, content: Path) -> Json:
+    """Return the attributes of an opened package.
+
+    :param content: the zip that was uploaded.
+    :raises PackageError: the VNFD has no id.
+    """
+    if not package.vnfd_id:
+        raise PackageError("expected a VNFD with a descriptor_id, found none")
+    product = package.flavours[0].product
+    return {
+        "vnfdId": package.vnfd_id,
+        **{name: product.get(key, "") for name, key in PRODUCT.items()},
+        "checksum": {"algorithm": "SHA-512", "hash": _digest(content)},
+        "softwareImages": list(software_images(package.flavours)),
+        "additionalArtifacts": [
+            {
+                "artifactPath": artifact.path,
+                "checksum": {"algorithm": artifact.algorithm, "hash": artifact.hash},
+                "metadata": {},
+            }
+            for artifact in package.artifacts
+        ],
+    }
+
+
+def software_images(flavours: Iterable[Flavour]) -> Iterator[Json]:
+    """Yield a VnfPackageSoftwareImageInfo (SOL005, 9.5.3.2) for each image of the VNFD.
+
+    Its id is the VDU or storage that has the image, as the VNFD knows no other.
+    """
+    images = {node: image for each in flavours for node, image in each.software_images.items()}
+    for node, image in images.items():
+        given = image.get("checksum")
+        checksum = given if isinstance(given, dict) else {}
+        info = {
+            "id": node,
+            "name": image.get("name"),
+            "provider": image.get("provider"),
+            "version": image.get("version"),
+            "checksum": {name: checksum.get(name) for name in ("algorithm", "hash")},
+            "containerFormat": _upper(image.get("container_format")),
+            "diskFormat": _upper(image.get("disk_format")),
+            "minDisk": _number(image.get("min_disk"), "B"),
+            "minRam": _number(image.get("min_ram"), "B"),
+            "size": _number(image.get("size"), "B"),
+            "imagePath": image.get("image_path"),
+        }
+        yield {name: value for name, value in info.items() if value is not None}
+
+
+def _upper(value: Any) -> str | None:
+    return None if value is None else str(value).upper()
+
+
+def _number(value: Any, unit: str) -> int | None:
+    """Return a size of TOSCA (``2 GB``) in bytes; None for what is none."""
+    from toscaparser.elements.scalarunit import ScalarUnit_Size  # noqa: PLC0415, slow to load
+
+    if value is None:
+        return None
+    try:
+        return int(ScalarUnit_Size(str(value)).get_num_from_scalar_unit(unit))
+    except (TypeError, ValueError):
+        return None
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha512()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,486 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each lifecycle operation does, how it is undone (:data:`TASKS`), and the plan of a request.
+
+A failed operation stays as it is and the occurrence is FAILED_TEMP: a retry finishes it, a rollback
+undoes it, mostly by the journal in the VIM.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from container_update.drivers import change_by_modify, v2_memory
+from container_update.drivers.change_by_modify import Work
+from container_update.drivers.way_back import go_back
+from container_update.engine.goals.change_package import coordination_of, preview_change, run_change
+from container_update.engine.goals.change_request import ChangeRequest
+from container_update.engine.goals.job import ChangeJob, Occurrence
+from container_update.engine.progress import remarks, step_events
+from container_update.model.cancellation import CancelToken
+from container_update.model.errors import ContainerUpdateError, NoWayBackError
+from container_update.model.objects import Json, merge_patch
+from container_update.model.plan import Plan
+from container_update.model.requests import CONFIG_PATHS
+from container_update.planning.summary import nothing_to_do, plan_sum
+from container_update.vnfm import instances, packages, vims
+from container_update.vnfm.lcm import records
+from container_update.vnfm.lcm.infrastructure import connected
+from container_update.vnfm.lcm.mgmt_drivers import drivers_of
+from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED
+from container_update.vnfm.lcm.operation_context import (
+    WAIT,
+    NotYetError,
+    OperationContext,
+    Steps,
+    VnfRecord,
+)
+from container_update.vnfm.service_context import ServiceContext
+from container_update.vnfm.states import HELD, PROMOTED
+from container_update.vnfm.store.database import now, timestamp
+from container_update.vnfm.store.rows import Instance
+
+if TYPE_CHECKING:
+    from container_update.vnfm.lcm.infrastructure import Vim
+
+
+LOG = logging.getLogger(__name__)
+_GIVEN = ("extensions", "vnfConfigurableProperties")
+
+
+# --- INSTANTIATE and TERMINATE ------------------------------------------------------------------
+
+
+def do_instantiate(context: OperationContext) -> VnfRecord:
+    """Create the VNF and wait until it runs."""
+    context = _in_its_vim(context)
+    drivers = drivers_of(context)
+    context = replace(context, record=drivers.call("instantiate_start", context.record))
+    with connected(context) as vim:
+        record = vim.instantiate()
+    given = {name: context.request[name] for name in _GIVEN if context.request.get(name)}
+    return drivers.call("instantiate_end", replace(record, body=_merged(record.body, given)))
+
+
+def undo_instantiate(context: OperationContext) -> VnfRecord:
+    """Delete what was created so far."""
+    with connected(_in_its_vim(context)) as vim:
+        vim.undo_instantiate()
+    return context.record
+
+
+def _undone(
+    context: OperationContext, event: str, undo: Callable[[Vim, VnfRecord], object]
+) -> VnfRecord:
+    """Undo an operation in the VIM, between the drivers of its rollback; return what runs then."""
+    drivers = drivers_of(context)
+    record = drivers.call(f"{event}_rollback_start", context.record)
+    with connected(context) as vim:
+        undo(vim, record)
+        record = vim.as_it_is(record)
+    return drivers.call(f"{event}_rollback_end", record)
+
+
+def _merged(body: Json, patches: Mapping[str, Any]) -> Json:
+    """Return attributes with JSON merge patches of some of them."""
+    return {**body, **{name: merge_patch(body.get(name), patches[name]) for name in patches}}
+
+
+def _in_its_vim(context: OperationContext) -> OperationContext:
+    """Return the operation in the VIM that the request names, else in the default one, which is
+    recorded: the VNF stays there when another VIM becomes the default."""
+    vims: Any = context.request.get("vimConnectionInfo")
+    if not vims:
+        entry = {name: context.connection[name] for name in ("vimId", "vimType")}
+        vims = [{"id": "default", **entry}] if context.api == "v1" else {"default": entry}
+    return replace(context, record=replace(context.record, vims=vims))
+
+
+def do_terminate(context: OperationContext) -> VnfRecord:
+    """Delete the VNF, and wait until it is gone."""
+    drivers, record = drivers_of(context), context.record
+    if context.waited:
+        seconds = (now() - context.started()).total_seconds()
+        context.steps.add("VNF", WAIT, "done", "", seconds)
+    else:
+        record = drivers.call("terminate_start", record)
+        _leave_time_to_take_it_out_of_service(context)
+    with connected(context) as vim:
+        vim.terminate()
+    record = drivers.call("terminate_end", record)
+    body = {name: value for name, value in record.body.items() if name != "instantiatedVnfInfo"}
+    return replace(record, instantiated=False, body=body, vims=None)
+
+
+def _leave_time_to_take_it_out_of_service(context: OperationContext) -> None:
+    """Leave the time that a GRACEFUL termination asks for, from when it was accepted on.
+
+    SOL003, 5.5.2.8: the time to take the VNF out of service before it is shut down. Without a
+    timeout nothing is waited for but the pods' own grace periods.
+
+    :raises NotYetError: there is some of it left.
+    """
+    grace = timedelta(seconds=context.request.get("gracefulTerminationTimeout") or 0)
+    due = min(context.started(), now()) + grace  # the clock may have been set back
+    if due <= now():
+        return
+    LOG.info("VNF instance %s: terminated at %s, as requested", context.instance_id, timestamp(due))
+    context.steps.add("VNF", WAIT, "running", f"until {timestamp(due)}, to take it out of service")
+    raise NotYetError(due)
+
+
+# --- MODIFY_INFO --------------------------------------------------------------------------------
+# A Mgmt Driver may move the VNF to the new package. The drivers are those of the old package. The
+# record that they get at the end names the new one; it is stored only if they succeed, so that a
+# failure leaves the old record with the old VNF. What our own driver would do at the end, this
+# service does itself, in both APIs.
+
+
+_MERGED = ("metadata", *_GIVEN)
+_PLAIN = ("vnfInstanceName", "vnfInstanceDescription")
+
+
+def do_modify(context: OperationContext) -> VnfRecord:
+    """Change the record, and with a Mgmt Driver what runs."""
+    if not context.record.instantiated:
+        return _modified(context, context.record)
+    drivers = drivers_of(context)
+    record = _modified(context, drivers.call("modify_information_start", context.record))
+    if drivers.is_ours:
+        work = drivers.work(record)
+        return record if work is None else _moved(context, record, work)
+    new = context.package(record.vnfd_id) if context.request.get("vnfdId") else None
+    return drivers.call(MODIFIED, record, new)
+
+
+def undo_modify(context: OperationContext) -> VnfRecord:
+    """Move the VNF back to the old package if a driver had begun to move it.
+
+    :raises NoWayBackError: it was complete, and what was there before it is not kept.
+    """
+    if not context.record.instantiated:
+        return context.record
+    drivers = drivers_of(context)
+    record = drivers.call("modify_information_rollback_start", context.record)
+    ours = context.kept.get(v2_memory.OURS) or {}
+    if ours and ours["state"] not in v2_memory.SETTLED:
+        with context.cluster() as cluster:
+            restarted = go_back(
+                str(context.package(record.vnfd_id)),
+                cluster,
+                context.service.options,
+                ours["state"],
+                context.cancel,
+                context.steps,
+                namespace=record.namespace,
+                instance_id=context.instance_id,
+            )
+            record = records.with_live_pods(context, record, cluster)
+        record = replace(record, touched=restarted)
+    return drivers.call("modify_information_rollback_end", record)
+
+
+def _modified(context: OperationContext, record: VnfRecord) -> VnfRecord:
+    """Return the record as the request of an operation modifies it."""
+    request, body = context.request, dict(record.body)
+    body |= {name: request[name] for name in _PLAIN if name in request}
+    given = {name: request[name] for name in _MERGED if request.get(name) is not None}
+    if context.api == "v1" and "metadata" in given:  # as in Tacker, without the driver's list
+        listed = given["metadata"].items()
+        given["metadata"] = {name: value for name, value in listed if name != CONFIG_PATHS}
+    body = _merged(body, given)
+    vnfd_id = request.get("vnfdId") or record.vnfd_id
+    if vnfd_id != record.vnfd_id:
+        package = context.read(lambda session: packages.of_vnfd(session, vnfd_id))
+        body |= instances.product_of(package)
+        if context.api == "v1":
+            body["vnfPkgId"] = package.id
+    _modify_vnfcs(body, request)
+    return replace(record, vnfd_id=vnfd_id, body=body)
+
+
+def _modify_vnfcs(body: Json, request: Mapping[str, Any]) -> None:
+    """Apply vnfcInfoModifications: properties of single VNFCs."""
+    name = "vnfcConfigurableProperties"
+    patches = {
+        entry.get("id"): entry.get(name) for entry in request.get("vnfcInfoModifications") or ()
+    }
+    info = body.get("instantiatedVnfInfo") or {}
+    if patches and info:
+        entries = [
+            {**entry, name: merge_patch(entry.get(name), patches[entry["id"]])}
+            if entry["id"] in patches
+            else entry
+            for entry in info.get("vnfcInfo") or ()
+        ]
+        body["instantiatedVnfInfo"] = {**info, "vnfcInfo": entries}
+
+
+def _moved(context: OperationContext, record: VnfRecord, work: Work) -> VnfRecord:
+    """Do what our own driver does; return the record of what runs then."""
+    options, connection = context.service.options, context.connection
+    instance = context.record.vnf_instance(context.instance_id)
+    try:
+        with context.cluster() as cluster:
+            outcome, written = work.carry_out(
+                cluster, options, connection, instance, context.cancel, context.steps
+            )
+    except ContainerUpdateError as error:
+        context.remember(v2_memory.after_failure(error))
+        raise
+    context.remember(v2_memory.after_success(outcome))
+    if work.change is not None:  # its parameters may hold passwords
+        metadata = change_by_modify.without_parameters(record.body.get("metadata"))
+        record = replace(record, body={**record.body, "metadata": metadata})
+    record = records.with_written(context, record, written)
+    return replace(record, touched=written.restarted)
+
+
+# --- HEAL and SCALE -----------------------------------------------------------------------------
+
+
+def do_heal(context: OperationContext) -> VnfRecord:
+    """Replace what is broken and wait until it works."""
+    drivers = drivers_of(context)
+    before = drivers.call("heal_start", context.record)
+    asked = context.request.get("vnfcInstanceId") or ()
+    entries = vnfc_entries(context.api, before.info)
+    vnfcs = [entries[vnfc_id] for vnfc_id in asked if vnfc_id in entries]
+    with connected(context) as vim:
+        vim.heal(vnfcs, with_storage=bool(context.params.get("all")))
+        record = vim.as_it_is(before)
+    touched = frozenset(_resource_id(entry) for entry in vnfcs or entries.values())
+    return drivers.call("heal_end", replace(record, touched=touched))
+
+
+def undo_heal(context: OperationContext) -> VnfRecord:
+    """Undo what a heal changed, in a cluster; SOL003 leaves that to the VNFM, Tacker has none."""
+    return _undone(context, "heal", lambda vim, _: vim.undo())
+
+
+def vnfc_entries(api: str, info: Json) -> Mapping[str, Json]:
+    """Return the entries of vnfcResourceInfo by the ids that a request names.
+
+    :param info: instantiatedVnfInfo.
+    :returns: in v1 by their own ids, in v2 by those of vnfcInfo, as in Tacker.
+    """
+    entries = {str(entry["id"]): entry for entry in info.get("vnfcResourceInfo") or ()}
+    if api == "v1":
+        return entries
+    return {
+        str(vnfc["id"]): entries[vnfc["vnfcResourceInfoId"]]
+        for vnfc in info.get("vnfcInfo") or ()
+        if vnfc.get("vnfcResourceInfoId") in entries
+    }
+
+
+def _resource_id(entry: Json) -> str:
+    return str(entry["computeResource"].get("resourceId"))
+
+
+def do_scale(context: OperationContext) -> VnfRecord:
+    """Give the aspect's VDUs their numbers of VNFCs and wait until they run."""
+    drivers = drivers_of(context)
+    before = drivers.call("scale_start", context.record)
+    info, numbers = records.scaled(records.scaling_of(context), before.info, context.request)
+    with connected(context) as vim:
+        vim.scale(numbers, context.operation_id)
+        record = vim.as_it_is(before)
+    after = {**record.info, "scaleStatus": info["scaleStatus"]}
+    record = replace(record, body={**record.body, "instantiatedVnfInfo": after})
+    return drivers.call("scale_end", record)
+
+
+def undo_scale(context: OperationContext) -> VnfRecord:
+    """Undo a scaling by its journal, or by another scaling where it has come to its end."""
+
+    def undo(vim: Vim, record: VnfRecord) -> None:
+        _, numbers = records.scaled(records.scaling_of(context), record.info, context.request)
+        recorded = records.vnfcs_of(record.info)
+        vim.scale({vdu: recorded[vdu] for vdu in numbers}, f"{context.operation_id} back")
+
+    return _undone(context, "scale", undo)
+
+
+# --- CHANGE_VNFPKG ------------------------------------------------------------------------------
+
+
+_LOOK_AGAIN = timedelta(minutes=1)
+"""A change that waits for a person is looked at so often: somebody may promote it by the command.
+"""
+
+
+def do_change(context: OperationContext) -> VnfRecord:
+    """Change the package; all of the new one takes effect."""
+    before = context.record
+    drivers, is_held = drivers_of(context), HELD in context.kept
+    if not is_held:
+        before = drivers.call("change_current_package_start", before)
+    context = replace(context, record=before)
+    with connected(context) as vim:
+        target = vim.target()
+        job = _job_of(context, target.vim_type)
+        scripts = coordination_of(job, target, context.cancel)
+        changed = run_change(job, target, context.cancel, context.steps, scripts)
+        if changed.outcome.held is not None:
+            context.kept |= {HELD: changed.outcome.held.key.name, PROMOTED: ""}
+            raise NotYetError(now() + _LOOK_AGAIN)
+        body = changed.records.applied({**context.record.body, "vnfdId": before.vnfd_id})
+        vnfd_id = str(body.pop("vnfdId"))
+        patches = (job.request.extensions, job.request.vnf_configurable_properties)
+        given = {name: patch for name, patch in zip(_GIVEN, patches, strict=True) if patch}
+        package = context.read(lambda session: packages.of_vnfd(session, vnfd_id))
+        body = _merged(body, given) | instances.product_of(package)
+        record = vim.changed(replace(context.record, vnfd_id=vnfd_id, body=body), changed)
+    return drivers.call("change_current_package_end", record)
+
+
+def undo_change(context: OperationContext) -> VnfRecord:
+    """Undo by the journal what the change left in the VIM.
+
+    :raises NoWayBackError: what is old is being deleted, or the change is complete and only its
+        record is missing: it can only be finished.
+    """
+
+    def undo(vim: Vim, _: VnfRecord) -> None:
+        job = _job_of(context, vim.target().vim_type)
+        undone = vim.undo_change(job)
+        was_planned = v2_memory.OURS in context.kept  # else nothing was written
+        if undone is None and was_planned and preview_change(job, vim.target()).is_empty:
+            raise NoWayBackError(
+                "the change was complete when the service ended, only its record is missing: it "
+                "cannot be undone any more"
+            )
+
+    return _undone(context, "change_current_package", undo)
+
+
+def _job_of(context: OperationContext, vim_type: str) -> ChangeJob:
+    """Return the change that an operation requests."""
+    record, request = context.record, ChangeRequest.of(context.request, vim_type)
+    root = f"{context.service.settings.base_url}/vnflcm/{context.api}"
+    return ChangeJob(
+        request=request,
+        old=str(context.package(record.vnfd_id)),
+        new=str(context.package(request.vnfd_id)),
+        instance_id=context.instance_id,
+        options=context.service.options,
+        leave_failed=True,
+        promote=context.kept.get(PROMOTED, ""),
+        instance=record.vnf_instance(context.instance_id),
+        occurrence=Occurrence(
+            context.operation_id,
+            f"{root}/vnf_lcm_op_occs/{context.operation_id}",
+            f"{root}/vnf_instances/{context.instance_id}",
+        ),
+    )
+
+
+# --- the plan of a request: nothing is written, no script of a package runs ---------------------
+
+
+_RECORD_ONLY = "only its record changes, nothing that runs"
+
+
+def plan_of(
+    service: ServiceContext, instance: Instance, recorded: Any, operation: str, request: Json
+) -> Json:
+    """Return the plan of a request that was checked.
+
+    :param recorded: the instance's vimConnectionInfo, with credentials.
+    :param operation: MODIFY_INFO or CHANGE_VNFPKG.
+    :raises ProblemError: see :func:`.vims.answered`.
+    """
+    context = _context(service, instance, recorded, request)
+    with vims.answered(service):
+        plan = (_change if operation == "CHANGE_VNFPKG" else _modification)(context)
+    if isinstance(plan, Plan):
+        return _shown(plan)
+    named = f"VNF instance {instance.id}"
+    remark = {"object": named, "kind": "note", "text": plan}
+    return {"isEmpty": True, "summary": f"{named}: {plan}.", "steps": [], "remarks": [remark]}
+
+
+def _context(
+    service: ServiceContext, instance: Instance, recorded: Any, request: Json
+) -> OperationContext:
+    """Return the context of an operation that does not exist, with a VIM that is asked once."""
+    impatient = replace(service, options=replace(service.options, retry_seconds=0))
+    return OperationContext(
+        service=impatient,
+        operation_id="",
+        instance_id=instance.id,
+        api=instance.api,
+        request=request,
+        record=VnfRecord.of(instance, vims.modified(recorded, request)),
+        recorded_vims=recorded,
+        cancel=CancelToken(),
+        steps=Steps(service.database, "", remember=False),
+        kept={},
+    )
+
+
+def _change(context: OperationContext) -> Plan:
+    with connected(context) as vim:
+        target = vim.target()
+        return preview_change(_job_of(context, target.vim_type), target)
+
+
+def _modification(context: OperationContext) -> Plan | str:
+    """Return the plan of our own driver; where it has nothing to do, what happens instead."""
+    if not context.record.instantiated:
+        return _RECORD_ONLY
+    drivers = drivers_of(context)
+    if not drivers.is_ours:
+        script = drivers.scripts.get(MODIFIED)
+        if script is None:
+            return f"{_RECORD_ONLY}: its VNFD maps {MODIFIED} to no Mgmt Driver"
+        return f"the package's own Mgmt Driver {script.implementation} decides what happens"
+    work = drivers.work(_modified(context, context.record))
+    if work is None:
+        return _RECORD_ONLY
+    with context.cluster() as cluster:
+        instance = context.record.vnf_instance(context.instance_id)
+        return work.preview(cluster, context.service.options, context.connection, instance)
+
+
+def _shown(plan: Plan) -> Json:
+    names = ("object", "action", "reasons", "diff")
+    return {
+        "isEmpty": plan.is_empty,
+        "summary": nothing_to_do(plan) if plan.is_empty else plan_sum(plan),
+        "steps": [{name: step[name] for name in names} for step in step_events(plan)],
+        "remarks": [
+            {"object": remark["object"], "kind": remark["action"], "text": remark["message"]}
+            for remark in remarks(plan)
+        ],
+    }
+
+
+# --- all of them ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Task:
+    """What an operation does."""
+
+    do: Callable[[OperationContext], VnfRecord]
+    """Do it; called again after it failed or was interrupted."""
+    undo: Callable[[OperationContext], VnfRecord] | None
+    """Undo what a try left; None if that is not possible."""
+    changed: Callable[[VnfRecord, VnfRecord], Json | None] = lambda before, after: None  # noqa: ARG005
+    """Return what it changed in the attributes of the instance."""
+
+
+TASKS: Mapping[str, Task] = {
+    "INSTANTIATE": Task(do_instantiate, undo_instantiate),
+    "TERMINATE": Task(do_terminate, None),
+    "MODIFY_INFO": Task(do_modify, undo_modify, records.modifications),
+    "HEAL": Task(do_heal, undo_heal),
+    "SCALE": Task(do_scale, undo_scale),
+    "CHANGE_VNFPKG": Task(do_change, undo_change, records.triggered_by_package),
+}
+"""What each LcmOperationType does."""
