@@ -96,9 +96,7 @@ def download(service: ServiceContext, package_id: str, source: PackageSource) ->
     """
     settings = service.settings
     options = replace(
-        service.options,
-        url_bytes=settings.upload_bytes,
-        url_seconds=settings.download_seconds,
+        service.options, url_bytes=settings.upload_bytes, url_seconds=settings.download_seconds
     )
     try:
         with _part(service, package_id).open("wb") as file:

@@ -187,8 +187,7 @@ def checked(
     if (needed := _INSTANTIATED.get(operation, instance.instantiated)) != instance.instantiated:
         expected = "INSTANTIATED" if needed else "NOT_INSTANTIATED"
         raise ProblemError(
-            409,
-            f"VNF instance {instance.id}: {operation} is possible only while it is {expected}",
+            409, f"VNF instance {instance.id}: {operation} is possible only while it is {expected}"
         )
     request, hidden = _checked(service, session, instance, operation, request)
     if request.get("vnfdId") is not None:

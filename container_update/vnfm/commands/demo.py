@@ -117,10 +117,7 @@ class Stage:
             "name": "demo",
             "type": "kubernetes",
             "auth_url": self.cluster.url,
-            "auth_cred": {
-                "bearer_token": self.cluster.token,
-                "ssl_ca_cert": self.cluster.ca_text,
-            },
+            "auth_cred": {"bearer_token": self.cluster.token, "ssl_ca_cert": self.cluster.ca_text},
             "vim_project": {"name": "default"},
             "is_default": True,
         }

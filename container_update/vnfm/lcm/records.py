@@ -30,10 +30,7 @@ from container_update.vnfm.problems import without_credentials
 
 
 def instantiated(
-    context: OperationContext,
-    manifests: Sequence[Manifest],
-    cluster: Cluster,
-    namespace: str,
+    context: OperationContext, manifests: Sequence[Manifest], cluster: Cluster, namespace: str
 ) -> VnfRecord:
     """Return the record of an instance that was just created from *manifests*."""
     params = context.params

@@ -33,10 +33,7 @@ _MAX_LENGTH = 2048
 """Of a URI."""
 BASIC, OAUTH = "BASIC", "OAUTH2_CLIENT_CREDENTIALS"
 _PARAMS = {BASIC: "paramsBasic", OAUTH: "paramsOauth2ClientCredentials"}
-_NEEDED = {
-    BASIC: ("userName", "password"),
-    OAUTH: ("clientId", "clientPassword", "tokenEndpoint"),
-}
+_NEEDED = {BASIC: ("userName", "password"), OAUTH: ("clientId", "clientPassword", "tokenEndpoint")}
 _EARLY_SECONDS = 10.0
 """Time before its expiry at which an OAuth token is renewed."""
 

@@ -74,11 +74,7 @@ class Notifier:
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        database: Database,
-        vault: Vault,
-        count: Callable[[str], object],
+        self, settings: Settings, database: Database, vault: Vault, count: Callable[[str], object]
     ) -> None:
         self._seconds, self._attempts = settings.callback_seconds, settings.callback_attempts
         spent = (self._seconds + pause(number) for number in range(1, self._attempts + 1))

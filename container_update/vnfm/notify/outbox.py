@@ -129,11 +129,7 @@ _OF_NOTIFICATION = {
     "operationStates": "operationState",
 }
 """Attributes of the filter, with those of the notification."""
-_OF_INSTANCE = {
-    "vnfdIds": "vnfdId",
-    "vnfInstanceIds": "id",
-    "vnfInstanceNames": "vnfInstanceName",
-}
+_OF_INSTANCE = {"vnfdIds": "vnfdId", "vnfInstanceIds": "id", "vnfInstanceNames": "vnfInstanceName"}
 _INSTANCES, _PRODUCTS = "vnfInstanceSubscriptionFilter", "vnfProductsFromProviders"
 _NESTED = (
     (_PRODUCTS, "vnfProvider", None),

@@ -38,10 +38,7 @@ _BUSY_SECONDS = 30
 _SQLITE_FILES = ("", "-wal", "-shm", "-journal")
 """What is added to the database's name; SQLite gives new ones the rights of the first."""
 
-_SQLITE_PROBE = (
-    "CREATE TABLE room (content BLOB)",
-    "INSERT INTO room VALUES (zeroblob(65536))",
-)
+_SQLITE_PROBE = ("CREATE TABLE room (content BLOB)", "INSERT INTO room VALUES (zeroblob(65536))")
 _POSTGRESQL_PROBE = (  # a temporary table is in the same tablespace, and hardly in the log
     "CREATE TEMPORARY TABLE room AS SELECT repeat('x', 1000) FROM generate_series(1, 64)",
 )
