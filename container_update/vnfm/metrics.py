@@ -115,15 +115,12 @@ class Gauges(Collector):
                 family = GaugeMetricFamily(f"{_PREFIX}_{name}", text, labels=labels)
                 query = select(*columns, func.count()).group_by(*columns)
                 for *values, count in session.execute(query):
-                    family.add_metric([_label(value) for value in values], count)
+                    texts = (str(v).lower() if isinstance(v, bool) else v for v in values)
+                    family.add_metric([*texts], count)
                 yield family
             waiting = session.scalar(select(func.count(Notification.id)).where(*PENDING))
         text = "Notifications that are not delivered yet"
         yield _gauge("notifications_waiting", text, waiting or 0)
-
-
-def _label(value: str | bool) -> str:
-    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:

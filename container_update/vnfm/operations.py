@@ -127,7 +127,9 @@ def apply_request(
         mine = {"owner": service.process_lock.id}
         done = state is not None and _move(service, session, operation.id, was, state, **mine)
     elif was is State.PROCESSING and due is None:
-        done = _note_cancel(session, operation, is_still)
+        same = (OperationRow.id == operation.id, OperationRow.state == operation.state, is_still)
+        noted = {**(operation.kept or {}), states.CANCELLED: True}  # its worker sees it
+        done = compare_and_set(session, OperationRow, *same, kept=noted)
     else:
         error = _cancelled(operation) if state is State.FAILED_TEMP else None
         values: dict[str, Any] = {"owner": None, "due": None, "error": error}
@@ -163,13 +165,6 @@ def _decide(
         _move(service, session, operation.id, was, to, kept=kept, due=None, **mine)
         for was, to in steps
     )
-
-
-def _note_cancel(session: Session, operation: OperationRow, is_still: ColumnElement[bool]) -> bool:
-    """Note a request to cancel, for the worker that is at the occurrence or will be."""
-    same = (OperationRow.id == operation.id, OperationRow.state == operation.state, is_still)
-    kept = {**(operation.kept or {}), states.CANCELLED: True}
-    return compare_and_set(session, OperationRow, *same, kept=kept)
 
 
 def _cancelled(operation: OperationRow) -> Json:

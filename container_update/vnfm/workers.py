@@ -8,7 +8,6 @@ of this service that no thread has.
 from __future__ import annotations
 
 import logging
-import math
 import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -164,14 +163,12 @@ class Workers:
                 return
             try:
                 self.look()
-                pause = min(interval, self._seconds_to_next_due())
+                due = operations.next_due(self._service)
+                pause = max(0.0, (due - now()).total_seconds()) if due else interval
+                pause = min(interval, pause)
             except (SQLAlchemyError, OSError) as error:
                 LOG.warning("the database does not answer: %s", type(error).__name__)
                 pause = min(interval, _OUTAGE_PAUSE)
-
-    def _seconds_to_next_due(self) -> float:
-        due = operations.next_due(self._service)
-        return math.inf if due is None else max(0.0, (due - now()).total_seconds())
 
     def stop(self) -> None:
         """Stop: wait for what runs, then interrupt it, and hand over what is not done.

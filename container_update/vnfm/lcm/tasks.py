@@ -252,7 +252,8 @@ def do_heal(context: OperationContext) -> VnfRecord:
     with connected(context) as vim:
         vim.heal(vnfcs, with_storage=bool(context.params.get("all")))
         record = vim.as_it_is(before)
-    touched = frozenset(_resource_id(entry) for entry in vnfcs or entries.values())
+    handles = (entry["computeResource"] for entry in vnfcs or entries.values())
+    touched = frozenset(str(handle.get("resourceId")) for handle in handles)
     return drivers.call("heal_end", replace(record, touched=touched))
 
 
@@ -275,10 +276,6 @@ def vnfc_entries(api: str, info: Json) -> Mapping[str, Json]:
         for vnfc in info.get("vnfcInfo") or ()
         if vnfc.get("vnfcResourceInfoId") in entries
     }
-
-
-def _resource_id(entry: Json) -> str:
-    return str(entry["computeResource"].get("resourceId"))
 
 
 def do_scale(context: OperationContext) -> VnfRecord:

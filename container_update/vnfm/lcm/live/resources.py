@@ -205,7 +205,9 @@ def _workload(body: Json, pods: Sequence[Json]) -> Json:
         "state": _state(body, pods),
         "images": _images(body),
         "desired": desired,
-        "ready": sum(_serves(pod) for pod in pods),
+        "ready": sum(
+            pod_status.is_ready(pod) or pod_status.phase(pod) == "Succeeded" for pod in pods
+        ),
         "vnfcs": [_vnfc(pod) for pod in pods],
     }
 
@@ -218,10 +220,6 @@ def _state(body: Json, pods: Sequence[Json]) -> str:
     if is_bad or verdict in (RolloutState.FAILING, RolloutState.FAILED):
         return BAD
     return OK if verdict is RolloutState.DONE else CHANGING
-
-
-def _serves(pod: Json) -> bool:
-    return pod_status.is_ready(pod) or pod_status.phase(pod) == "Succeeded"
 
 
 def _vnfc(pod: Json) -> Json:
