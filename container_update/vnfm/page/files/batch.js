@@ -62,7 +62,9 @@ export function updateBatch(card, batch, mayChange, reload) {
   const isAtWork = state === "PROCESSING";
   const request = isAtWork ? "cancel" : "resume";
   keep(card.querySelector(".buttons"), mayChange && (isAtWork || done < members.length) ? [request] : [], {
+    key: (each) => each,
     make: (each) => button(REQUESTS[each][0], () => askAbout(batch, each, reload)),
+    update: () => {},
   });
   say(card.querySelector(".code"), id);
   keep(card.querySelector(".steps"), members, {

@@ -1,6 +1,6 @@
 // A form for the body of a request: a field for each value that has a name here; the JSON is folded.
 
-import { element, labelled } from "./view.js";
+import { element } from "./view.js";
 
 const LABELS = {
   namespace: "Namespace",
@@ -45,11 +45,11 @@ export function requestForm(prefix, draft, changed = () => {}) {
       return group;
     }
     const made = CHOICES[name]
-      ? element("select", {}, ...CHOICES[name].map((text) => element("option", {}, text)))
-      : element("input", { autocomplete: "off" });
+      ? element("select", { id }, ...CHOICES[name].map((text) => element("option", {}, text)))
+      : element("input", { id, autocomplete: "off" });
     made.value = current;
     made.addEventListener("input", () => set(keys, made.value));
-    return labelled(id, LABELS[name], made);
+    return element("div", {}, element("label", { for: id }, LABELS[name]), made);
   }
 
   json.addEventListener("input", () => {

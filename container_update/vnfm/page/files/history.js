@@ -4,7 +4,7 @@ import { send } from "./api.js";
 import { batchCard, updateBatch } from "./batch.js";
 import { isUnsettled, NAMES, title, TONES, way } from "./operations.js";
 import { showSteps } from "./steps.js";
-import { button, day, duration, element, foldable, head, keep, labelled, say } from "./view.js";
+import { button, day, duration, element, foldable, head, keep, say } from "./view.js";
 
 const PAGE = 50;
 const WAIT_MS = 300;
@@ -19,7 +19,10 @@ const STATES = ["COMPLETED", "FAILED_TEMP", "FAILED", "ROLLED_BACK"];
  */
 export function history(target, instance, attempt, mayChange = () => false) {
   const prefix = `history-${instance || "all"}`;
-  const field = (name, label, made) => labelled(`${prefix}-${name}`, label, made);
+  const field = (name, label, made) => {
+    made.id = `${prefix}-${name}`;
+    return element("div", {}, element("label", { for: made.id }, label), made);
+  };
   const select = (names) => element("select", {}, element("option", { value: "" }, "all"),
     ...Object.entries(names).map(([value, text]) => element("option", { value }, text)));
   const words = Object.fromEntries(Object.entries(NAMES).map(([name, text]) =>

@@ -84,7 +84,9 @@ function update(instance, { steps, resources, running, packages, mayChange }) {
   made.planning.update(instance, packages, isFree);
   made.acts = new Map(isFree ? actions(instance, made.planning, made.tabbed) : []);
   keep(made.buttons, [...made.acts.keys()], {
+    key: (label) => label,
     make: (label) => button(label, () => made.acts.get(label)()),
+    update: () => {},
   });
 }
 

@@ -115,7 +115,9 @@ export function updatePanel(card, operation, progress, resources, mayChange) {
   say(card.querySelector(".cause"), problemOf(operation));
   showBroken(card.querySelector(".broken"), broken(resources));
   keep(card.querySelector(".buttons"), mayChange ? operation.requests : [], {
+    key: (request) => request,
     make: (request) => button(REQUESTS[request][0], () => askAbout(operation, request)),
+    update: () => {},
   });
   showSteps(card.querySelector(".steps"), steps, remarks);
 }

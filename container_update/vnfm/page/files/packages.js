@@ -42,6 +42,7 @@ function updatePackage(card, found, mayChange) {
   keep(card.querySelector(".buttons"), mayChange ? [...actions(found)] : [], {
     key: ([label]) => label,
     make: ([label, act]) => button(label, act),
+    update: () => {},
   });
 }
 

@@ -5,7 +5,7 @@ import * as commands from "./commands.js";
 import { ask } from "./dialog.js";
 import { requestForm } from "./form.js";
 import { showSteps } from "./steps.js";
-import { button, element, foldable, head, labelled, say } from "./view.js";
+import { button, element, foldable, head, say } from "./view.js";
 
 const OPERATIONS = {
   MODIFY_INFO: ["Update", "Replaces configuration that changed, restarts what uses it or has a new image",
@@ -23,7 +23,10 @@ const OPERATIONS = {
 export function planner(target, chosen, attempt, begun) {
   const [{ api, id }] = chosen;
   const isBatch = chosen.length > 1;
-  const field = (name, label, made) => labelled(`plan-${name}-${id}`, label, made);
+  const field = (name, label, made) => {
+    made.id = `plan-${name}-${id}`;
+    return element("div", {}, element("label", { for: made.id }, label), made);
+  };
   const names = Object.entries(OPERATIONS).filter(([name]) => api === "v2" || name === "MODIFY_INFO");
   const operation = element("select", {}, ...names.map(([name, [label, effect]]) =>
     element("option", { value: name }, `${label}: ${effect}`)));

@@ -24,7 +24,7 @@ export function tone(target, name) {
  *
  * key(item) names it, make(item) gives a new element, update(element, item) shows how it is now.
  */
-export function keep(target, items, { key = (item) => item, make, update = () => {}, none }) {
+export function keep(target, items, { key, make, update, none }) {
   const known = new Map([...target.children].map((child) => [child.dataset.key, child]));
   const wanted = new Set(items.map(key));
   for (const [name, child] of known) if (!wanted.has(name)) child.remove();
@@ -84,12 +84,6 @@ export const age = (text) => duration(Math.max(0, Math.floor((Date.now() - new D
 
 /** A moment, with its date. */
 export const day = (text) => new Date(text).toLocaleString();
-
-/** A field of a form, with its label. */
-export function labelled(id, label, made) {
-  made.id = id;
-  return element("div", {}, element("label", { for: id }, label), made);
-}
 
 /** A button. */
 export function button(label, act) {
