@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from datetime import datetime, timezone
 from functools import partial
@@ -34,14 +34,14 @@ _DAY = 24 * 3600
 
 def checks(settings: Settings) -> Iterator[Check]:
     """Check everything but the address, one after the other."""
-    named: tuple[tuple[str, Callable[[Settings], str]], ...] = (
-        ("state_dir", _state_dir),
-        ("auth", _authentication),
-        ("key_file", _key_file),
-        ("tls_cert", _certificate),
-        ("database", _database),
-    )
-    for name, function in named:
+    named: Mapping[str, Callable[[Settings], str]] = {
+        "state_dir": _state_dir,
+        "auth": _authentication,
+        "key_file": _key_file,
+        "tls_cert": _certificate,
+        "database": _database,
+    }
+    for name, function in named.items():
         yield check(name, partial(_checked, function, settings))
 
 

@@ -303,7 +303,8 @@ _AT_ONCE = 8
 def heat(connection: Json, options: Options) -> Iterator[Heat]:
     """Connect to Heat of a connection for a ``with`` block.
 
-    :raises ClusterError: the connection is incomplete or refused.
+    :raises ClusterError: the connection is incomplete or refused; its endpoint is no URL, or holds
+        a user name.
     """
     from container_update.openstack.client import connect  # noqa: PLC0415, an extra
 
@@ -315,24 +316,17 @@ def heat(connection: Json, options: Options) -> Iterator[Heat]:
         if verify and authority:
             verify = str(Path(folder, "authority.pem"))
             Path(verify).write_text(pem(authority))
-        auth, region = _auth(interface, access), access.get("region")
+        auth = {  # keystoneauth1's arguments
+            "auth_url": checked_url(interface.get("endpoint"), "the endpoint of the VIM"),
+            "username": str(access.get("username", "")),
+            "password": str(access.get("password", "")),
+            "project_name": str(access.get("project", "")),
+            "user_domain_name": str(access.get("userDomain") or "Default"),
+            "project_domain_name": str(access.get("projectDomain") or "Default"),
+        }
+        region = access.get("region")
         with connect(auth=auth, options=options, region=region, verify=verify) as connected:
             yield connected
-
-
-def _auth(interface: Mapping[str, Any], access: Mapping[str, Any]) -> dict[str, str]:
-    """Return keystoneauth1's arguments for the access data of SOL003.
-
-    :raises ClusterError: the endpoint is no URL, or holds a user name.
-    """
-    return {
-        "auth_url": checked_url(interface.get("endpoint"), "the endpoint of the VIM"),
-        "username": str(access.get("username", "")),
-        "password": str(access.get("password", "")),
-        "project_name": str(access.get("project", "")),
-        "user_domain_name": str(access.get("userDomain") or "Default"),
-        "project_domain_name": str(access.get("projectDomain") or "Default"),
-    }
 
 
 @contextmanager

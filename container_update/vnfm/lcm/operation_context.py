@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -83,6 +83,10 @@ class VnfRecord:
     def info(self) -> Json:
         """instantiatedVnfInfo."""
         return dict(self.body.get("instantiatedVnfInfo") or {})
+
+    def with_info(self, info: Json) -> VnfRecord:
+        """Return the record with another instantiatedVnfInfo."""
+        return replace(self, body={**self.body, "instantiatedVnfInfo": info})
 
     @property
     def flavour_id(self) -> str | None:

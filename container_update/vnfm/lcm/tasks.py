@@ -287,8 +287,7 @@ def do_scale(context: OperationContext) -> VnfRecord:
         vim.scale(numbers, context.operation_id)
         record = vim.as_it_is(before)
     after = {**record.info, "scaleStatus": info["scaleStatus"]}
-    record = replace(record, body={**record.body, "instantiatedVnfInfo": after})
-    return drivers.call("scale_end", record)
+    return drivers.call("scale_end", record.with_info(after))
 
 
 def undo_scale(context: OperationContext) -> VnfRecord:

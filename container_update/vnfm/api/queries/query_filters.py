@@ -120,15 +120,6 @@ def parse(text: str) -> Filter:
         position += 1
 
 
-def find(items: Iterable[Json], text: str | None) -> list[Json]:
-    """Return the items that satisfy a filter; without one, all items.
-
-    :raises ProblemError: 400: it is malformed or exceeds a limit.
-    """
-    root = Filter() if text is None else parse(text)
-    return [item for item in items if root.matches(item)]
-
-
 def _expression(text: str, start: int) -> tuple[list[str], Condition, int]:
     """Return the path and the condition of the expression at a position, and where it ends."""
     head = _HEAD.match(text, start)

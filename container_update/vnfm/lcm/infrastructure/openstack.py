@@ -86,8 +86,7 @@ class OpenStackVim:
         goal = Instantiate(self._name, body, context.service.options, context.operation_id)
         operate(goal, self._instance)
         info = records.started_info(context) | links.recorded({}, context.request)
-        changed = {**context.record.body, "instantiatedVnfInfo": info}
-        return self.as_it_is(replace(context.record, instantiated=True, body=changed))
+        return self.as_it_is(replace(context.record.with_info(info), instantiated=True))
 
     def undo_instantiate(self) -> None:
         """Delete what was created so far."""
@@ -167,8 +166,7 @@ class OpenStackVim:
         members = self._members(record)
         touched = frozenset(member.server_id for member in members if str(member) in names)
         info = record.info | links.recorded(record.info, self.context.request)
-        record = replace(record, body={**record.body, "instantiatedVnfInfo": info})
-        return replace(self._described(record, members), touched=touched)
+        return replace(self._described(record.with_info(info), members), touched=touched)
 
     def undo_change(self, job: ChangeJob) -> Outcome | None:
         """Undo it by the journal in the cloud; the scripts need the job."""
@@ -183,8 +181,7 @@ class OpenStackVim:
 
     def _described(self, record: VnfRecord, members: Sequence[VnfcServer]) -> VnfRecord:
         stack_id = self._stack().rpartition("/")[2]
-        info = stack_records.described(record.info, members, stack_id)
-        return replace(record, body={**record.body, "instantiatedVnfInfo": info})
+        return record.with_info(stack_records.described(record.info, members, stack_id))
 
     def _members(self, record: VnfRecord) -> Sequence[VnfcServer]:
         stack = live.find(self.heat, self._stack())
