@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 from container_update.model.objects import Json
 from container_update.vnfm import packages
 from container_update.vnfm.notify import outbox
-from container_update.vnfm.onboarding import PRODUCT
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import UNSETTLED
@@ -22,7 +21,7 @@ from container_update.vnfm.store.rows import Instance, OperationRow, Package
 
 def product_of(package: Package) -> Json:
     """Return the attributes that an instance takes from its package."""
-    return {name: package.body.get(name, "") for name in PRODUCT}
+    return {name: package.body.get(name, "") for name in packages.PRODUCT}
 
 
 def create(service: ServiceContext, session: Session, api: str, request: Json) -> Instance:

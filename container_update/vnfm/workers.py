@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.exc import SQLAlchemyError
 
 from container_update.model.cancellation import CancelToken
-from container_update.vnfm import batches, onboarding, operations
+from container_update.vnfm import batches, operations, packages
 from container_update.vnfm.http import logs
 from container_update.vnfm.lcm.perform import perform
 from container_update.vnfm.service_context import ServiceContext
@@ -101,28 +101,26 @@ class Workers:
             if cancel is not None:
                 cancel.request(BY_REQUEST)
 
-    def package(self, package_id: str, source: onboarding.PackageSource | None = None) -> None:
+    def package(self, package_id: str, source: packages.PackageSource | None = None) -> None:
         """Queue a package for onboarding, an uploaded one or one to be fetched from a source."""
 
         def task() -> None:
-            if source is None or onboarding.download(self._service, package_id, source):
-                onboarding.onboard(self._service, package_id)
+            if source is None or packages.download(self._service, package_id, source):
+                packages.onboard(self._service, package_id)
 
         self._submit(package_id, lambda _: self._service.database.lasting(task))
 
     def _submit(self, key: str, task: Callable[[CancelToken], bool | None]) -> None:
+        def run() -> bool | None:
+            with logs.about(key):
+                return task(cancel)
+
         with self._changed:
             if key in self._cancels or self._service.ending.is_set():
                 return
             cancel = self._cancels[key] = CancelToken()
-            future = self._pool.submit(self._run, key, task, cancel)
+            future = self._pool.submit(run)
         future.add_done_callback(lambda done: self._done(key, done))
-
-    def _run(
-        self, key: str, task: Callable[[CancelToken], bool | None], cancel: CancelToken
-    ) -> bool | None:
-        with logs.about(key):
-            return task(cancel)
 
     def _done(self, key: str, future: Future[bool | None]) -> None:
         with self._changed:
@@ -140,7 +138,7 @@ class Workers:
         self._service.process_lock.keep()
         for operation_id in operations.take_over(self._service):
             self.operation(operation_id)
-        for package_id in onboarding.take_over(self._service):
+        for package_id in packages.take_over(self._service):
             self.package(package_id)
         with self._changed:
             at_work = set(self._cancels)

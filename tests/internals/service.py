@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from container_update.vnfm import onboarding as content
 from container_update.vnfm import operations, settings, vims
+from container_update.vnfm import packages as content
 from container_update.vnfm.api.queries.lists import TableQuery
 from container_update.vnfm.http import connections, error_responses
 from container_update.vnfm.http.authentication import read_tokens

@@ -15,7 +15,7 @@ from sqlalchemy import select
 from starlette.requests import ClientDisconnect
 
 from container_update.model.objects import Json
-from container_update.vnfm import onboarding, packages
+from container_update.vnfm import packages
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.queries.lists import Attributes, Page, TableQuery
 from container_update.vnfm.problems import ProblemError
@@ -87,12 +87,14 @@ def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -
     async def upload(package_id: str, request: Request) -> Response:
         """Upload the content of a package: a CSAR zip."""
         package_id = package_id.lower()
-        part = await run_in_threadpool(onboarding.begin_upload, service, package_id)
+        part = await run_in_threadpool(packages.begin_upload, service, package_id)
         try:
-            await _receive(request, part)
-            await run_in_threadpool(onboarding.end_upload, service, package_id)
+            with part.open("wb") as file:  # a middleware limits its size
+                async for chunk in request.stream():
+                    await run_in_threadpool(file.write, chunk)
+            await run_in_threadpool(packages.end_upload, service, package_id)
         except BaseException as error:
-            await run_in_threadpool(onboarding.give_up_upload, service, package_id)
+            await run_in_threadpool(packages.give_up_upload, service, package_id)
             if isinstance(error, ClientDisconnect):
                 raise ProblemError(400, "the connection ended before the content did") from error
             raise
@@ -103,8 +105,8 @@ def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -
     def upload_from_uri(package_id: str, body: models.UploadFromUri) -> Response:
         """Fetch the content of a package from a URI that the service may reach."""
         package_id = package_id.lower()
-        onboarding.begin_upload(service, package_id)
-        source = onboarding.PackageSource(body.addressInformation, body.userName, body.password)
+        packages.begin_upload(service, package_id)
+        source = packages.PackageSource(body.addressInformation, body.userName, body.password)
         workers.package(package_id, source)
         return Response(status_code=202)
 
@@ -161,13 +163,6 @@ def _zipped(files: Mapping[str, Path]) -> bytes:
         for name, path in files.items():
             archive.write(path, name)
     return zipped.getvalue()
-
-
-async def _receive(request: Request, part: Path) -> None:
-    """Write the body to a file; a middleware limits its size."""
-    with part.open("wb") as file:
-        async for chunk in request.stream():
-            await run_in_threadpool(file.write, chunk)
 
 
 _LISTING = TableQuery(representations.PACKAGE, Package.created, Package.id, _ATTRIBUTES)

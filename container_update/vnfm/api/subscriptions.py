@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from fastapi import APIRouter, Response
 from fastapi.concurrency import run_in_threadpool
@@ -22,7 +21,8 @@ from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import FULL, Subscription, by_id
 
 _MAX_TESTS = 16
-"""Maximum number of callbacks that are tested at the same time, by each API."""
+"""Maximum number of callbacks that are tested at the same time, by each API. A test takes up to
+callback_seconds, and no thread."""
 
 
 def router(service: ServiceContext, api: str) -> APIRouter:
@@ -30,14 +30,20 @@ def router(service: ServiceContext, api: str) -> APIRouter:
     routes = parts.lcm_router(api, "subscriptions", "Subscriptions")
     resource = representations.subscription(service.settings.base_url)
     listing = TableQuery(resource, Subscription.created, Subscription.id)
-    tests = _Tests()
+    tests = asyncio.Semaphore(_MAX_TESTS)
 
     @routes.post("", status_code=201, responses=parts.refusals(409, 413))
     @parts.taking(models.NEW_SUBSCRIPTION[api])
     async def create(body: models.NewSubscription, response: Response) -> Json:
         """Subscribe to notifications; the callback URI is tested first."""
         await run_in_threadpool(_look_for_room, service)
-        with tests.one():
+        if tests.locked():
+            raise ProblemError(
+                503,
+                f"{_MAX_TESTS} callbacks are being tested: send the request again",
+                headers={"Retry-After": "5"},
+            )
+        async with tests:
             await callbacks.check_callback(service.settings, body.callbackUri, body.authentication)
         answer = await run_in_threadpool(store, body)
         response.headers["Location"] = answer["_links"]["self"]["href"]
@@ -92,28 +98,3 @@ def _require_room(service: ServiceContext, session: Session) -> None:
             f"there are {most} subscriptions, as many as [vnfm] subscriptions allows: delete one "
             "that nobody needs",
         )
-
-
-class _Tests:
-    """The tests of callbacks that run; they take up to callback_seconds, and no thread."""
-
-    def __init__(self) -> None:
-        self._running = 0
-
-    @contextmanager
-    def one(self) -> Iterator[None]:
-        """Count a test for the ``with`` block.
-
-        :raises ProblemError: 503: too many of them run.
-        """
-        if self._running >= _MAX_TESTS:
-            raise ProblemError(
-                503,
-                f"{_MAX_TESTS} callbacks are being tested: send the request again",
-                headers={"Retry-After": "5"},
-            )
-        self._running += 1
-        try:
-            yield
-        finally:
-            self._running -= 1

@@ -23,7 +23,7 @@ from container_update.emulator.demo.emulators import embedded_cluster
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.requests import DEF_FILES
 from container_update.package.tools import build, samples
-from container_update.vnfm import onboarding, packages, vims
+from container_update.vnfm import packages, vims
 from container_update.vnfm.http.authentication import read_tokens
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Package
@@ -211,10 +211,10 @@ def _onboard(context: ServiceContext, zipped: Path) -> str:
     """Onboard a package; return its VNFD id."""
     with context.database.writing() as session:
         package_id = packages.create(session, {}).id
-    part = onboarding.begin_upload(context, package_id)
+    part = packages.begin_upload(context, package_id)
     shutil.copyfile(zipped, part)
-    onboarding.end_upload(context, package_id)
-    onboarding.onboard(context, package_id)
+    packages.end_upload(context, package_id)
+    packages.onboard(context, package_id)
     with context.database.reading() as session:
         package = session.get_one(Package, package_id)
     if package.vnfd_id is None:

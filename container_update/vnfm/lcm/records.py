@@ -25,7 +25,7 @@ from container_update.records.vnf_records import VDU_RESES, Records, services, w
 from container_update.vnfm import packages
 from container_update.vnfm.lcm.mgmt_drivers import v1
 from container_update.vnfm.lcm.operation_context import OperationContext, VnfRecord, known_flavour
-from container_update.vnfm.onboarding import PRODUCT
+from container_update.vnfm.packages import PRODUCT
 from container_update.vnfm.problems import without_credentials
 
 

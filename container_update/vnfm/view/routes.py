@@ -67,13 +67,13 @@ def router(service: ServiceContext) -> APIRouter:
 
 def _add_events(routes: APIRouter, service: ServiceContext) -> None:
     feed, live = Feed(service), live_resources(service)
-    viewers: set[Request] = set()
+    viewers = asyncio.Semaphore(MAX_VIEWERS)
     threads = CapacityLimiter(_THREADS)
 
     @routes.get("/events", response_class=StreamingResponse)
     async def watch(request: Request, wanted: Annotated[Wanted, Depends()]) -> StreamingResponse:
         """Send what the page shows, and from then on what changes of it."""
-        if len(viewers) >= MAX_VIEWERS:
+        if viewers.locked():
             raise ProblemError(
                 503, f"{MAX_VIEWERS} viewers are connected: close a page that is not needed",
                 headers={"Retry-After": "10"},
@@ -87,12 +87,9 @@ def _add_events(routes: APIRouter, service: ServiceContext) -> None:
             return {**sections, "resources": {id_: live(id_) for id_ in shown}}
 
         async def stream() -> AsyncIterator[str]:
-            viewers.add(request)
-            try:
+            async with viewers:
                 async for text in events(hello, read, threads):
                     yield text
-            finally:
-                viewers.discard(request)
 
         return StreamingResponse(stream(), media_type=MEDIA_TYPE)
 

@@ -17,7 +17,7 @@ from container_update.package import csar, hot, hot_files
 from container_update.package.tools import samples
 from container_update.package.tools.build import write_metadata
 from container_update.package.tools.check import Severity, check
-from container_update.vnfm.onboarding import package_info
+from container_update.vnfm.packages import package_info
 
 CNF, VM, USERS = (
     "05-rolling-update/before",
