@@ -52,11 +52,6 @@ def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
             )
             return representations.progress(operation, session.scalars(steps))
 
-    _add_requests(routes, service, workers, api)
-    return routes
-
-
-def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, api: str) -> None:
     @routes.post("/{operation_id}/retry", **parts.accepting(404, 409))
     def retry(operation_id: str) -> Response:
         """Resume an operation that is FAILED_TEMP."""
@@ -90,7 +85,7 @@ def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, 
         with service.database.writing() as session:
             operation = by_id(session, OperationRow, operation_id, api)
             operations.apply_request(service, session, operation, Request.FAIL)
-            return representations.operation(service.settings.base_url).represent(operation)
+            return resource.represent(operation)
 
     @routes.post("/{operation_id}/cancel", **parts.accepting(404, 409))
     def cancel(operation_id: str, _: models.CancelOperation | None = None) -> Response:
@@ -101,3 +96,5 @@ def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, 
             operations.apply_request(service, session, operation, Request.CANCEL)
         workers.cancel(operation.id)
         return parts.accepted(service, operation)
+
+    return routes

@@ -38,13 +38,7 @@ _VNFD = {"content": {**_ZIP["content"], "text/plain": {"schema": {"type": "strin
 def router(service: ServiceContext, workers: Workers) -> APIRouter:
     """Return the resource."""
     routes = APIRouter(prefix="/vnfpkgm/v1/vnf_packages", tags=["VNF packages"])
-    _add_resource(routes, service)
-    _add_content(routes, service, workers)
-    _add_parts(routes, service)
-    return routes
 
-
-def _add_resource(routes: APIRouter, service: ServiceContext) -> None:
     @routes.post("", status_code=201, responses=parts.refusals(413))
     def create(body: models.CreatePackage, response: Response) -> Json:
         """Create a package, without content."""
@@ -76,6 +70,9 @@ def _add_resource(routes: APIRouter, service: ServiceContext) -> None:
         """Delete a package that is disabled and not in use."""
         with service.database.writing() as session:
             packages.delete(service, session, by_id(session, Package, package_id))
+
+    _add_content(routes, service, workers)
+    return routes
 
 
 def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -> None:
@@ -122,8 +119,6 @@ def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -
         packages.require_onboarded(package)
         return FileResponse(packages.content(service, package.id), media_type="application/zip")
 
-
-def _add_parts(routes: APIRouter, service: ServiceContext) -> None:
     @routes.get(
         "/{package_id}/vnfd",
         response_class=Response,
