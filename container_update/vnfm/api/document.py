@@ -80,6 +80,8 @@ _CHANGE = {
     "vnfdId": "7a1d9c02-6a4e-4c1e-9c55-02b2f8b7d0a2",
     "additionalParams": {"upgrade_type": "RollingUpdate"},
 }
+_UPDATES = {"operation": "MODIFY_INFO", "request": _UPDATE}
+_CHANGES = {"operation": "CHANGE_VNFPKG", "request": _CHANGE}
 _NEW_VIM = {
     "vim": {
         "name": "my-cluster",
@@ -119,12 +121,9 @@ EXAMPLES: Mapping[str, Json] = {
         "vnfInstanceName": "example",
     },
     f"POST {_V1}/vnf_instances/{{instance_id}}/instantiate": _GUIDE,
-    f"POST {_V1}/vnf_instances/{{instance_id}}/plan": {
-        "operation": "MODIFY_INFO",
-        "request": _UPDATE,
-    },
+    f"POST {_V1}/vnf_instances/{{instance_id}}/plan": _UPDATES,
     f"PATCH {_V1}/vnf_instances/{{instance_id}}": _UPDATE,
-    f"POST {_V1}/batches": {"operation": "MODIFY_INFO", "request": _UPDATE, **_BATCH},
+    f"POST {_V1}/batches": {**_UPDATES, **_BATCH},
     f"POST {_V1}/subscriptions": _SUBSCRIPTION,
     f"POST {_V2}/vnf_instances": {
         "vnfdId": "7a1d9c02-6a4e-4c1e-9c55-02b2f8b7d0a1",
@@ -132,12 +131,9 @@ EXAMPLES: Mapping[str, Json] = {
     },
     f"POST {_V2}/vnf_instances/{{instance_id}}/instantiate": _ROLLING,
     f"PATCH {_V2}/vnf_instances/{{instance_id}}": {"vnfInstanceName": "renamed"},
-    f"POST {_V2}/vnf_instances/{{instance_id}}/plan": {
-        "operation": "CHANGE_VNFPKG",
-        "request": _CHANGE,
-    },
+    f"POST {_V2}/vnf_instances/{{instance_id}}/plan": _CHANGES,
     f"POST {_V2}/vnf_instances/{{instance_id}}/change_vnfpkg": _CHANGE,
-    f"POST {_V2}/batches": {"operation": "CHANGE_VNFPKG", "request": _CHANGE, **_BATCH},
+    f"POST {_V2}/batches": {**_CHANGES, **_BATCH},
     f"POST {_V2}/subscriptions": {**_SUBSCRIPTION, "verbosity": "SHORT"},
     **{
         request.replace(" ", f" {root}"): body

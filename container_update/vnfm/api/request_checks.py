@@ -167,10 +167,7 @@ def check_change(
 
 _INSTANTIATED: Mapping[str, bool] = {
     "INSTANTIATE": False,
-    "TERMINATE": True,
-    "HEAL": True,
-    "SCALE": True,
-    "CHANGE_VNFPKG": True,
+    **dict.fromkeys(("TERMINATE", "HEAL", "SCALE", "CHANGE_VNFPKG"), True),
 }
 """Whether an instance has to be INSTANTIATED for an operation; a modification is for all."""
 
@@ -189,27 +186,21 @@ def checked(
         raise ProblemError(
             409, f"VNF instance {instance.id}: {operation} is possible only while it is {expected}"
         )
-    request, hidden = _checked(service, session, instance, operation, request)
-    if request.get("vnfdId") is not None:
-        packages.of_vnfd(session, request["vnfdId"])
-    return request, hidden
-
-
-def _checked(
-    service: ServiceContext, session: Session, instance: Instance, operation: str, request: Json
-) -> tuple[Json, frozenset[str]]:
+    hidden: frozenset[str] = frozenset()
     if operation == "INSTANTIATE":
-        return request, check_instantiation(service, session, instance, request)
-    if operation == "HEAL":
+        hidden = check_instantiation(service, session, instance, request)
+    elif operation == "HEAL":
         check_heal(instance, request)
     elif operation == "SCALE":
         check_scaling(service, session, instance, request)
     elif operation == "MODIFY_INFO":
         check_modification(service, session, instance, request)
-        return _with_vnfd_id(session, request), frozenset()
+        request = _with_vnfd_id(session, request)
     elif operation == "CHANGE_VNFPKG":
         check_change(service, session, instance, request)
-    return request, frozenset()
+    if request.get("vnfdId") is not None:
+        packages.of_vnfd(session, request["vnfdId"])
+    return request, hidden
 
 
 def _with_vnfd_id(session: Session, request: Json) -> Json:
