@@ -51,7 +51,7 @@ from container_update.model.plan import Plan
 from container_update.model.requests import DEF_FILES, UpdateRequest
 from container_update.package import csar
 from container_update.package.fetch import is_url
-from container_update.planning.comparison import live_objects as renames
+from container_update.planning.comparison import live_objects
 from container_update.planning.comparison.package_pair import Placing
 from container_update.records.vnf_records import VDU_RESES, Records, workloads_of
 
@@ -194,7 +194,7 @@ def delete_others(script: Json, output: Json) -> None:  # noqa: ARG001 (has noth
             if instance_of(body) == base.instance_id
         }
         placing = Placing(base.def_files, base.namespace, one_namespace=True)
-        if renames.live_names(live) or _has_others(package, placing, options):
+        if live_objects.live_names(live) or _has_others(package, placing, options):
             goal = Uninstall(package, placing, instance["id"], options, is_recorded=True)
             run(goal, cluster, options)
         History(cluster, base.namespace, instance["id"]).clear()

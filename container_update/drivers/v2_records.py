@@ -30,7 +30,7 @@ from container_update.model.requests import (
     DEF_FILES,
     UpdateRequest,
 )
-from container_update.planning.comparison import live_objects as renames
+from container_update.planning.comparison import live_objects
 from container_update.records.vnf_records import VDU_RESES, Records
 from container_update.workloads import ownership
 
@@ -167,8 +167,8 @@ def live_vnfcs(
     keys = [manifest.key for manifest in manifests]
     with Informer(cluster, Scope(keys)) as informer:
         informer.list(collections(keys))
-        names = renames.live_names(informer.live)
-        live = tuple(renames.with_live_name(manifest, names) for manifest in manifests)
+        names = live_objects.live_names(informer.live)
+        live = tuple(live_objects.with_live_name(manifest, names) for manifest in manifests)
         return ownership.vnfcs(vdus, live, informer.live), live
 
 

@@ -31,7 +31,7 @@ from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import PackageIdentity, names
 from container_update.model.scripts import NEW, OLD
 from container_update.package import csar
-from container_update.planning.comparison import live_objects as renames
+from container_update.planning.comparison import live_objects
 from container_update.planning.comparison.package_pair import Placing
 from container_update.workloads import ownership
 
@@ -156,8 +156,8 @@ def _with_pods(instance: ClusterInstance, outcome: Outcome) -> Outcome:
     manifests = record.manifests if record else ()
     informer = instance.informer
     assert informer is not None, "an operation was recovered"
-    there = renames.live_names(informer.live)
-    named = tuple(renames.with_live_name(manifest, there) for manifest in manifests)
+    there = live_objects.live_names(informer.live)
+    named = tuple(live_objects.with_live_name(manifest, there) for manifest in manifests)
     return replace(
         outcome,
         vnfcs=ownership.vnfcs(record.vdus if record else {}, named, informer.live),

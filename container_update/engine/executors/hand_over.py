@@ -16,7 +16,7 @@ from container_update.engine.context import StepExecutor
 from container_update.engine.writer import ChangedByAnotherError
 from container_update.model.objects import Collection, Json, ObjectKey, instance_of
 from container_update.model.outcome import Reverted
-from container_update.planning.comparison import live_objects as renames
+from container_update.planning.comparison import live_objects
 from container_update.planning.release_labels import match_labels
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.new_objects import new_object
@@ -124,11 +124,11 @@ def _paused(step: ManifestStep, giver: Json) -> Json:
     is_back = giver["metadata"]["name"] == step.key.name
     metadata = body["metadata"]
     metadata["annotations"].pop(_REVISION, None)
-    metadata["annotations"].pop(renames.NAME_ANNOTATION, None)
+    metadata["annotations"].pop(live_objects.NAME_ANNOTATION, None)
     metadata.pop("ownerReferences", None)  # the run that created it gives the new one its own
     metadata["name"] = step.key.name
     if is_back:
-        renames.rename(body, step.giver.name)
+        live_objects.rename(body, step.giver.name)
     body["spec"]["paused"] = True
     return body
 

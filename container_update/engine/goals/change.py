@@ -29,7 +29,7 @@ from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Outcome, Progress, StepResult, Vnfc
 from container_update.model.plan import Plan
 from container_update.planning.change import Planner
-from container_update.planning.comparison import live_objects as renames
+from container_update.planning.comparison import live_objects
 from container_update.planning.comparison.package_pair import Packages, Placing
 from container_update.planning.steps import object_steps
 from container_update.planning.steps.manifest import unexplained
@@ -148,9 +148,9 @@ class PackageChange(PackageGoal):
         refuse_missing_namespaces(
             packages.new, live, observed.informer.namespaces, observed.cluster
         )
-        names = renames.live_names(live)
+        names = live_objects.live_names(live)
         pairs = (
-            (packages.old.get(key), renames.with_live_name(new, names))
+            (packages.old.get(key), live_objects.with_live_name(new, names))
             for key, new in packages.new.items()
         )
         planner = self._planner(

@@ -39,8 +39,7 @@ from container_update.model.requests import UpdateRequest
 from container_update.package import csar
 from container_update.package.csar import identities_of
 from container_update.package.manifests import ReadDocuments, is_whole
-from container_update.planning.comparison import live_objects as renames
-from container_update.planning.comparison import match
+from container_update.planning.comparison import live_objects, match
 from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.configuration import Live
 from container_update.planning.steps.manifest import unexplained
@@ -228,9 +227,9 @@ def _vdus_of(package: csar.Csar) -> Mapping[str, str]:
 
 def _with_live_names(matched: match.Matching, informer: Informer) -> match.Matching:
     """Return the pairs with the names that a Blue-Green change may have given the Deployments."""
-    names = renames.live_names(informer.live)
+    names = live_objects.live_names(informer.live)
     pairs = tuple(
-        (renames.with_live_name(old, names), new and renames.with_live_name(new, names))
+        (live_objects.with_live_name(old, names), new and live_objects.with_live_name(new, names))
         for old, new in matched.pairs
     )
     return replace(matched, pairs=pairs)

@@ -25,7 +25,7 @@ from container_update.model.cluster import Cluster
 from container_update.model.objects import Collection, Json, ObjectKey, instance_of
 from container_update.model.options import Options
 from container_update.package import csar
-from container_update.planning.comparison import live_objects as renames
+from container_update.planning.comparison import live_objects
 from container_update.planning.comparison.package_pair import Placing
 from container_update.vnfm import instances, packages, vims
 from container_update.vnfm.lcm.operation_context import VnfRecord, known_flavour
@@ -164,7 +164,7 @@ def vdus_of(live: LiveInstance, cluster: Cluster, options: Options) -> list[Json
     found: dict[str, list[Json]] = {vdu_id: [] for vdu_id, _ in vdus}
     for body, pods in _workloads(live, cluster, live.kinds(options)):
         runs_on = not known_kind(ObjectKey.of(body)).runs_to_completion
-        vdu_id = names.get(renames.manifest_name(body), "") if runs_on else ""
+        vdu_id = names.get(live_objects.manifest_name(body), "") if runs_on else ""
         found.setdefault(vdu_id, []).append(_workload(body, pods))
     return [{"vduId": vdu_id, "workloads": workloads} for vdu_id, workloads in found.items()]
 
