@@ -89,8 +89,6 @@ class OpenStackContractSite(ContractSite):
     latest_job: ChangeJob | None = None
     numbers: Any = field(default_factory=itertools.count)
 
-    bad_image_words = f"Image {BAD_IMAGE} could not be found"
-
     @property
     def renews_vnfc_ids(self) -> bool:
         return False

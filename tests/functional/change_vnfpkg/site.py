@@ -73,9 +73,6 @@ class ContractSite(ABC):
         """Whether the strategy changes the running VNF instead of putting a new one beside it."""
         return self.upgrade_type == ROLLING
 
-    bad_image_words = r"ErrImagePull|ImagePullBackOff"
-    """The VIM's message for a missing image, as a regular expression."""
-
     @property
     def renews_vnfc_ids(self) -> bool:
         """Whether the specification gives a VNFC a new id in the records with this strategy."""

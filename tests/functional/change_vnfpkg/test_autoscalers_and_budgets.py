@@ -62,17 +62,6 @@ def test_an_autoscaler_targets_the_current_deployment_after_every_change(
         assert target["name"] == deployment["metadata"]["name"]
 
 
-def test_an_autoscaler_paused_by_scaling_to_zero_stays_paused(site: Site) -> None:
-    """A HorizontalPodAutoscaler leaves a workload of 0 replicas alone (API reference)."""
-    site.shape = Shape(more={"scaler.yaml": autoscaler(site, "VDU2")})
-    site.instantiate(V1)
-    site.scale("VDU2", 0)
-    site.change(V2)
-    (deployment,) = site.deployments("VDU2")
-    assert deployment["spec"]["replicas"] == 0
-    assert site.is_at("v2", "VDU1")
-
-
 def test_an_autoscaler_with_equal_limits_keeps_them(site: Site) -> None:
     """Operators also pause an autoscaler by equal limits; only they may undo it."""
     site.shape = Shape(more={"scaler.yaml": autoscaler(site, "VDU1")})

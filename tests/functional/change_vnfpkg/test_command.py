@@ -44,17 +44,6 @@ def change(site: KubernetesContractSite, release: Release = V2, *arguments: str)
     return run(site, "change", site.old, site.package(release), *kind, *arguments)
 
 
-def test_a_plan_is_shown_and_nothing_is_written(site: KubernetesContractSite) -> None:
-    status, text = change(site, V2, "--plan")
-    assert status == 3
-    assert (
-        text.index("Workloads:")
-        < text.index("When the new pods are ready")
-        < text.index("At the end")
-    )
-    assert site.is_at("v1")
-
-
 def test_plan_steps_scripts_and_sum_are_shown_in_this_order(site: KubernetesContractSite) -> None:
     release = replace(V2, scripts=SPEAKS)
     status, text = change(site, release, "--coordinate-new", "Scripts/new.py")
@@ -62,15 +51,6 @@ def test_plan_steps_scripts_and_sum_are_shown_in_this_order(site: KubernetesCont
     positions = [text.index(t) for t in ("Workloads:", "done: ", "the peer said yes", "Changed in")]
     assert positions == sorted(positions)
     assert change(site)[0] == 2
-
-
-def test_the_old_vnfs_script_is_run_from_the_old_package(site: KubernetesContractSite) -> None:
-    scripts = {"Scripts/old.py": "print('the old package says yes')"}
-    old = site.package(replace(V1, scripts=scripts))
-    kind = ["--upgrade-type", "blue-green", "--coordinate-old", "Scripts/old.py"]
-    status, text = run(site, "change", old, site.package(V2), *kind)
-    assert status == 0
-    assert "the old package says yes" in text
 
 
 def test_the_command_that_goes_back_does(site: KubernetesContractSite) -> None:

@@ -14,10 +14,8 @@ import pytest
 import yaml
 
 from container_update.engine.goals.update import update
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import UpdateFailedError, UpdateInterruptedError
+from container_update.model.errors import UpdateFailedError
 from container_update.model.objects import Json, ObjectKey
-from container_update.model.outcome import StepResult
 from container_update.model.plan import Action, Step
 from container_update.model.requests import UpdateRequest
 from container_update.workloads.pod_status import is_deleting
@@ -122,20 +120,6 @@ def test_an_autoscaler_keeps_its_number_of_pods(site: Site) -> None:
     site.change(V2, Arguments(progress=before_the_hand_over(scale)))
     assert site.get("apps", "Deployment", "web")["spec"]["replicas"] == 3
     assert site.is_at("v2")
-
-
-def test_stopped_between_two_hand_overs_all_is_as_before(site: Site) -> None:
-    cancel = CancelToken()
-
-    def stop(event: object) -> None:
-        if isinstance(event, StepResult) and event.step.action is Action.HAND_OVER:
-            cancel.request("by a test")
-
-    one_by_one = Arguments(progress=stop, cancel=cancel, options={"workers": 1})
-    with pytest.raises(UpdateInterruptedError, match="Everything is as before"):
-        site.change(V2, one_by_one)
-    assert names(site) == ["web", "worker"]
-    assert site.is_at("v1")
 
 
 def test_what_somebody_else_makes_of_the_name_is_left_alone(site: Site) -> None:

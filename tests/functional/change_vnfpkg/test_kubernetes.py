@@ -20,8 +20,6 @@ from container_update import (
     StepResult,
     UpdateFailedError,
     UpdateInterruptedError,
-    UpdateRequest,
-    update,
 )
 from tests.functional import upgrade_types
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
@@ -211,19 +209,6 @@ def test_new_configuration_alone_restarts_the_pods_that_read_it(site: Site) -> N
     assert site.plan(V1).is_empty
 
 
-def test_configuration_is_as_before_after_a_failure(site: Site) -> None:
-    site.shape = Shape(container=f"{{{ENV}}}", more={"cm.yaml": config_map(setting="old")})
-    site.instantiate(V1)
-    site.shape = replace(
-        site.shape, more={"cm.yaml": config_map(setting="new"), "n.yaml": config_map("n", a="b")}
-    )
-    with pytest.raises(UpdateFailedError):
-        site.change(replace(V2, broken=("VDU2",)))
-    assert site.get("", "ConfigMap", "cm")["data"] == {"setting": "old"}
-    assert all(body["metadata"]["name"] != "n" for body in site.objects("", "ConfigMap"))
-    assert site.is_at("v1")
-
-
 @pytest.mark.parametrize("kind", ["StatefulSet", "DaemonSet", "ReplicaSet", "Pod"])
 def test_other_workloads_are_changed_in_place(site: Site, kind: str) -> None:
     site.shape = Shape(more={"x.yaml": workload(kind, "x", replicas=2)})
@@ -240,23 +225,6 @@ def test_other_workloads_are_changed_in_place(site: Site, kind: str) -> None:
     live = [pod for pod in owned if not pod["metadata"].get("deletionTimestamp")]
     assert len(live) >= 1
     assert all(pod["spec"]["containers"][0]["env"] == [{"name": "A", "value": "b"}] for pod in live)
-
-
-def test_an_update_can_follow_a_change_of_the_package(site: Site) -> None:
-    """``apply`` finds a Deployment that got another name."""
-    site.instantiate(V1)
-    site.change(V2)
-    site.runs_from(V2)
-    old = site.old
-    site.runs_from(V3)
-    request = UpdateRequest(old, site.old, namespace=site.namespace, instance_id=INSTANCE)
-    outcome = update(request, site.cluster, site.options)
-    assert site.is_at("v3")
-    assert {vnfc.pod_name for vnfc in outcome.vnfcs} == site.instances("VDU1") | site.instances(
-        "VDU2"
-    )
-    site.change(V1)
-    assert site.is_at("v1")
 
 
 def test_a_change_cancelled_before_its_scripts_ran_is_not_taken_for_done(site: Site) -> None:
@@ -356,17 +324,6 @@ def test_the_old_pods_stay_untouched_until_the_traffic_was_switched(site: Site) 
     site.change(V2, Arguments(progress=observe))
     for remaining, serving in observations:
         assert remaining == before or serving == {"v2"}
-
-
-@BLUE_GREEN
-def test_the_new_deployment_has_as_many_replicas_as_the_old_one_not_as_the_manifest(
-    site: Site,
-) -> None:
-    site.instantiate(V1)
-    site.scale("VDU1", 4)
-    site.change(V2)
-    (deployment,) = site.deployments("VDU1")
-    assert deployment["spec"]["replicas"] == 4
 
 
 @BLUE_GREEN

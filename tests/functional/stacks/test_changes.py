@@ -22,7 +22,7 @@ from tests.functional.stacks import templates
 from tests.functional.stacks.change import plan_change
 from tests.functional.stacks.vnf import NEW_VNFD, Vnf
 from tests.internals.core import Action, ChangeJob, OpenStackTarget, Records, hot, run_change
-from tests.internals.stacks import BLUE_GREEN, ROLLING, StackScript, live, reference
+from tests.internals.stacks import BLUE_GREEN, StackScript, live, reference
 
 SHAPES = ["server", "nested", "group", "group of servers"]
 
@@ -40,20 +40,6 @@ class Scripts:
 
     def __call__(self, step: StackScript, /) -> None:
         self.calls.append(step)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_a_rolling_update_gives_every_vnfc_the_new_image_and_keeps_the_servers(
-    vnf: Vnf, shape: str
-) -> None:
-    vnf.instantiate(shape)
-    before = vnf.servers()
-    outcome = vnf.change(vnf.package(shape, vnf.site.images[1]))
-    assert vnf.servers() == dict.fromkeys(before, vnf.site.images[1])
-    assert outcome.records.vnfd_id == NEW_VNFD
-    assert recorded_servers(outcome.records) == set(before)
-    assert vnf.live_stack()["stack_status"] == "UPDATE_COMPLETE"
-    assert vnf.stacks() == [vnf.stack], "the journal is gone"
 
 
 VOLUMES = [
@@ -156,15 +142,6 @@ def test_a_plan_writes_nothing_and_names_what_happens_to_each_server(vnf: Vnf) -
     change = f"image {vnf.site.images[0]} -> {vnf.site.images[1]}"
     assert first.reasons == (Reason(change), Reason(Replacement.REBUILT.value))
     assert vnf.live_stack() == before
-
-
-def test_the_same_package_again_has_nothing_to_do_in_a_rolling_update(vnf: Vnf) -> None:
-    vnf.instantiate("group")
-    new = vnf.package("group", vnf.site.images[1])
-    vnf.change(new)
-    plan = vnf.change(new, ROLLING).outcome.plan
-    assert plan.is_empty
-    assert len(plan.unchanged) == 2
 
 
 def test_a_second_blue_green_does_not_lengthen_the_stacks_name(vnf: Vnf) -> None:

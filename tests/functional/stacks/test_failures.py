@@ -12,18 +12,13 @@ from typing import Any
 import pytest
 
 from container_update import (
-    CancelToken,
     ClusterError,
-    ContainerUpdateError,
     LeaseLostError,
-    NextStep,
     PackageError,
     PlanError,
-    UndoIncompleteError,
     UpdateFailedError,
-    UpdateInProgressError,
 )
-from container_update.emulator.faults import Fault, Faults, drop_after, raise_error
+from container_update.emulator.faults import Fault, Faults, raise_error
 from container_update.emulator.heat import CloudFaults, EmbeddedOpenStack, ResourceFault
 from container_update.emulator.heat.api_errors import OpenStackApiError
 from container_update.model.operation import Phase
@@ -42,21 +37,6 @@ BOTH = pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
 
 def is_new(properties: Any) -> bool:
     return bool(properties.get("image") == "image-2")
-
-
-TROUBLES = {
-    "no host": (lambda: ResourceFault(where=is_new), "No valid host was found"),
-    "the second server only": (
-        lambda: ResourceFault(where=is_new, nth=2),
-        "No valid host was found",
-    ),
-    "image is deleted meanwhile": (
-        lambda: ResourceFault(
-            "Image image-2 could not be found (HTTP 404)", "NotFound", where=is_new
-        ),
-        "NotFound: resources",
-    ),
-}
 
 
 def make_room(limits: Limits, upgrade_type: str, servers: int = 1) -> None:
@@ -107,24 +87,6 @@ def test_a_flavour_that_no_host_has_room_for_ends_at_the_time_limit_or_before(
     assert (vnf.servers(), vnf.body(), vnf.stacks()) == (servers, before, [vnf.stack])
 
 
-@BOTH
-@pytest.mark.parametrize("name", TROUBLES)
-def test_a_server_that_cannot_be_created_is_reported_and_undone(
-    cloud: EmbeddedOpenStack, vnf: Vnf, name: str, upgrade_type: str
-) -> None:
-    vnf.instantiate("group")
-    before = vnf.body()
-    make, words = TROUBLES[name]
-    cloud.faults.resources.append(make())
-    with pytest.raises(UpdateFailedError, match=words) as caught:
-        vnf.change(vnf.package("group", "image-2"), upgrade_type)
-    assert "Everything is as before" in str(caught.value)
-    assert set(vnf.servers().values()) == {"image-1"}
-    assert len(vnf.servers()) == 2
-    assert vnf.body() == before
-    assert vnf.stacks() == [vnf.stack]
-
-
 def test_a_stack_that_heat_rolls_back_by_itself_is_a_failure_and_not_a_success(
     limits: Limits, vnf: Vnf
 ) -> None:
@@ -137,46 +99,6 @@ def test_a_stack_that_heat_rolls_back_by_itself_is_a_failure_and_not_a_success(
         vnf.change(vnf.package("server", vnf.site.images[1], limits.cores))
     assert "Everything is as before" in str(caught.value)
     assert (vnf.servers(), vnf.body()) == (servers, before)
-
-
-@BOTH
-def test_after_a_failure_the_same_request_can_be_tried_again(
-    limits: Limits, vnf: Vnf, upgrade_type: str
-) -> None:
-    vnf.instantiate("group")
-    new = vnf.package("group", vnf.site.images[1], limits.cores)
-    make_room(limits, upgrade_type)
-    with pytest.raises(UpdateFailedError):
-        vnf.change(new, upgrade_type)
-    limits.lift()
-    vnf.change(new, upgrade_type)
-    assert list(vnf.servers().values()) == [vnf.site.images[1]] * 2
-
-
-@BOTH
-def test_a_failed_change_is_finished_by_the_same_request(
-    limits: Limits, vnf: Vnf, upgrade_type: str
-) -> None:
-    vnf.instantiate("group")
-    request = vnf.request(vnf.package("group", vnf.site.images[1], limits.cores), upgrade_type)
-    make_room(limits, upgrade_type)
-    with pytest.raises(UpdateFailedError, match=r"Everything is left as it is$") as caught:
-        change(request, vnf.heat, vnf.options, leave_failed=True)
-    assert caught.value.next_step is NextStep.RESUME_OR_ROLLBACK
-    limits.lift()
-    change(request, vnf.heat, vnf.options)
-    assert list(vnf.servers().values()) == [vnf.site.images[1]] * 2
-    assert vnf.stacks() == [vnf.live_stack()["stack_name"]]
-
-
-def test_blue_green_beyond_the_servers_quota_fails_with_novas_message(
-    limits: Limits, vnf: Vnf
-) -> None:
-    vnf.instantiate("group")
-    limits.room_for(servers=1)
-    with pytest.raises(UpdateFailedError, match=r"already used (\d+) of \1 instances"):
-        vnf.change(vnf.package("group", vnf.site.images[1]), BLUE_GREEN)
-    assert len(vnf.servers()) == 2
 
 
 @pytest.mark.parametrize(("allowed", "error"), [(1, ClusterError), (2, UpdateFailedError)])
@@ -203,44 +125,6 @@ def test_a_stack_stuck_in_progress_ends_at_the_time_limit_and_is_put_back(
     assert "Everything is as before" in str(caught.value)
     assert set(vnf.servers().values()) == {"image-1"}
     assert vnf.stacks() == [vnf.stack]
-
-
-@BOTH
-@pytest.mark.parametrize("nth", [1, 2])
-def test_a_failing_script_undoes_the_change_and_the_traffic_switch(
-    vnf: Vnf, upgrade_type: str, nth: int
-) -> None:
-    vnf.instantiate("group")
-    calls: list[StackScript] = []
-
-    def script(step: StackScript, /) -> None:
-        calls.append(step)
-        if len(calls) == nth:
-            raise ContainerUpdateError("the load balancer does not answer")
-
-    with pytest.raises(UpdateFailedError, match="the load balancer does not answer"):
-        vnf.change(vnf.package("group", vnf.site.images[1]), upgrade_type, coordinate=script)
-    assert set(vnf.servers().values()) == {vnf.site.images[0]}
-    assert [call.back for call in calls[:nth]] == [False] * nth
-    assert calls[nth:]
-    assert all(call.back for call in calls[nth:])
-
-
-def test_an_undeletable_old_stack_leaves_the_new_vnf_for_a_resume(
-    cloud: EmbeddedOpenStack, vnf: Vnf
-) -> None:
-    vnf.instantiate("server")
-    cloud.faults.resources.append(ResourceFault("the volume is in use", action="DELETE", times=1))
-    with pytest.raises(UndoIncompleteError, match="the volume is in use") as caught:
-        vnf.change(vnf.package("server", "image-2"), BLUE_GREEN)
-    assert "The new VNF is in force" in str(caught.value)
-    assert caught.value.next_step is NextStep.RESUME
-    with pytest.raises(NoWayBackError):
-        vnf.instance().recover(back=True)
-    outcome = vnf.instance().recover()
-    assert outcome is not None
-    assert {result.state for result in outcome.results} == {StepState.DONE}
-    assert set(vnf.servers().values()) == {"image-2"}
 
 
 @BOTH
@@ -333,14 +217,6 @@ def test_a_wrong_package_is_refused_before_anything_is_written(
         vnf.change(make(vnf), upgrade_type)
     assert vnf.live_stack() == before
     assert vnf.stacks() == [vnf.stack]
-
-
-def test_vdus_that_the_package_does_not_have_are_refused(vnf: Vnf) -> None:
-    vnf.instantiate("server")
-    request = vnf.request(vnf.package("server", vnf.site.images[1]))
-    for vdu_ids, words in (((), "expected the VDUs"), (("VDU7",), "found VDU7")):
-        with pytest.raises(PackageError, match=words):
-            change(replace(request, vdu_ids=vdu_ids), vnf.heat, vnf.options)
 
 
 def test_a_stack_that_is_not_there_or_failed_is_refused(limits: Limits, vnf: Vnf) -> None:
@@ -437,16 +313,6 @@ def test_a_failed_step_is_told_once_and_with_one_full_stop(limits: Limits, vnf: 
     assert len(told) == 1
 
 
-def test_a_second_change_of_the_same_instance_is_refused(vnf: Vnf) -> None:
-    vnf.instantiate("server")
-    new = vnf.package("server", vnf.site.images[1])
-    with pytest.raises(Died):
-        change(vnf.request(new), Dying(vnf.heat, 1, WRITES), vnf.options)  # type: ignore[arg-type]
-    for operation in (lambda: vnf.change(new), lambda: vnf.instance().recover(back=True)):
-        with pytest.raises(UpdateInProgressError, match=r"^operation \S+ holds this VNF instance "):
-            operation()
-
-
 def test_a_journal_that_is_being_deleted_belongs_to_an_ended_change(
     cloud: EmbeddedOpenStack, vnf: Vnf
 ) -> None:
@@ -458,17 +324,6 @@ def test_a_journal_that_is_being_deleted_belongs_to_an_ended_change(
     vnf.heat.delete(name_of(vnf.instance_id))
     assert vnf.instance(clock=in_an_hour()).recover(back=True) is None
     assert vnf.stacks() == [vnf.stack]
-
-
-def test_a_run_that_was_taken_over_stops(vnf: Vnf) -> None:
-    vnf.instantiate("group")
-
-    def script(step: StackScript, /) -> None:
-        vnf.instance(clock=in_an_hour()).recover(back=True)
-
-    with pytest.raises(LeaseLostError, match="another run has taken over"):
-        vnf.change(vnf.package("group", vnf.site.images[1]), coordinate=script)
-    assert set(vnf.servers().values()) == {vnf.site.images[0]}
 
 
 class TakenOverAtAnAddress:
@@ -513,33 +368,3 @@ def test_a_journal_of_another_request_is_undone_before_the_new_one_begins(vnf: V
     assert states == [StepState.UNDONE] * 3 + [StepState.NOT_STARTED] * 3
     vnf.change(vnf.package("group", vnf.site.images[1]))
     assert vnf.body().parameters["flavor"] == vnf.site.flavors[0]
-
-
-@pytest.mark.parametrize("leave", [False, True])
-def test_a_cancelled_run_is_undone_or_left_for_a_resume(vnf: Vnf, leave: bool) -> None:
-    vnf.instantiate("group")
-    cancel = CancelToken()
-    with pytest.raises(ContainerUpdateError, match="stopped by SIGTERM"):
-        vnf.change(
-            vnf.package("group", vnf.site.images[1]),
-            cancel=cancel,
-            coordinate=lambda _: cancel.request("by SIGTERM", keep_journal=leave),
-        )
-    images = set(vnf.servers().values())
-    assert images == (set(vnf.site.images) if leave else {vnf.site.images[0]})
-    assert len(vnf.stacks()) == 1 + leave
-
-
-@BOTH
-def test_a_lost_answer_to_any_write_changes_nothing(
-    cloud: EmbeddedOpenStack, vnf: Vnf, upgrade_type: str
-) -> None:
-    vnf.instantiate("group")
-    writes = [Fault(drop_after, method=method, path="*/stacks*", nth=nth)
-              for method in ("POST", "PUT", "PATCH", "DELETE") for nth in (1, 3, 5)]  # fmt: skip
-    faults = Faults(*writes)
-    cloud.middlewares.append(faults)
-    vnf.change(vnf.package("group", "image-2"), upgrade_type)
-    assert len(faults.happened) >= 4
-    assert set(vnf.servers().values()) == {"image-2"}
-    assert len(vnf.stacks()) == 1

@@ -216,49 +216,6 @@ def test_a_failing_script_restores_the_old_servers_in_the_load_balancer(
     assert sorted(back) == sorted(before)
 
 
-def test_a_rolling_update_checks_each_server_which_keeps_its_id_and_address(
-    sample: MakeSample,
-) -> None:
-    vnf = sample("07-openstack-rolling")
-    before, ip_addresses = vnf.servers(), vnf.addresses()
-    status, output = vnf.run()
-    assert status == DONE
-    old, new = vnf.site.images
-    assert output.count(f"image {old} -> {new}") >= 2
-    assert all(address in output for address in ip_addresses)
-    assert vnf.servers() == dict.fromkeys(before, new)
-    assert vnf.addresses() == ip_addresses
-    assert vnf.run()[0] == NOTHING_TO_DO
-
-
-@pytest.mark.parametrize(
-    "copy", ["06-openstack-blue-green/after/Scripts", "07-openstack-rolling/after/Scripts"]
-)
-def test_the_packages_scripts_are_those_of_the_samples(copy: str) -> None:
-    (path,) = (SAMPLES / copy).glob("*.py")
-    assert path.read_text() == (SCRIPTS / path.name).read_text()
-
-
-def test_an_unfinished_change_is_shown_and_rolled_back_with_its_scripts(sample: MakeSample) -> None:
-    vnf = sample("07-openstack-rolling")
-    before = live.body_of(vnf.heat, STACK)
-    fails = vnf.folder / "after" / "Scripts" / "fails.py"
-    fails.write_text("import sys; sys.exit('it does not answer')")
-    script = ("--coordinate-new", "Scripts/fails.py")
-    status, _ = vnf.run(*script, "--leave-failed")
-    assert status == FAILED
-    status, output = vnf.recover("status")
-    assert status == DONE
-    assert "RollingUpdate of stack vnf-sample" in output
-    request = ("--request", str(vnf.folder / "request.json"))
-    status, output = vnf.recover("rollback", *request, "-o", "json")
-    assert (status, json.loads(output)["kind"]) == (DONE, "Outcome")
-    assert live.body_of(vnf.heat, STACK) == before
-    assert vnf.stacks() == [STACK]
-    assert vnf.recover("rollback")[0] == NOTHING_TO_DO
-    assert vnf.recover("status")[0] == NOTHING_TO_DO
-
-
 def leave_failed_update(vnf: Sample, limits: Limits) -> None:
     """Leave a rolling update that failed at its second server, which can be resized next time."""
     limits.room_for(resizes=1)

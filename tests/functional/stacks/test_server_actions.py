@@ -46,19 +46,6 @@ def test_a_rolling_update_does_one_thing_to_each_server_once(
     assert {server: actions(server) for server in before} == dict.fromkeys(before, expected)
 
 
-@pytest.mark.parametrize("shape", ["group with volume", "nested with volume", "server with volume"])
-def test_a_server_that_boots_from_a_volume_is_replaced_once(
-    vnf: Vnf, actions: Actions, shape: str
-) -> None:
-    vnf.instantiate(shape)
-    before = vnf.servers()
-    vnf.change(vnf.package(shape, vnf.site.images[1]))
-    after = vnf.servers()
-    assert len(after) == len(before)
-    assert not set(after) & set(before)
-    assert [actions(server) for server in after] == [[]] * len(after)
-
-
 @SHAPES
 def test_after_a_rolling_update_an_update_of_the_stack_by_hand_changes_no_server(
     vnf: Vnf, actions: Actions, shape: str
