@@ -105,22 +105,6 @@ async def test_orphaned_pods_stay_without_an_owner(stage: Stage) -> None:
 
 
 @on_stage
-async def test_background_deletion_takes_the_owner_first_and_then_what_it_owned(
-    stage: Stage,
-) -> None:
-    stage.create("deployments", workload("deployments", "d"))
-    await stage.until(lambda: stage.is_rolled_out("deployments", "d"))
-    mark = stage.mark()
-    stage.delete("deployments", "d", propagation="Background")
-    assert not stage.stored("deployments")
-    await stage.until(lambda: not stage.stored("replicasets") and not stage.stored("pods"))
-    deleted = [event.resource for event in stage.events[mark:] if event.type == "DELETED"]
-    assert [name for name in deleted if name != "events"] == [
-        "deployments", "replicasets", "pods", "pods",
-    ]  # fmt: skip
-
-
-@on_stage
 async def test_what_names_an_owner_that_never_was_is_collected(stage: Stage) -> None:
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "no", "uid": "no-such-uid"}
     stage.create("secrets", {"metadata": {"name": "left", "ownerReferences": [owner]}})

@@ -12,12 +12,10 @@ from container_update.emulator.kubernetes.controllers.disruption import budget_s
 from container_update.emulator.kubernetes.controllers.workloads import deployment_status, rollout
 from container_update.emulator.kubernetes.controllers.workloads.replicaset import deletion_order
 from container_update.emulator.kubernetes.controllers.workloads.templates import template_hash
-from container_update.emulator.kubernetes.kubelet import Exit
 from container_update.emulator.kubernetes.objects import condition_of
 from container_update.model.objects import Json
 from tests.emulator.stage import (
     Stage,
-    digest,
     image,
     on_stage,
     on_stage_with,
@@ -272,21 +270,6 @@ async def test_a_deployment_whose_hash_is_taken_uses_another(stage: Stage) -> No
 
 
 @on_stage
-async def test_a_rollout_undone_in_time_keeps_every_available_pod(stage: Stage) -> None:
-    stage.create("deployments", workload("deployments", "d", 4))
-    await _rolled(stage, "deployments", "d")
-    stage.change("deployments", "d", image("bad:missing"))
-    await stage.until(lambda: "ImagePullBackOff" in str(stage.stored("pods")))
-    mark = stage.mark()
-    stage.change("deployments", "d", image("app:1"))
-    await _rolled(stage, "deployments", "d")
-    least = min(
-        obj["status"].get("availableReplicas", 0) for _, obj in stage.since(mark, "deployments")
-    )
-    assert least >= 3
-
-
-@on_stage
 async def test_a_paused_deployment_can_be_scaled_and_rolls_when_resumed(stage: Stage) -> None:
     stage.create("deployments", workload("deployments", "d"))
     await _rolled(stage, "deployments", "d")
@@ -312,17 +295,6 @@ async def test_availability_comes_after_the_minimum_of_ready_seconds(stage: Stag
         if obj["status"].get("readyReplicas") == 1
     ]
     assert ready == [0, 1]
-
-
-@on_stage
-async def test_a_slow_rollout_that_makes_progress_misses_no_deadline(stage: Stage) -> None:
-    stage.behaviour.start_seconds = 0.6
-    stage.create("deployments", workload("deployments", "d", 4, progressDeadlineSeconds=1))
-    await _rolled(stage, "deployments", "d")
-    mark = stage.mark()
-    stage.change("deployments", "d", image("app:2"))
-    await _rolled(stage, "deployments", "d")
-    assert "ProgressDeadlineExceeded" not in str(stage.since(mark, "deployments"))
 
 
 def test_fewer_old_pods_alone_are_progress() -> None:
@@ -422,19 +394,6 @@ async def test_a_daemonset_with_surge_keeps_every_node_served(stage: Stage) -> N
     assert (least, most) == (3, 4)
     images = {pod["spec"]["containers"][0]["image"] for pod in stage.stored("pods")}
     assert images == {"app:2"}
-
-
-@on_stage_with(nodes=3)
-async def test_a_daemon_pod_comes_back_to_the_node_that_lost_it(stage: Stage) -> None:
-    stage.create("daemonsets", workload("daemonsets", "d", None))
-    await _rolled(stage, "daemonsets", "d")
-    for node in ("node-3", "node-2", "node-3"):
-        (pod,) = [pod for pod in stage.stored("pods") if pod["spec"]["nodeName"] == node]
-        stage.delete("pods", pod["metadata"]["name"])
-        await stage.until(lambda: stage.status("daemonsets", "d")["numberReady"] == 2)
-        await _rolled(stage, "daemonsets", "d")
-        nodes = sorted(pod["spec"]["nodeName"] for pod in stage.stored("pods"))
-        assert nodes == ["node-1", "node-2", "node-3"]
 
 
 @on_stage
@@ -542,19 +501,6 @@ async def test_a_broken_pod_of_an_ordered_set_has_to_be_deleted_after_a_rollback
     assert _images(stage) == ["app:1", "app:1"]
 
 
-@on_stage
-async def test_scaling_down_takes_the_last_pods_first(stage: Stage) -> None:
-    stage.create("statefulsets", workload("statefulsets", "s", 3))
-    await _rolled(stage, "statefulsets", "s")
-    mark = stage.mark()
-    stage.change("statefulsets", "s", scale(1))
-    await stage.until(lambda: len(stage.stored("pods", "s-")) == 1)
-    deleted = [
-        pod["metadata"]["name"] for kind, pod in stage.since(mark, "pods") if kind == "DELETED"
-    ]
-    assert deleted == ["s-2", "s-1"]
-
-
 # --- all of them ------------------------------------------------------------------------------
 
 REFUSED = 'pods "{pod}" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: '
@@ -590,101 +536,5 @@ def test_pods_that_a_quota_refuses_are_reported_and_created_when_there_is_room(k
         stage.delete("resourcequotas", "q")
         await _rolled(stage, kind, "w")
         assert condition_of(stage.get(kind, "w"), "ReplicaFailure") is None
-
-    scenario()
-
-
-NO_ACCOUNT = (
-    'is forbidden: error looking up service account rec/none: serviceaccount "none" not found'
-)
-WITHOUT_ACCOUNT = {
-    "deployments": rf'Error creating: pods "w-\w+-" {NO_ACCOUNT}',
-    "replicasets": f'Error creating: pods "w-" {NO_ACCOUNT}',
-    "daemonsets": f'Error creating: pods "w-" {NO_ACCOUNT}',
-    "jobs": f'Error creating: pods "w-" {NO_ACCOUNT}',
-    "statefulsets": f'create Pod w-0 in StatefulSet w failed error: pods "w-0" {NO_ACCOUNT}',
-}
-
-
-@pytest.mark.parametrize("kind", WITHOUT_ACCOUNT)
-def test_pods_without_their_service_account_are_reported_until_it_is_there(kind: str) -> None:
-    """The Event is about what owns the pods: for a Deployment its ReplicaSet."""
-
-    @on_stage
-    async def scenario(stage: Stage) -> None:
-        body = workload(kind, "w", None if kind in ("daemonsets", "jobs") else 1)
-        spec = body["spec"]["template"]["spec"]
-        spec["serviceAccountName"] = "none"
-        if kind == "jobs":
-            del body["spec"]["selector"]
-            spec["restartPolicy"] = "Never"
-        stage.create(kind, body)
-
-        def event() -> Json:
-            events = [event for event in stage.stored("events") if event["type"] == "Warning"]
-            return events[0] if events else {"count": 0}
-
-        await stage.until(lambda: event()["count"] > 1)
-        assert re.fullmatch(WITHOUT_ACCOUNT[kind], event()["message"])
-        owner = "ReplicaSet" if kind == "deployments" else stage.get(kind, "w")["kind"]
-        assert (event()["reason"], event()["involvedObject"]["kind"]) == ("FailedCreate", owner)
-        stage.create("serviceaccounts", {"metadata": {"name": "none"}})
-        await stage.until(lambda: stage.stored("pods", "w-"))
-
-    scenario()
-
-
-@pytest.mark.parametrize("kind", ["deployments", "daemonsets", "statefulsets"])
-def test_a_changed_annotation_of_the_template_alone_gives_new_pods(kind: str) -> None:
-    @on_stage
-    async def scenario(stage: Stage) -> None:
-        replicas = None if kind == "daemonsets" else 2
-        stage.create(kind, workload(kind, "w", replicas))
-        await _rolled(stage, kind, "w")
-        before = {pod["metadata"]["uid"] for pod in stage.stored("pods")}
-        stage.change(kind, "w", digest("new"))
-        await _rolled(stage, kind, "w")
-        after = {pod["metadata"]["uid"] for pod in stage.stored("pods")}
-        assert not before & after
-        assert len(after) == len(before)
-
-    scenario()
-
-
-@pytest.mark.parametrize("kind", ["deployments", "daemonsets", "statefulsets", "replicasets"])
-def test_a_crash_loop_keeps_a_workload_from_becoming_ready(kind: str) -> None:
-    @on_stage
-    async def scenario(stage: Stage) -> None:
-        stage.behaviour.exits = [Exit(image="app:1")]
-        stage.behaviour.backoff_seconds = 3600
-        stage.create(kind, workload(kind, "w", None if kind == "daemonsets" else 1))
-        await stage.until(lambda: "CrashLoopBackOff" in str(stage.stored("pods")))
-        assert not stage.is_rolled_out(kind, "w")
-
-    scenario()
-
-
-def test_a_hundred_pods_are_rolled_with_few_events_for_each() -> None:
-    @on_stage
-    async def scenario(stage: Stage) -> None:
-        for number in range(34):
-            stage.create("deployments", workload("deployments", f"d{number}", 3))
-
-        def complete(generation: int) -> bool:
-            names = ("updatedReplicas", "availableReplicas", "replicas")
-            return all(
-                obj["status"].get("observedGeneration") == generation
-                and all(obj["status"].get(name) == 3 for name in names)
-                for obj in stage.registry.list("deployments")
-            )
-
-        await stage.until(lambda: complete(1))
-        mark = stage.mark()
-        for number in range(34):
-            stage.change("deployments", f"d{number}", image("app:2"))
-        await stage.until(lambda: complete(2))
-        counts = {name: len(stage.since(mark, name)) for name in ("pods", "replicasets")}
-        assert counts["pods"] <= 102 * 8
-        assert counts["replicasets"] <= 102 * 8
 
     scenario()

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from container_update.emulator.kubernetes.kubelet import Behaviour, Exit
 from container_update.model.objects import Json
 from tests.emulator.stage import NAMESPACE, Stage, image, on_stage, pod_spec, workload
@@ -126,35 +124,6 @@ def test_a_back_off_doubles_up_to_its_limit() -> None:
 
 
 @on_stage
-async def test_a_container_that_crashes_twice_and_then_stays_gets_ready(stage: Stage) -> None:
-    stage.behaviour.exits = [Exit(container="a", times=2)]
-    stage.create("pods", _pod())
-    await stage.until(lambda: _state(stage) == ("running", "", 2))
-    assert stage.status("pods", "p")["containerStatuses"][0]["ready"]
-
-
-CASES_OF_ENDS = [
-    ("Never", 0, "Succeeded", 0),
-    ("Never", 2, "Failed", 0),
-    ("OnFailure", 0, "Succeeded", 0),
-]
-
-
-@pytest.mark.parametrize(("policy", "code", "phase", "restarts"), CASES_OF_ENDS)
-def test_the_restart_policy_decides_how_a_pod_ends(
-    policy: str, code: int, phase: str, restarts: int
-) -> None:
-    @on_stage
-    async def scenario(stage: Stage) -> None:
-        stage.behaviour.exits = [Exit(code=code)]
-        stage.create("pods", _pod(restartPolicy=policy))
-        await stage.until(lambda: stage.status("pods", "p")["phase"] == phase)
-        assert _state(stage)[2] == restarts
-
-    scenario()
-
-
-@on_stage
 async def test_on_failure_restarts_until_success(stage: Stage) -> None:
     stage.behaviour.exits = [Exit(code=1, times=1), Exit(code=0)]
     stage.create("pods", _pod(restartPolicy="OnFailure"))
@@ -174,30 +143,6 @@ async def test_a_container_that_does_not_stop_is_killed_after_the_grace_period(
     last = next(pod for event, pod in stage.since(0, "pods") if event == "DELETED")
     terminated = last["status"]["containerStatuses"][0]["state"]["terminated"]
     assert (terminated["exitCode"], terminated["reason"]) == (137, "Error")
-
-
-@on_stage
-async def test_a_second_deletion_without_grace_ends_the_first(stage: Stage) -> None:
-    stage.behaviour.stop_seconds = 3600
-    stage.create("pods", _pod())
-    await _runs(stage)
-    stage.delete("pods", "p")
-    await stage.settle()
-    assert stage.stored("pods")
-    stage.delete("pods", "p", grace_seconds=0)
-    await stage.until(lambda: not stage.stored("pods"))
-
-
-@on_stage
-async def test_an_evicted_pod_fails_and_its_replicaset_makes_another(stage: Stage) -> None:
-    stage.create("replicasets", workload("replicasets", "r", 1))
-    await stage.until(lambda: stage.is_rolled_out("replicasets", "r"))
-    name = stage.stored("pods")[0]["metadata"]["name"]
-    stage.behaviour.evict_pod(NAMESPACE, name)
-    await stage.until(lambda: stage.status("pods", name)["phase"] == "Failed")
-    assert stage.status("pods", name)["reason"] == "Evicted"
-    await stage.until(lambda: len(stage.stored("pods")) == 2)
-    await stage.until(lambda: stage.status("replicasets", "r").get("readyReplicas") == 1)
 
 
 # --- init containers --------------------------------------------------------------------------
@@ -236,13 +181,6 @@ async def test_a_pod_is_not_initialized_while_an_init_container_fails(stage: Sta
 
 
 @on_stage
-async def test_a_failing_init_container_fails_a_pod_that_is_never_restarted(stage: Stage) -> None:
-    stage.behaviour.exits = [Exit(container="one")]
-    stage.create("pods", _pod(initContainers=[_container("one")], restartPolicy="Never"))
-    await stage.until(lambda: stage.status("pods", "p")["phase"] == "Failed")
-
-
-@on_stage
 async def test_a_sidecar_keeps_running_beside_the_containers(stage: Stage) -> None:
     inits = [_container("side", restartPolicy="Always"), _container("one")]
     stage.create("pods", _pod(initContainers=inits))
@@ -252,17 +190,6 @@ async def test_a_sidecar_keeps_running_beside_the_containers(stage: Stage) -> No
 
 
 # --- readiness --------------------------------------------------------------------------------
-
-
-@on_stage
-async def test_a_pod_of_a_named_pattern_runs_and_never_gets_ready(stage: Stage) -> None:
-    stage.behaviour.never_ready = ["p*"]
-    stage.create("pods", _pod("p"))
-    stage.create("pods", _pod("q"))
-    await _runs(stage, "p")
-    await _runs(stage, "q")
-    ready = {name: stage.status("pods", name)["containerStatuses"][0]["ready"] for name in "pq"}
-    assert ready == {"p": False, "q": True}
 
 
 @on_stage

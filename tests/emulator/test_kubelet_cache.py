@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from container_update.emulator.kubernetes.kubelet.configuration import references
 from container_update.model.objects import Json
 from tests.emulator.stage import Stage, image, on_stage, on_stage_with, quick, scale, workload
 
@@ -130,27 +129,3 @@ def test_a_pod_that_has_ended_refers_to_nothing() -> None:
 
 def spec(**more: Any) -> Json:
     return {"spec": {"containers": [{"name": "a", **more.pop("container", {})}], **more}}
-
-
-REFERENCES: dict[str, tuple[Json, set[tuple[str, str]]]] = {
-    "envFrom": (spec(container={"envFrom": [{"secretRef": {"name": "x"}}]}), {("secrets", "x")}),
-    "env": (
-        spec(container={"env": [{"valueFrom": {"configMapKeyRef": {"name": "x"}}}, {"value": ""}]}),
-        {("configmaps", "x")},
-    ),
-    "a volume": (spec(volumes=[{"secret": {"secretName": "x"}}]), {("secrets", "x")}),
-    "a projected volume": (
-        spec(volumes=[{"projected": {"sources": [{"configMap": {"name": "x"}}]}}]),
-        {("configmaps", "x")},
-    ),
-    "an init container": (
-        spec(initContainers=[{"envFrom": [{"configMapRef": {"name": "x"}}]}]),
-        {("configmaps", "x")},
-    ),
-    "nothing": (spec(volumes=[{"emptyDir": {}}]), set()),
-}
-
-
-@pytest.mark.parametrize(("pod", "expected"), REFERENCES.values(), ids=REFERENCES)
-def test_what_a_pod_refers_to(pod: Json, expected: set[tuple[str, str]]) -> None:
-    assert references(pod) == expected

@@ -176,53 +176,6 @@ def test_a_failure_names_the_path_of_its_resource(cloud: EmbeddedOpenStack, heat
     assert ids(heat, "OS::Nova::Server") == before, "Nova refused, and left it as it was"
 
 
-def test_a_resource_marked_unhealthy_is_made_anew_by_the_next_update(heat: Any) -> None:
-    create(heat, size=1)
-    ((member, before),) = ids(heat, "OS::Nova::Server").items()
-    nested = next(
-        link["href"].partition("/stacks/")[2]
-        for entry in heat.resources.list("vnf", nested_depth=4)
-        if entry.resource_type == "OS::Nova::Server"
-        for link in entry.links
-        if link["rel"] == "stack"
-    )
-    heat.resources.mark_unhealthy(nested, "VDU1", True, "the operator says so")
-    heat.stacks.update(nested, existing=True)
-    settled(heat, nested)
-    assert ids(heat, "OS::Nova::Server")[member] != before
-
-
-@pytest.mark.parametrize("update", [{}, {"parameters": {"size": 1}}])
-def test_an_update_of_the_top_stack_finds_what_is_unhealthy_below(heat: Any, update: Any) -> None:
-    """As a real Heat does: recordings 062 to 072; a group that shrinks loses it first."""
-    create(heat, size=2)
-    before = ids(heat, "OS::Nova::Server")
-    nested = {
-        link["href"].partition("/stacks/")[2]: entry.parent_resource
-        for entry in heat.resources.list("vnf", nested_depth=4)
-        if entry.resource_type == "OS::Nova::Server"
-        for link in entry.links
-        if link["rel"] == "stack"
-    }
-    if update:
-        (group,) = (
-            link["href"].partition("/stacks/")[2]
-            for link in heat.resources.get("vnf", "group").links
-            if link["rel"] == "nested"
-        )
-        newest = list(nested.values())[-1]
-        heat.resources.mark_unhealthy(group, newest, True, "it goes")
-    else:
-        stack, newest = list(nested.items())[-1]
-        heat.resources.mark_unhealthy(stack, "VDU1", True, "the operator says so")
-    heat.stacks.update("vnf", existing=True, **update)
-    settled(heat)
-    after = ids(heat, "OS::Nova::Server")
-    assert set(before) - {newest} <= set(after)
-    assert len(after) == (1 if update else 2)
-    assert after.get(newest) != before[newest]
-
-
 def test_requests_that_heat_refuses_are_refused(cloud: EmbeddedOpenStack, heat: Any) -> None:
     cloud.faults.resources.append(ResourceFault(stuck=True, times=1))
     body = {"template": TOP, "files": {"n.yaml": NESTED}, "parameters": {"image": "old"}}
@@ -239,18 +192,6 @@ def test_requests_that_heat_refuses_are_refused(cloud: EmbeddedOpenStack, heat: 
     until(lambda: cloud.call(lambda engine: len(list(engine.servers()))) == 2)
     cloud.release()
     assert settled(heat).stack_status == "CREATE_COMPLETE"
-
-
-def test_a_deleted_stack_is_found_by_its_id_alone(heat: Any) -> None:
-    stack_object = create(heat)
-    heat.stacks.delete("vnf")
-    deadline = time.monotonic() + 20
-    while heat.stacks.get(stack_object.id).stack_status != "DELETE_COMPLETE":
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    assert list(heat.stacks.list()) == []
-    with pytest.raises(exc.HTTPNotFound):
-        heat.stacks.get("vnf")
 
 
 def test_a_wrong_password_gets_no_token_and_an_expired_token_is_renewed(

@@ -345,21 +345,6 @@ def test_a_running_pod_changes_only_images_deadline_and_tolerations(
     assert caught.value.code == 422
 
 
-def test_a_status_write_changes_nothing_but_the_status(registry: Registry) -> None:
-    stored = registry.create("deployments", "n", workload())
-    body = copy.deepcopy(stored)
-    body["spec"]["replicas"] = 5
-    body["status"] = {"replicas": 3}
-    created = registry.update("deployments", "n", "x", body, subresource="status")
-    assert (created["spec"], created["status"]) == (stored["spec"], {"replicas": 3})
-    assert created["metadata"]["generation"] == 1
-    body["metadata"]["resourceVersion"] = created["metadata"]["resourceVersion"]
-    body["status"] = {}
-    created = registry.update("deployments", "n", "x", body)
-    assert (created["spec"]["replicas"], created["status"]) == (5, {"replicas": 3})
-    assert created["metadata"]["generation"] == 2
-
-
 def test_a_service_keeps_its_address_when_a_put_leaves_it_out(registry: Registry) -> None:
     created = registry.create("services", "n", service(type="NodePort"))
     repeated = registry.update("services", "n", "x", service(type="NodePort"))
@@ -447,16 +432,6 @@ def test_a_pod_on_a_node_is_given_time_to_end(
     assert (registry.get("pods", "n", "x") is not None) is remains
 
 
-def test_a_second_deletion_shortens_the_time_and_never_lengthens_it(registry: Registry) -> None:
-    registry.create("pods", "n", pod())
-    on_a_node(registry)
-    first = registry.delete("pods", "n", "x", grace_seconds=20)
-    assert registry.delete("pods", "n", "x", grace_seconds=25) == first
-    shorter = registry.delete("pods", "n", "x", grace_seconds=3)
-    assert shorter["metadata"]["deletionGracePeriodSeconds"] == 3
-    assert shorter["metadata"]["generation"] == first["metadata"]["generation"] == 2
-
-
 @pytest.mark.parametrize(
     ("resource", "body", "propagation", "finalizers"),
     [
@@ -476,28 +451,6 @@ def test_a_propagation_policy_holds_the_object_for_the_collector(
     last = registry.delete(resource, "n", "x", propagation=propagation)
     assert last["metadata"]["finalizers"] == finalizers
     assert registry.get(resource, "n", "x") == last
-
-
-def test_an_object_with_finalizers_stays_and_keeps_its_name_until_it_has_none(
-    registry: Registry,
-) -> None:
-    body = {"metadata": {"name": "x", "finalizers": ["example.org/a", "example.org/b"]}}
-    registry.create("configmaps", "n", body)
-    last = registry.delete("configmaps", "n", "x")
-    assert last["metadata"]["deletionGracePeriodSeconds"] == 0
-    assert registry.delete("configmaps", "n", "x") == last
-    with pytest.raises(ApiError, match='object is being deleted: configmaps "x" already exists'):
-        registry.create("configmaps", "n", body)
-    for finalizers in (["example.org/b"], []):
-        assert registry.get("configmaps", "n", "x") is not None
-        registry.update("configmaps", "n", "x", {"metadata": {"finalizers": finalizers}})
-    assert registry.get("configmaps", "n", "x") is None
-
-
-def test_a_background_deletion_removes_the_object_at_once(registry: Registry) -> None:
-    registry.create("jobs", "n", job(restartPolicy="Never"))
-    registry.delete("jobs", "n", "x", propagation="Background")
-    assert registry.get("jobs", "n", "x") is None
 
 
 # --- quotas ---------------------------------------------------------------------------------------
