@@ -463,28 +463,6 @@ async def test_parallel_pods_are_all_created_at_once(stage: Stage) -> None:
 
 
 @on_stage
-async def test_parallel_pods_are_rolled_one_after_the_other(stage: Stage) -> None:
-    body = workload("statefulsets", "s", 3, podManagementPolicy="Parallel")
-    stage.create("statefulsets", body)
-    await _rolled(stage, "statefulsets", "s")
-    mark = stage.mark()
-    stage.change("statefulsets", "s", image("app:2"))
-    await _rolled(stage, "statefulsets", "s")
-    ready = [obj["status"].get("readyReplicas", 0) for _, obj in stage.since(mark, "statefulsets")]
-    assert min(ready) == 2
-
-
-@on_stage
-async def test_an_ordered_set_waits_for_each_pod_to_be_ready(stage: Stage) -> None:
-    stage.behaviour.never_ready = ["s-0"]
-    stage.create("statefulsets", workload("statefulsets", "s", 3))
-    await stage.until(lambda: stage.status("statefulsets", "s").get("replicas") == 1)
-    await stage.until(lambda: stage.status("pods", "s-0")["phase"] == "Running")
-    await stage.settle()
-    assert len(stage.stored("pods", "s-")) == 1
-
-
-@on_stage
 async def test_a_broken_pod_of_an_ordered_set_has_to_be_deleted_after_a_rollback(
     stage: Stage,
 ) -> None:
@@ -499,6 +477,19 @@ async def test_a_broken_pod_of_an_ordered_set_has_to_be_deleted_after_a_rollback
     stage.delete("pods", "s-1")
     await stage.until(lambda: stage.status("statefulsets", "s").get("readyReplicas") == 2)
     assert _images(stage) == ["app:1", "app:1"]
+
+
+@on_stage
+async def test_scaling_down_takes_the_last_pods_first(stage: Stage) -> None:
+    stage.create("statefulsets", workload("statefulsets", "s", 3))
+    await _rolled(stage, "statefulsets", "s")
+    mark = stage.mark()
+    stage.change("statefulsets", "s", scale(1))
+    await stage.until(lambda: len(stage.stored("pods", "s-")) == 1)
+    deleted = [
+        pod["metadata"]["name"] for kind, pod in stage.since(mark, "pods") if kind == "DELETED"
+    ]
+    assert deleted == ["s-2", "s-1"]
 
 
 # --- all of them ------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from itertools import islice
 from typing import Any
 
 import pytest
-import yaml
 
 from container_update.emulator.kubernetes import ApiError, EmbeddedCluster, Registry
 from container_update.emulator.kubernetes.watches import Watches
@@ -32,16 +31,6 @@ def names(answer: Any) -> list[str]:
 def test_health_and_version_need_no_token(api: Api, path: str) -> None:
     assert api.request("GET", path, token="").status == 200
     assert api.request("GET", path, token="wrong").status == 401
-
-
-def test_the_kubeconfig_holds_all_that_a_client_needs_and_is_private(
-    cluster: EmbeddedCluster, tmp_path: Any
-) -> None:
-    path = cluster.write_kubeconfig(tmp_path / "config")
-    assert path.stat().st_mode & 0o777 == 0o600
-    content = yaml.safe_load(path.read_text())
-    assert content["clusters"][0]["cluster"]["server"] == cluster.url
-    assert content["users"][0]["user"] == {"token": cluster.token}
 
 
 def test_a_taken_port_is_an_error_of_the_start(cluster: EmbeddedCluster) -> None:
@@ -169,22 +158,6 @@ def test_a_collection_is_deleted_as_far_as_selected(api: Api) -> None:
 # --- writes -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("verb", ["POST", "PUT", "PATCH", "DELETE"])
-def test_a_dry_run_answers_as_the_real_one_and_changes_nothing(api: Api, verb: str) -> None:
-    make_maps(api, "a")
-    before = api.get(f"{MAPS}?fieldSelector=metadata.name%3Da").body["items"]
-    path = f"{MAPS}?dryRun=All" if verb == "POST" else f"{MAPS}/a?dryRun=All"
-    name = "new" if verb == "POST" else "a"
-    body = {"metadata": {"name": name}, "data": {"k": "v"}}
-    headers = {"Content-Type": "application/merge-patch+json"} if verb == "PATCH" else {}
-    answer = api.request(verb, path, None if verb == "DELETE" else body, headers)
-    assert answer.status in (200, 201)
-    if verb != "DELETE":
-        assert answer.body["data"] == {"k": "v"}
-    assert api.get(f"{MAPS}?fieldSelector=metadata.name%3Da").body["items"] == before
-    assert api.get(f"{MAPS}/new").status == 404
-
-
 def test_a_dry_run_of_a_kind_that_there_is_not_is_refused(api: Api) -> None:
     answer = api.post(f"{MAPS}?dryRun=Some", {"metadata": {"name": "a"}})
     assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
@@ -206,14 +179,6 @@ def take(events: Iterator[Any], count: int) -> list[tuple[str, str]]:
     """Return type and name of the next events, without bookmarks."""
     real = (event for event in events if event["type"] != "BOOKMARK")
     return [(event["type"], event["object"]["metadata"]["name"]) for event in islice(real, count)]
-
-
-def test_a_watch_without_a_version_begins_with_what_is_there(api: Api) -> None:
-    make_maps(api, "a")
-    events = api.watch(MAPS)
-    assert take(events, 2) == [("ADDED", "a"), ("ADDED", "kube-root-ca.crt")]
-    make_maps(api, "b")
-    assert take(events, 1) == [("ADDED", "b")]
 
 
 @pytest.mark.parametrize("flag", ["true", "True", "1", ""])

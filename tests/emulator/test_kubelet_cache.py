@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from container_update.model.objects import Json
-from tests.emulator.stage import Stage, image, on_stage, on_stage_with, quick, scale, workload
+from tests.emulator.stage import Stage, image, on_stage, scale, workload
 
 NAMES = {"configmaps": "cached", "secrets": "cached"}
 
@@ -83,46 +83,6 @@ def test_an_object_that_was_not_immutable_is_read_again() -> None:
         stage.change("deployments", "web", image("app:2"))
         await rolled_out(stage)
         assert seen(stage) == {"new"}
-
-    scenario()
-
-
-def test_another_node_reads_for_itself() -> None:
-    @on_stage_with(quick, nodes=2)
-    async def scenario(stage: Stage) -> None:
-        stage.create("configmaps", config("configmaps", "old"))
-        stage.create("deployments", using("configmaps"))
-        await rolled_out(stage)
-        (pod,) = stage.stored("pods")
-        create_again(stage, "configmaps")
-        other = {"node-1": "node-2", "node-2": "node-1"}[pod["spec"]["nodeName"]]
-        for node in (other, pod["spec"]["nodeName"]):
-            body = using("configmaps")["spec"]["template"]
-            body["metadata"]["name"] = node
-            body["metadata"]["labels"] = {}
-            body["spec"]["nodeName"] = node
-            stage.create("pods", body)
-        starts = stage.behaviour.started
-        await stage.until(lambda: all(starts("rec", name, "a") for name in ("node-1", "node-2")))
-        assert starts("rec", other, "a")[0].env["k"] == "new"
-        assert starts("rec", pod["spec"]["nodeName"], "a")[0].env["k"] == "old"
-
-    scenario()
-
-
-def test_a_pod_that_has_ended_refers_to_nothing() -> None:
-    @on_stage
-    async def scenario(stage: Stage) -> None:
-        stage.create("configmaps", config("configmaps", "old"))
-        template = using("configmaps")["spec"]["template"]
-        stage.create("pods", {"metadata": {"name": "first"}, "spec": template["spec"]})
-        await stage.until(lambda: stage.behaviour.started("rec", "first", "a"))
-        stage.behaviour.evict_pod("rec", "first")
-        await stage.until(lambda: stage.status("pods", "first").get("phase") == "Failed")
-        create_again(stage, "configmaps")
-        stage.create("pods", {"metadata": {"name": "second"}, "spec": template["spec"]})
-        await stage.until(lambda: stage.behaviour.started("rec", "second", "a"))
-        assert stage.behaviour.started("rec", "second", "a")[0].env["k"] == "new"
 
     scenario()
 

@@ -38,6 +38,17 @@ def test_a_condition_keeps_its_time_until_its_status_changes() -> None:
     }
 
 
+def test_conditions_of_others_are_kept() -> None:
+    target = {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": "then"}
+    status = pod_status(
+        _pod({"conditions": [target]}),
+        Sandbox("10.0.0.1", "start"),
+        [ContainerState("a", "app:1")],
+        "now",
+    )
+    assert status["conditions"][-1] == target
+
+
 def _ended(name: str, code: int | None, *, init: bool = False) -> ContainerState:
     """Return a container that ended with a code; None: it runs; -1: it was never started."""
     run = ContainerState(name, "app:1", is_init=init)

@@ -102,21 +102,6 @@ def ids(heat: Any, kind: str) -> dict[str, str]:
     }
 
 
-def test_a_stack_comes_into_being_with_all_that_is_nested_in_it(heat: Any) -> None:
-    stack_object = create(heat)
-    assert stack_object.stack_status == "CREATE_COMPLETE"
-    assert len(ids(heat, "OS::Nova::Server")) == 2
-    assert {output["output_key"]: output["output_value"] for output in stack_object.outputs} == {
-        "size": 2
-    }
-    assert heat.stacks.template("vnf") == TOP
-    assert heat.stacks.files("vnf") == {"n.yaml": NESTED}
-    assert heat.stacks.environment("vnf")["parameters"] == {"image": "old"}
-    states = [event.resource_status for event in heat.events.list("vnf")]
-    assert states[0] == "CREATE_COMPLETE", "newest first"
-    assert states[-1] == "CREATE_IN_PROGRESS"
-
-
 # What changes in the server's properties, and whether it is another server then.
 SERVER_CHANGES = [
     ({"image": "b"}, False),
@@ -145,35 +130,6 @@ def test_a_server_is_changed_in_place_or_replaced_as_its_type_says(
     heat.stacks.update("vnf", template=template({**plain, **change}))
     assert settled(heat).stack_status == "UPDATE_COMPLETE"
     assert (ids(heat, "OS::Nova::Server") != before) is replaced
-
-
-def test_patch_keeps_what_it_does_not_say_and_put_does_not(heat: Any) -> None:
-    create(heat, size=1)
-    heat.stacks.update("vnf", existing=True, parameters={"image": "new"})
-    settled(heat)
-    assert heat.stacks.environment("vnf")["parameters"] == {"image": "new", "size": 1}
-    body = {"template": TOP, "files": {"n.yaml": NESTED}, "parameters": {"image": "new"}}
-    heat.stacks.update("vnf", **body)
-    settled(heat)
-    assert heat.stacks.environment("vnf")["parameters"] == {"image": "new"}
-    assert len(ids(heat, "OS::Nova::Server")) == 2
-
-
-def test_a_failure_names_the_path_of_its_resource(cloud: EmbeddedOpenStack, heat: Any) -> None:
-    create(heat, size=1)
-    before = ids(heat, "OS::Nova::Server")
-    cloud.faults.resources.append(
-        ResourceFault("no room", where=lambda properties: properties["image"] == "bad")
-    )
-    heat.stacks.update("vnf", existing=True, parameters={"image": "bad"})
-    failed = settled(heat)
-    (member,) = before
-    assert failed.stack_status == "UPDATE_FAILED"
-    assert failed.stack_status_reason == (
-        "Resource UPDATE failed: ResourceInError: "
-        f"resources.group.resources.{member}.resources.VDU1: no room"
-    )
-    assert ids(heat, "OS::Nova::Server") == before, "Nova refused, and left it as it was"
 
 
 def test_requests_that_heat_refuses_are_refused(cloud: EmbeddedOpenStack, heat: Any) -> None:

@@ -16,7 +16,6 @@ from container_update.emulator.heat.faults import NO_HOST
 from container_update.emulator.heat.heat import Heat
 from container_update.emulator.heat.stacks import Stack
 from tests.emulator.heat.sameness import differences
-from tests.emulator.heat.trim import events_in
 
 RECORDINGS = Path(__file__).parent / "recordings"
 SECONDS, SLOWLY = 0.002, 2.0
@@ -52,8 +51,21 @@ def entries_of(scenario: str) -> list[dict[str, Any]]:
     for entry in entries:
         body = entry["body"]
         if isinstance(body, dict) and isinstance(body.get("events"), list):
-            entry["body"] = {"events": events_in(body, events)}
+            entry["body"] = {"events": _events_in(body, events)}
     return entries
+
+
+def _events_in(body: dict[str, Any], events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the events of a trimmed answer as Heat wrote them."""
+    written, root = [], body["root"]
+    for number in body["events"]:
+        event = dict(events[number])
+        stack = event.pop("stack")
+        resource = f"{stack}/resources/{event['resource_name']}"
+        links = [("self", f"{resource}/events/{event['id']}"), ("resource", resource)]
+        links += [("stack", stack)] + ([("root_stack", root)] if root else [])
+        written.append({**event, "links": [{"href": href, "rel": rel} for rel, href in links]})
+    return written
 
 
 def short(name: str) -> str:

@@ -14,17 +14,6 @@ def test_a_server_is_resized_before_it_is_rebuilt(lab: Lab) -> None:
     assert [server.facts["actions"] for server in lab.servers(stack)] == [["resize", "rebuild"]] * 2
 
 
-def test_heat_shows_what_nova_has(lab: Lab) -> None:
-    stack = lab.create(ONE_SERVER)
-    lab.patch(stack, parameters={"image": "new", "flavor": "large"})
-    shown = lab.send("GET", f"{lab.path(stack)}/resources/server").json()["resource"]["attributes"]
-    assert (shown["image"]["id"], shown["flavor"]["original_name"]) == ("new", "large")
-    (server,) = lab.servers(stack)
-    server.facts["image"] = "another"
-    shown = lab.send("GET", f"{lab.path(stack)}/resources/server").json()["resource"]["attributes"]
-    assert shown["image"]["id"] == "another"
-
-
 def test_a_smaller_disk_is_refused_and_a_new_server_is_the_way_back(lab: Lab) -> None:
     lab.faults.disks = {"small": 1, "large": 2}
     stack = lab.create(parameters={"size": 1})

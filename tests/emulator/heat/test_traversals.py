@@ -4,7 +4,6 @@
 import pytest
 
 from container_update.emulator.heat import ResourceFault
-from container_update.emulator.heat.faults import NO_HOST
 from container_update.emulator.heat.stacks import Stack
 from tests.emulator.heat.lab import ONE_SERVER, Lab
 
@@ -20,30 +19,6 @@ def stuck(lab: Lab, stack: Stack, **body: object) -> None:
     state = lab.patch(stack, wait=False, parameters={"image": "new"}, **body)
     assert state == "UPDATE_IN_PROGRESS", "before the request is answered"
     lab.until(lambda: any(server.facts["status"] == "REBUILD" for server in lab.servers(stack)))
-
-
-def test_the_second_update_waits_for_the_server_that_the_first_one_rebuilds(lab: Lab) -> None:
-    stack = lab.create(ONE_SERVER)
-    stuck(lab, stack)
-    lab.patch(stack, wait=False, parameters={"image": "old"})
-    (server,) = lab.servers(stack)
-    assert server.facts["actions"] == ["rebuild"]
-    lab.cloud.release()
-    assert lab.settled(stack) == "UPDATE_COMPLETE"
-    assert server.facts["actions"] == ["rebuild", "rebuild"]
-    assert lab.images(stack) == ["old"]
-
-
-def test_the_second_update_of_a_group_ends_the_first_one_between_two_batches(lab: Lab) -> None:
-    stack = lab.create()
-    stuck(lab, stack)
-    lab.patch(stack, wait=False, parameters={"image": "old"})
-    lab.cloud.release()
-    assert lab.settled(stack) == "UPDATE_COMPLETE"
-    assert lab.images(stack) == ["new", "old"], "what the group's own stack has stored till then"
-    assert lab.actions(stack) == [0, 1]
-    reasons = [event.reason for event in lab.group(stack).events]
-    assert "Stack UPDATE cancelled" in reasons
 
 
 def test_a_cancelled_update_fails_the_stack_alone(lab: Lab) -> None:
@@ -89,32 +64,6 @@ def test_the_server_of_a_cancelled_update_is_freed_at_that_updates_timeout(lab: 
     assert state == "UPDATE_COMPLETE"
     reasons = [event.reason for server in lab.servers(stack) for event in server.stack.events]
     assert any("Timed out" in reason for reason in reasons)
-
-
-def test_a_resize_that_finds_no_host_lasts_until_the_timeout(lab: Lab) -> None:
-    lab.faults.minute = 0.05
-    stack = lab.create(ONE_SERVER, timeout_mins=1)
-    lab.faults.resources.append(ResourceFault(NO_HOST, where=lambda now: now["flavor"] == "huge"))
-    (server,) = lab.servers(stack)
-    before = server.physical_id
-    assert lab.patch(stack, parameters={"flavor": "huge"}) == "UPDATE_FAILED"
-    assert stack.reason == "Timed out"
-    assert lab.patch(stack, parameters={"flavor": "small"}) == "UPDATE_COMPLETE"
-    assert (server.physical_id, server.facts["status"]) == (before, "ACTIVE")
-
-
-def test_a_stack_has_failed_while_other_members_go_on(lab: Lab) -> None:
-    stack = lab.create()
-    lab.faults.resources += [
-        ResourceFault(stuck=True, times=1, action="CREATE"),
-        ResourceFault("no", "Forbidden", nth=2, action="CREATE"),
-    ]
-    lab.patch(stack, wait=False, parameters={"size": 4})
-    assert lab.settled(stack) == "UPDATE_FAILED"
-    assert "CREATE_IN_PROGRESS" in [server.state for server in lab.servers(stack)]
-    lab.cloud.release()
-    lab.quiet(stack)
-    assert stack.state == "UPDATE_FAILED"
 
 
 @pytest.mark.parametrize("later", [{}, {"parameters": {}}])
