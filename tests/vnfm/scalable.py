@@ -7,13 +7,13 @@ instance (at most 3). ``instantiation_level_2`` has three instances of VDU1 and 
 
 from __future__ import annotations
 
-import hashlib
 import shutil
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import tackerclient
+
+from tests.internals.core import build
 
 VNFD_ID = "b1bb0ce7-ebca-4fa7-95ed-4840d70a1177"
 """Of the client's VNFD."""
@@ -66,23 +66,7 @@ def package(folder: Path, worker: str = "StatefulSet") -> Path:
         text = text.replace("  replicas: 2\n", "").replace("  serviceName: worker\n", "")
     (files / "worker.yaml").write_text(text)
     (files / "service.yaml").write_text(SERVICE)
-    return _zipped(root)
-
-
-def _zipped(root: Path) -> Path:
-    head = "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\nCreated-By: test\n"
-    head += "Entry-Definitions: Definitions/helloworld3_top.vnfd.yaml\n"
-    blocks = [
-        f"Name: {path}\nContent-Type: application/x\nAlgorithm: SHA-256\n"
-        f"Hash: {hashlib.sha256((root / path).read_bytes()).hexdigest()}\n"
-        for path in DEF_FILES
-    ]
-    archive = root.with_suffix(".zip")
-    with zipfile.ZipFile(archive, "w") as file:
-        for path in sorted(root.rglob("*.yaml")):
-            file.write(path, str(path.relative_to(root)))
-        file.writestr("TOSCA-Metadata/TOSCA.meta", "\n".join([head, *blocks]))
-    return archive
+    return build.build(root, root.with_suffix(".zip"))
 
 
 def instantiation(vims: Any, **more: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from container_update.openstack.stack_instance import StackInstance
 from tests.internals.core import build, hot
 from tests.internals.service import Service, Settings, perform, vims
 from tests.internals.stacks import live, operate, reference
-from tests.vnfm.client import SETTLED, Client, assert_finish_or_go_back
+from tests.vnfm.client import Client, assert_finish_or_go_back
 from tests.vnfm.clouds import (
     BLUE_GREEN,
     ROLLING,
@@ -117,21 +117,6 @@ def test_a_vnf_passes_its_whole_life_cycle_on_a_registered_vim(
         assert cloud.stacks() == {}
 
 
-def test_the_load_balancer_gets_the_new_servers(
-    cloud: Cloud, http: TestClient, tmp_path: Path
-) -> None:
-    vnf = instantiated(Client(http, "v2"), Sample(BLUE_GREEN, cloud, tmp_path), cloud.vims())
-    changed = vnf.change()
-    (command,) = cloud.balancer.commands
-    assert command.split()[:2] == ["set-backends", "VDU1"]
-    assert len(command.split()) == 4
-    scripts = [step for step in vnf.steps(path_of(changed)) if step["action"] == "run"]
-    assert [(step["object"], step["state"]) for step in scripts] == [
-        ("Script Scripts/configure_balancer.py (new VNF, VDU1)", "done"),
-        ("Script Scripts/configure_balancer.py (old VNF, VDU1)", "done"),
-    ]
-
-
 def test_a_rollback_reports_a_script_that_cannot_switch_the_traffic_back(
     cloud: Cloud, http: TestClient, tmp_path: Path
 ) -> None:
@@ -145,32 +130,6 @@ def test_a_rollback_reports_a_script_that_cannot_switch_the_traffic_back(
     assert script["state"] == "failed"
     assert "status 7" in script["message"]
     vnf.check("1.0")
-
-
-def test_the_progress_of_a_running_change_can_be_read(vnf: CloudVnf) -> None:
-    cloud = vnf.sample.cloud.stack
-    cloud.faults.resources.append(new_software(stuck=True, times=1))
-    operation = vnf.begin_change()
-
-    def begun() -> list[Json] | None:
-        steps = vnf.steps(operation)
-        return steps if "running" in {step["state"] for step in steps} else None
-
-    steps = until(begun, "a step begins") or []
-    assert [step["state"] for step in steps].count("running") == 1
-    assert all(step["reasons"] for step in steps)
-    objects = [step["object"].partition(" ")[0] for step in steps]
-    expected = {BLUE_GREEN: ["Stack", "Stack"], ROLLING: ["Server", "Server", "Stack", "Stack"]}
-    assert objects == expected[vnf.sample.name]
-
-    def ended() -> bool:
-        cloud.release()  # again and again: it may be stuck a little after it is seen to run
-        state: str = vnf.client.call("GET", operation)["operationState"]
-        return state in SETTLED
-
-    until(ended, "the change goes on")
-    assert vnf.client.settled(operation)["operationState"] == "COMPLETED"
-    vnf.check("2.0")
 
 
 def test_an_instance_stays_on_its_vim_when_another_becomes_the_default(
@@ -402,18 +361,6 @@ def test_a_failed_change_can_be_retried(vnf: CloudVnf) -> None:
     vnf.check("2.0")
 
 
-def test_an_abandoned_change_is_finished_by_the_next_one(
-    vnf: CloudVnf,
-) -> None:
-    faults = vnf.sample.cloud.stack.faults
-    faults.resources = [new_software(nth=2)]
-    vnf.recover(vnf.change("FAILED_TEMP"), "fail", "FAILED")
-    assert vnf.journal in vnf.sample.cloud.stacks()
-    faults.resources = []
-    vnf.change()
-    vnf.check("2.0")
-
-
 def test_the_stacks_of_an_abandoned_change_are_deleted_with_the_vnf(
     cloud: Cloud, http: TestClient, tmp_path: Path
 ) -> None:
@@ -441,23 +388,6 @@ def test_a_change_that_was_done_and_not_recorded_can_only_be_retried(
 
 def _no_database(*_: object) -> None:
     raise OSError("no database")
-
-
-def test_once_the_old_stack_is_deleted_only_a_retry_can_finish_the_change(
-    cloud: Cloud, http: TestClient, tmp_path: Path
-) -> None:
-    sample = Sample(BLUE_GREEN, cloud, tmp_path, scripts=False)
-    vnf = instantiated(Client(http, "v2"), sample, cloud.vims())
-    cloud.stack.faults.resources.append(
-        ResourceFault("the volume is in use", action="DELETE", times=1)
-    )
-    failed = vnf.change("FAILED_TEMP")
-    finish = f"It can only be finished: POST /vnflcm/v2/vnf_lcm_op_occs/{failed['id']}/retry."
-    assert f"is left: fix the cause. {finish}" in failed["error"]["detail"]
-    refused = vnf.recover(failed, "rollback", "FAILED_TEMP")
-    assert refused["error"]["detail"].endswith(finish)
-    vnf.recover(failed, "retry", "COMPLETED")
-    vnf.check("2.0")
 
 
 REFUSED: list[tuple[Json, str]] = [

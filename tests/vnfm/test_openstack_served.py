@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -29,7 +27,6 @@ from tests.vnfm.served import Served, served
 from tests.vnfm.test_load import client_of
 from tests.vnfm.waiting import until
 
-Json = dict[str, Any]
 ENDS = {"retry": ("COMPLETED", "2.0"), "rollback": ("ROLLED_BACK", "1.0")}
 
 
@@ -57,27 +54,6 @@ def test_a_change_whose_service_was_killed_can_be_retried_or_rolled_back(
         assert_finish_or_go_back(failed)
         vnf.recover(failed, action, state)
         vnf.check(version)
-
-
-@pytest.mark.parametrize("action", ENDS)
-def test_an_instantiation_whose_service_was_killed_can_be_retried_or_rolled_back(
-    action: str, cloud: Cloud, tmp_path: Path
-) -> None:
-    state, _ = ENDS[action]
-    with served(tmp_path) as service:
-        client, sample = client_of(service, "v2"), Sample(ROLLING, cloud, tmp_path)
-        vnf = CloudVnf(client, sample, client.create(client.onboard(sample.zipped("before"))))
-        request = sample.instantiation(cloud.vims())
-        begin = partial(client.begin, "POST", f"{vnf.path}/instantiate", request)
-        operation = killed_in_the_middle(vnf, service, "front-1.0", begin)
-        failed = client.settled(operation)
-        assert failed["operationState"] == "FAILED_TEMP"
-        assert vnf.journal in cloud.stacks()
-        vnf.recover(failed, action, state)
-        if action == "rollback":
-            assert cloud.stacks() == {}
-        else:
-            vnf.check("1.0")
 
 
 def killed_in_the_middle(

@@ -7,13 +7,14 @@ before and after; besides, those that name a resource have to name what is live,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import ANY
 
 import pytest
+import yaml
 from fastapi.testclient import TestClient
 
 from container_update import Options, connect
@@ -33,6 +34,7 @@ from tests.attributes import (
     Values,
     became,
 )  # fmt: skip
+from tests.functional.change_vnfpkg import specification
 from tests.functional.upgrade_types import BLUE_GREEN, ROLLING
 from tests.internals.core import Collection, KubernetesCluster, ObjectKey, is_deleting
 from tests.vnfm import vnfs
@@ -40,68 +42,11 @@ from tests.vnfm.client import Client
 
 Json = dict[str, Any]
 
-DEPLOYMENT = """
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: app-name
-spec:
-  replicas: 2
-  selector:
-    matchLabels:
-      app: app-name
-  template:
-    metadata:
-      labels:
-        app: app-name
-        version: {version}
-    spec:
-      containers:
-      - name: app-name
-        image: {image}
-        ports:
-        - containerPort: 80
-        volumeMounts:
-        - name: config
-          mountPath: /usr/share/nginx/html
-        - name: data
-          mountPath: /data
-      volumes:
-      - name: config
-        configMap:
-          name: nginx-app-original
-      - name: data
-        persistentVolumeClaim: {{claimName: data{suffix}}}
-  strategy:
-    type: RollingUpdate
-"""
-SERVICE = """
-apiVersion: v1
-kind: Service
-metadata:
-  name: app-svc-name{suffix}
-spec:
-  selector:
-    app: app-name
-    version: {version}
-  ports:
-  - name: http
-    protocol: TCP
-    port: 8089
-    targetPort: 80
-  type: ClusterIP
-"""
 CLAIM = """
 apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {{name: data{suffix}}}
 spec: {{accessModes: [ReadWriteMany], resources: {{requests: {{storage: 1Mi}}}}}}
-"""
-CONFIG = """
-apiVersion: v1
-kind: ConfigMap
-metadata: {{name: nginx-app-original}}
-data: {{index.html: hello}}
 """
 STATEFUL = """
 apiVersion: apps/v1
@@ -127,8 +72,34 @@ spec:
   containers: [{{name: probe, image: "{image}"}}]
 """
 FOLDER = "Files/kubernetes/"
-APPLICATION = {"deployment": DEPLOYMENT, "service": SERVICE, "claim": CLAIM, "config": CONFIG}
-NAMED_PODS = {"stateful": STATEFUL, "pod": POD}
+Files = Callable[[str, str, str], dict[str, str]]
+"""The manifests of a package by name: of a version, its image, and the suffix of its names."""
+
+
+def application(version: str, image: str, suffix: str) -> dict[str, str]:
+    """The specification's sample, with a volume beside."""
+    body, service = specification.deployment(version, image=image), specification.service(version)
+    spec = body["spec"]["template"]["spec"]
+    spec["containers"][0]["volumeMounts"].append({"name": "data", "mountPath": "/data"})
+    claim = {"claimName": f"data{suffix}"}
+    spec["volumes"].append({"name": "data", "persistentVolumeClaim": claim})
+    service["metadata"]["name"] += suffix
+    config = specification.config_map("original")
+    bodies = {"deployment": body, "service": service, "config": config}
+    texts = {name: yaml.safe_dump(body) for name, body in bodies.items()}
+    return {**texts, "claim": CLAIM.format(suffix=suffix)}
+
+
+def stateful(_: str, image: str, __: str) -> dict[str, str]:
+    """A StatefulSet, whose pods keep their names."""
+    return {"stateful": STATEFUL.format(image=image)}
+
+
+def named_pods(version: str, image: str, suffix: str) -> dict[str, str]:
+    """The same, and a Pod."""
+    return {**stateful(version, image, suffix), "pod": POD.format(image=image)}
+
+
 ONE_VDU = {"VDU1": "app-name"}
 TWO_VDUS = {"VDU1": "db", "VDU2": "probe"}
 
@@ -205,7 +176,7 @@ class Launcher:
 
     def __call__(
         self,
-        files: dict[str, str],
+        files: Files,
         vdus: dict[str, str],
         *,
         renames: bool = False,
@@ -217,12 +188,11 @@ class Launcher:
         :param moves: the files have other paths in the new package.
         """
         vnfd_ids, def_files = [], []
-        for version, image in (("original-version", "nginx:alpine"), ("new-version", "nginx:2")):
+        for version, image in (("original", "nginx:alpine"), ("new", "nginx:2")):
             suffix = f"-{version}" if renames else ""
             folder = f"{FOLDER}{version}/" if moves else FOLDER
             texts = {
-                f"{folder}{name}.yaml": text.format(version=version, image=image, suffix=suffix)
-                for name, text in files.items()
+                f"{folder}{name}.yaml": text for name, text in files(version, image, suffix).items()
             }
             driver = vnfs.ours(self.client.api)
             path, vnfd_id = vnfs.package(self.folder, version, driver, texts, vdus)
@@ -276,7 +246,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_the_attributes_of_a_cnf_follow_its_pods_and_objects(case: str, launch: Launcher) -> None:
     upgrade_type, renames, names_def_files, table = CASES[case]
-    cnf = launch(APPLICATION, ONE_VDU, renames=renames, moves=names_def_files)
+    cnf = launch(application, ONE_VDU, renames=renames, moves=names_def_files)
     instance = cnf.show()
     before = values(instance)
     assert {name: before[name] for name in cnf.live()} == cnf.live()
@@ -328,7 +298,7 @@ def vnfcs(instance: Json) -> dict[str, Json]:
 def test_a_modification_that_changes_nothing_leaves_the_records(
     upgrade_type: str, launch: Launcher
 ) -> None:
-    cnf = launch(APPLICATION, ONE_VDU)
+    cnf = launch(application, ONE_VDU)
     cnf.change(upgrade_type)
     before = cnf.show()["instantiatedVnfInfo"]
     occurrence = cnf.client.do("PATCH", cnf.path, {"vnfdId": cnf.vnfd_ids[1]})
@@ -338,7 +308,7 @@ def test_a_modification_that_changes_nothing_leaves_the_records(
 
 @pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
 def test_a_changed_vnf_is_modified_and_terminated(upgrade_type: str, launch: Launcher) -> None:
-    cnf = launch(APPLICATION, ONE_VDU)
+    cnf = launch(application, ONE_VDU)
     cnf.change(upgrade_type)
     assert cnf.live()[NAME] == {"app-name"}
     cnf.client.do("PATCH", cnf.path, {"vnfdId": cnf.vnfd_ids[0]})
@@ -358,7 +328,7 @@ def test_a_changed_vnf_is_modified_and_terminated(upgrade_type: str, launch: Lau
 
 @pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
 def test_pods_that_keep_their_names_are_told_of(upgrade_type: str, launch: Launcher) -> None:
-    cnf = launch(NAMED_PODS, TWO_VDUS)
+    cnf = launch(named_pods, TWO_VDUS)
     before = vnfcs(cnf.show())
     occurrence = cnf.change(upgrade_type)
     after = vnfcs(cnf.show())
@@ -380,7 +350,7 @@ def test_pods_that_keep_their_names_are_told_of(upgrade_type: str, launch: Launc
 def test_a_retry_knows_the_pods_that_the_try_before_it_restarted(
     launch: Launcher, cluster: EmbeddedCluster
 ) -> None:
-    cnf = launch({"stateful": STATEFUL}, {"VDU1": "db"})
+    cnf = launch(stateful, {"VDU1": "db"})
     before = vnfcs(cnf.show())
     cluster.behaviour.bad_images = ["nginx:2"]
     body = {"vnfdId": cnf.vnfd_ids[1], "additionalParams": {"upgrade_type": ROLLING}}
@@ -397,7 +367,7 @@ def test_a_retry_knows_the_pods_that_the_try_before_it_restarted(
 
 @pytest.mark.parametrize("api", ["v1", "v2"])
 def test_a_modification_tells_of_pods_that_keep_their_names(api: str, launch: Launcher) -> None:
-    cnf = replace(launch, client=replace(launch.client, api=api))(NAMED_PODS, TWO_VDUS)
+    cnf = replace(launch, client=replace(launch.client, api=api))(named_pods, TWO_VDUS)
     before = cnf.show()["instantiatedVnfInfo"]
     occurrence = cnf.client.do("PATCH", cnf.path, {"vnfdId": cnf.vnfd_ids[1]})
     assert cnf.show()["instantiatedVnfInfo"] | {"metadata": ANY} == before | {"metadata": ANY}
@@ -411,7 +381,7 @@ def test_a_modification_tells_of_pods_that_keep_their_names(api: str, launch: La
 
 @pytest.mark.parametrize("api", ["v1", "v2"])
 def test_each_pod_of_a_stateful_set_has_its_claim(api: str, launch: Launcher) -> None:
-    cnf = replace(launch, client=replace(launch.client, api=api))(NAMED_PODS, TWO_VDUS)
+    cnf = replace(launch, client=replace(launch.client, api=api))(named_pods, TWO_VDUS)
     cnf.client.do("PATCH", cnf.path, {"vnfdId": cnf.vnfd_ids[1]})
     info = cnf.show()["instantiatedVnfInfo"]
     claims = {

@@ -54,7 +54,7 @@ from tests.vnfm import fleet, vnfs
 from tests.vnfm.client import Client, assert_finish_or_go_back
 from tests.vnfm.conftest import SAMPLES
 from tests.vnfm.served import served
-from tests.vnfm.test_load import client_of, modify
+from tests.vnfm.test_load import modify
 
 OPTIONS = Options(lease_seconds=3, timeout=30, grace_period=1, drain_seconds=0)
 
@@ -235,27 +235,6 @@ def test_an_incomplete_rollback_names_the_request_that_continues_it(
 WRITES = ("PUT", "DELETE")
 
 
-def test_a_change_that_was_done_and_not_recorded_can_only_be_retried(
-    sample: tuple[str, str, dict[str, Any]],
-    http: TestClient,
-    kubectl: Kubectl,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    _, path, change = sample
-    client = Client(http, "v2")
-    with monkeypatch.context() as patch:
-        patch.setattr(perform, "_record", _no_database)
-        operation = client.do("POST", f"{path}/change_vnfpkg", change, "FAILED_TEMP")
-    self = operation["_links"]["self"]["href"]
-    refused = client.do("POST", f"{self}/rollback", state="FAILED_TEMP")
-    message = "It can only be finished: POST /vnflcm/v2/vnf_lcm_op_occs/"
-    assert message in refused["error"]["detail"]
-    client.do("POST", f"{self}/retry")
-    record = client.call("GET", path)
-    assert record["vnfdId"] == change["vnfdId"]
-    assert recorded(record) == set(kubectl.pods())
-
-
 def recorded(record: dict[str, Any]) -> set[str]:
     """Return the pods in an instance's record."""
     return {
@@ -267,22 +246,6 @@ def recorded(record: dict[str, Any]) -> set[str]:
 def test_a_service_whose_terminal_is_closed_ends_as_at_sigterm(tmp_path: Path) -> None:
     with served(tmp_path) as service:
         assert service.stop(signal.SIGHUP) == 0
-
-
-def test_a_terminated_service_loses_nothing(
-    cluster: EmbeddedCluster, kubernetes: KubernetesCluster, tmp_path: Path
-) -> None:
-    with served(tmp_path) as service:
-        client = client_of(service, "v1")
-        instances = fleet.launch(client, cluster, kubernetes, tmp_path, 12)
-        operations = [modify(client, instances, path) for path in instances.paths]
-        assert service.stop() == 0
-        service.start()
-        for operation in operations:
-            ended_operation = client.settled(operation)
-            if ended_operation["operationState"] == "FAILED_TEMP":
-                client.do("POST", f"{operation}/retry")
-        assert set(fleet.check(client, instances, kubernetes).values()) == {"2.0"}
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,7 @@ from fastapi.testclient import TestClient
 
 from container_update import Options
 from container_update.emulator.heat import ResourceFault
-from container_update.vnfm.api import request_checks
 from tests.internals.core import build
-from tests.internals.service import perform
 from tests.vnfm.client import Client
 from tests.vnfm.clouds import ROLLING, SAMPLES, Cloud, CloudVnf, Sample, instantiated
 
@@ -112,11 +110,6 @@ def level(vnf: CloudVnf) -> int:
     return int(status["scaleLevel"])
 
 
-def test_the_instantiation_level_decides_how_many_servers_a_group_has(vnf: CloudVnf) -> None:
-    assert len(servers(vnf)) == 3, "the default level"
-    assert level(vnf) == 2
-
-
 @pytest.mark.parametrize(("level", "number"), [(None, 3), ("small", 1), ("large", 3)])
 def test_a_group_gets_its_size_from_the_level_as_by_tackers_user_data(
     level: str | None, number: int, sample: Sample, http: TestClient
@@ -180,19 +173,6 @@ def test_a_vdu_in_no_scaling_group_is_not_scaled_and_the_request_is_refused(
     alone.client.do("POST", f"{alone.path}/heal", {})  # no operation is left that keeps it out
 
 
-def test_a_scaling_that_could_do_nothing_is_ended_by_a_rollback(
-    alone: CloudVnf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As one that an earlier version accepted."""
-    before = servers(alone)
-    with monkeypatch.context() as patch:
-        patch.setattr(request_checks, "_check_scalable", lambda *_: None)
-        body = {"type": "SCALE_OUT", "aspectId": ASPECT}
-        operation = alone.client.do("POST", f"{alone.path}/scale", body, "FAILED_TEMP")
-    alone.recover(operation, "rollback", "ROLLED_BACK")
-    assert servers(alone) == before
-
-
 def test_a_level_that_the_templates_cannot_have_is_refused(
     alone: CloudVnf,
 ) -> None:
@@ -241,20 +221,6 @@ def test_a_heal_that_fails_is_finished_by_a_retry_and_cannot_be_rolled_back(
     vnf.recover(operation, "retry", "COMPLETED")
     assert len(servers(vnf)) == 3
     assert not set(before) & set(servers(vnf))
-
-
-def test_a_heal_of_everything_that_was_done_and_not_recorded_is_retried(
-    vnf: CloudVnf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no_database(*_: object) -> None:
-        raise OSError("no database")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(perform, "_record", no_database)
-        body = {"additionalParams": {"all": True}}
-        operation = vnf.client.do("POST", f"{vnf.path}/heal", body, "FAILED_TEMP")
-    vnf.recover(operation, "retry", "COMPLETED")
-    assert len(servers(vnf)) == 3
 
 
 def test_an_aspect_is_scaled_out_and_in_again_and_the_newest_go_first(vnf: CloudVnf) -> None:

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import uuid
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from container_update.emulator.kubernetes import EmbeddedCluster
+from tests import packages
 from tests.internals.core import driver_file
 from tests.vnfm.client import Client
 
@@ -133,34 +132,17 @@ def package(
     operations = "\n".join(
         f"          {name}: {{implementation: {driver.name}}}" for name in driver.operations
     )
-    texts = {
-        "Definitions/vnfd.yaml": VNFD.format(
-            vnfd_id=vnfd_id, version=version, operations=operations,
-            driver=driver.name, file=driver.file,
-            declared="\n".join(f"    {name}: {{}}" for name in driver.operations),
-            vdus="\n".join(VDU.format(vdu=vdu, workload=name) for vdu, name in vdus.items()),
-        ),
-        **manifests,
-    }  # fmt: skip
-    files = {name: text.encode() for name, text in texts.items()}
-    files[driver.file.removeprefix("../")] = driver.content
-    files["TOSCA-Metadata/TOSCA.meta"] = _metadata(files)
+    vnfd = VNFD.format(
+        vnfd_id=vnfd_id, version=version, operations=operations,
+        driver=driver.name, file=driver.file,
+        declared="\n".join(f"    {name}: {{}}" for name in driver.operations),
+        vdus="\n".join(VDU.format(vdu=vdu, workload=name) for vdu, name in vdus.items()),
+    )  # fmt: skip
+    files = {**manifests, driver.file.removeprefix("../"): driver.content.decode()}
+    meta = packages.listing(files, "Entry-Definitions: Definitions/vnfd.yaml\n")
     path = folder / f"{version}.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
+    packages.write_zip(path, {packages.META: meta, "Definitions/vnfd.yaml": vnfd, **files})
     return path, vnfd_id
-
-
-def _metadata(files: dict[str, bytes]) -> bytes:
-    head = "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\nCreated-By: test\n"
-    blocks = [
-        f"Name: {name}\nContent-Type: application/x\nAlgorithm: SHA-256\n"
-        f"Hash: {hashlib.sha256(content).hexdigest()}\n"
-        for name, content in files.items()
-        if not name.startswith("Definitions/")
-    ]
-    return "\n".join([head + "Entry-Definitions: Definitions/vnfd.yaml\n", *blocks]).encode()
 
 
 def instantiation(

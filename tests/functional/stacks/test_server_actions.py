@@ -22,7 +22,6 @@ from tests.functional.stacks.limits import Limits
 from tests.functional.stacks.site import REAL
 from tests.functional.stacks.test_failures import DiesAfterAnUpdate
 from tests.functional.stacks.vnf import Vnf, until
-from tests.internals.core import StepState
 from tests.internals.stacks import BLUE_GREEN, ROLLING, Heat, StackScript, live, reference
 
 SHAPES = pytest.mark.parametrize("shape", ["server", "nested", "group", "group of servers"])
@@ -97,22 +96,6 @@ class AtUpdates:
         if not more.get("existing"):  # as the journal
             self.updated.append(stack.partition("/")[0])
         self._heat.update(stack, body, **more)
-
-
-def test_a_group_and_the_stack_are_undone_after_their_members(vnf: Vnf, actions: Actions) -> None:
-    vnf.instantiate("group")
-    before, body = vnf.servers(), vnf.body()
-    request = vnf.request(vnf.package("group", vnf.site.images[1]))
-    refusing = AtUpdates(vnf.heat, reference(vnf.live_stack()))
-    with pytest.raises(UpdateFailedError, match="the disk is full") as caught:
-        change(request, refusing, vnf.options)  # type: ignore[arg-type]
-    assert "Everything is as before" in str(caught.value)
-    states = {result.state for result in caught.value.outcome.results}
-    assert states == {StepState.UNDONE}
-    assert vnf.servers() == dict.fromkeys(before, vnf.site.images[0])
-    assert vnf.body() == body
-    rebuilt_and_back = ["rebuild", "rebuild"]
-    assert [actions(server) for server in before] == [rebuilt_and_back] * 2
 
 
 def test_a_change_that_dies_in_its_last_step_is_undone_from_the_inside_to_the_outside(

@@ -25,13 +25,12 @@ from container_update import (
     PlanError,
     UpdateInProgressError,
 )
-from container_update.emulator.heat import CloudFaults
 from container_update.model.operation import begun
 from container_update.openstack.hold import StackHolder, is_free, tags_of
 from container_update.openstack.journal import StackJournal, _Found
 from container_update.openstack.record import StackRecord
 from tests.functional.stacks.change import change
-from tests.functional.stacks.clocks import World, in_an_hour
+from tests.functional.stacks.clocks import World
 from tests.functional.stacks.vnf import Vnf, until
 from tests.internals.core import Json, ProcessIdentity
 from tests.internals.stacks import BLUE_GREEN, ROLLING, Heat, StackInstance, StackPlan, StackScript
@@ -209,20 +208,6 @@ def test_a_host_that_lost_the_journal_does_not_let_go_for_the_other(hosts: Hosts
     assert holder.operation == "second"
 
 
-def test_a_journal_is_taken_over_again_and_again(hosts: Hosts) -> None:
-    first, second = taken_over(hosts)
-    third = hosts.journal("third")
-    hosts.world.wait(OPTIONS.lease_seconds)
-    third.take_over()
-    for lost in (first, second):
-        with pytest.raises(LeaseLostError):
-            lost.remove()
-    assert third.read() is not None
-    assert len(hosts.stacks()) == 1
-    third.remove()
-    assert hosts.stacks() == []
-
-
 def test_no_new_change_begins_beside_one_that_was_taken_over(hosts: Hosts) -> None:
     _, second = taken_over(hosts)
     other = hosts.journal("other")
@@ -383,32 +368,3 @@ def test_a_plan_that_another_change_overtook_is_refused(vnf: Vnf, upgrade_type: 
         change(first, Replaced(vnf.heat, create=overtaken), vnf.options)  # type: ignore[arg-type]
     assert vnf.stacks() == ended[0]
     assert set(vnf.servers().values()) == {vnf.site.images[0]}
-
-
-def test_an_undo_that_a_late_request_cancels_is_sent_again(vnf: Vnf, faults: CloudFaults) -> None:
-    vnf.instantiate("server")
-    sent: list[str] = []
-
-    def dies_after_update(stack: str, body: Json, **how: Any) -> None:
-        vnf.heat.update(stack, body, **how)
-        raise KilledError
-
-    def cancelled(stack: str, body: Json, *, existing: bool, **how: Any) -> None:
-        vnf.heat.update(stack, body, existing=existing, **how)
-        if not existing and not sent:
-            sent.append(stack)
-            vnf.heat.cancel(stack)
-
-    new = vnf.request(vnf.package("server", vnf.site.images[1]))
-    with pytest.raises(KilledError):
-        change(new, Replaced(vnf.heat, update=dies_after_update), vnf.options)  # type: ignore[arg-type]
-    until(lambda: str(vnf.live_stack()["stack_status"]).endswith("_COMPLETE"))
-    faults.seconds = 0.2
-    heat: Any = Replaced(vnf.heat, update=cancelled)
-    outcome = StackInstance(heat, vnf.instance_id, vnf.options, clock=in_an_hour()).recover(
-        back=True
-    )
-    assert outcome is not None
-    assert len(sent) == 1
-    assert set(vnf.servers().values()) == {vnf.site.images[0]}
-    assert vnf.stacks() == [vnf.stack]

@@ -91,15 +91,6 @@ def test_the_bounds_of_reading_are_options(
     assert told in found + capsys.readouterr().err
 
 
-def test_a_bound_below_its_least_is_an_error(
-    package: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        csar("check", package, "--yaml-depth=0")
-    assert ended.value.code == 64
-    assert "--yaml-depth: expected at least 1, found 0" in capsys.readouterr().err
-
-
 def test_what_is_built_passes_the_check(package: Path, tmp_path: Path) -> None:
     status, told = csar("build", package, "--to", tmp_path / "p.zip", "--api", "v1")
     assert (status, told) == (0, f"{tmp_path / 'p.zip'}\n")

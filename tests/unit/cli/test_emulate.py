@@ -41,21 +41,6 @@ def run(*words: str) -> str:
     return out.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("5s", 5), ("500ms", 0.5), ("1m", 60), ("0.5m", 30), ("7", 7), ("1.5", 1.5), ("1h", 3600)],
-)
-def test_a_time_has_a_unit_or_is_in_seconds(text: str, seconds: float) -> None:
-    assert parse("--slow", text).slow == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize("text", ["5x", "", "-1s", "1 s", "s", "1e3", "nan"])
-def test_another_time_is_wrong_usage(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        parse(f"--slow={text}")
-    assert "expected a duration such as 5m" in capsys.readouterr().err
-
-
 def test_pods_are_slow_and_images_cannot_be_pulled(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[EmbeddedCluster] = []
 

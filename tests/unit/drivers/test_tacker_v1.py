@@ -354,31 +354,6 @@ def test_a_wrong_argument_is_an_error_that_names_it(
     assert engine.requests == []
 
 
-@pytest.mark.parametrize(
-    ("paths", "found"),
-    [
-        (5, "configmap_secret_paths: expected a list, found a number"),
-        ("Files/cm.yaml", "configmap_secret_paths: expected a list, found text"),
-        ({"a": 5}, "configmap_secret_paths: expected a list, found a mapping"),
-        ([[]], r"configmap_secret_paths\[0\]: expected text in one line, found a list"),
-        (
-            ["cm_1.yaml", None],
-            r"configmap_secret_paths\[1\]: expected text in one line, found nothing",
-        ),
-        (
-            ["cm_1.yaml", ""],
-            r"configmap_secret_paths\[1\]: expected text in one line, found an empty one",
-        ),
-    ],
-)
-def test_wrong_paths_in_a_request_are_an_error_that_names_the_place(
-    paths: Any, found: str, driver: Any, engine: SimpleNamespace
-) -> None:
-    with pytest.raises(PackageError, match=found):
-        modify(driver, instance(), configmap_secret_paths=paths)
-    assert engine.requests == []
-
-
 # --- the request --------------------------------------------------------------------------------
 
 

@@ -191,30 +191,6 @@ def test_an_attribute_that_is_new_cannot_be_told() -> None:
         nested(PLACES["nested"], with_property(ATTRIBUTE), with_property("x"), StackBody({}), {})
 
 
-FATES = [
-    ("server", "server", Replacement.REBUILT, ("image old -> new",)),
-    ("server", "server with volume", Replacement.REPLACED, None),
-    ("server with volume", "server", Replacement.REPLACED, None),
-    (
-        "server with volume",
-        "server with volume",
-        Replacement.REPLACED,
-        ("image of its volumes old -> new",),
-    ),
-]
-
-
-@pytest.mark.parametrize(("old", "new", "expected", "reasons"), FATES)
-def test_a_server_keeps_its_id_from_image_to_image_only(
-    old: str, new: str, expected: Replacement, reasons: tuple[str, ...] | None
-) -> None:
-    before = replace(body(old), parameters=LIVE)
-    after = replace(body(new), parameters={**LIVE, "image": "new"})
-    told, fate = server_changes(before, after, "VDU1")
-    assert fate is expected
-    assert reasons in (None, told)
-
-
 CHANGES: list[tuple[dict[str, Any], dict[str, Any], Replacement]] = [
     ({"image": "a"}, {"image": "b"}, Replacement.REBUILT),
     ({"flavor": "a"}, {"flavor": "b"}, Replacement.RESIZED),
