@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from container_update.emulator.kubernetes.kubelet import Behaviour, Exit
+from container_update.emulator.kubernetes.kubelet import Exit
 from container_update.model.objects import Json
 from tests.emulator.stage import NAMESPACE, Stage, image, on_stage, pod_spec, workload
 from tests.emulator.watchfacts import events_after, recorded, sequences
@@ -132,17 +132,6 @@ async def test_what_has_another_owner_left_stays_and_forgets_the_one_that_went(
 
 
 @on_stage
-async def test_a_namespace_begins_with_its_service_account_and_certificate(stage: Stage) -> None:
-    stage.registry.create("namespaces", "", {"metadata": {"name": "new"}})
-    await stage.until(lambda: stage.registry.list("configmaps", "new"))
-    names = {
-        resource: [obj["metadata"]["name"] for obj in stage.registry.list(resource, "new")]
-        for resource in ("configmaps", "serviceaccounts")
-    }
-    assert names == {"configmaps": ["kube-root-ca.crt"], "serviceaccounts": ["default"]}
-
-
-@on_stage
 async def test_a_deleted_namespace_is_emptied_and_goes_as_recorded(stage: Stage) -> None:
     steps = recorded("namespace-delete")
     stage.create("deployments", workload("deployments", "d"))
@@ -256,13 +245,6 @@ async def test_a_cronjob_makes_a_job_of_its_template_when_its_hour_strikes(stage
     images = {pod["spec"]["containers"][0]["image"] for pod in stage.stored("pods", "cj-")}
     assert images == {"app:1", "app:2"}
     await stage.until(lambda: len(stage.status("cronjobs", "cj").get("active", [])) == 2)
-
-
-def test_without_a_cluster_a_behaviour_can_evict_nothing() -> None:
-    behaviour = Behaviour()
-    for command in (behaviour.evict_pod, behaviour.run_cronjob, behaviour.crash_pod):
-        with pytest.raises(RuntimeError, match="start one"):
-            command(NAMESPACE, "x")
 
 
 # --- Services ---------------------------------------------------------------------------------

@@ -17,45 +17,82 @@ from tests.emulator.watchfacts import differences, events_after, recorded
 BOTH_READY_AT_ONCE = {"merged": 1}
 
 
-# --- Deployment -------------------------------------------------------------------------------
-
-
-async def _deploy(stage: Stage, name: str, replicas: int = 2, **spec: object) -> None:
-    stage.create("deployments", workload("deployments", name, replicas, **spec))
-    await stage.until(lambda: stage.is_rolled_out("deployments", name))
+async def _rolled_out(
+    stage: Stage, kind: str, name: str, replicas: int | None = 2, **spec: object
+) -> None:
+    """Create a workload and wait for its pods."""
+    replicas = None if kind == "daemonsets" else replicas
+    stage.create(kind, workload(kind, name, replicas, **spec))
+    await stage.until(lambda: stage.is_rolled_out(kind, name))
     await stage.settle()
 
 
-@on_stage
-async def test_a_new_deployment_comes_up_as_recorded(stage: Stage) -> None:
-    steps = recorded("deployment")
-    await _deploy(stage, "deployment")
-    watched = {
-        "deployments": BOTH_READY_AT_ONCE,
-        "replicasets": BOTH_READY_AT_ONCE,
-        "pods": {},
-    }
-    for resource, tolerance in watched.items():
-        expected = events_after(steps, "POST", "/deployments", resource)
-        await stage.shows(0, resource, expected, **tolerance)
+# --- every kind -------------------------------------------------------------------------------
+
+COMES_UP: dict[str, dict[str, dict[str, int]]] = {
+    "deployments": {"deployments": BOTH_READY_AT_ONCE, "replicasets": BOTH_READY_AT_ONCE,
+                    "pods": {}},
+    # The emulator sends one more state before the first pod, as the recording does in updates.
+    "daemonsets": {"pods": {}, "daemonsets": {"extra": 1}},
+    "replicasets": {"pods": {}, "replicasets": BOTH_READY_AT_ONCE},
+    "statefulsets": {"statefulsets": {}, "pods": {}},
+}  # fmt: skip
+"""Kind to what is watched, and how many states may differ."""
 
 
-@on_stage
-async def test_a_changed_template_rolls_as_recorded(stage: Stage) -> None:
-    steps = recorded("deployment")
-    await _deploy(stage, "deployment")
-    mark = stage.mark()
-    stage.change("deployments", "deployment", image("app:2"), digest("1"))
-    for resource in ("deployments", "replicasets", "pods"):
-        expected = events_after(steps, "PUT", "/deployment", resource)
-        await stage.shows(mark, resource, expected)
+@pytest.mark.parametrize("kind", COMES_UP)
+def test_a_new_workload_comes_up_as_recorded(kind: str) -> None:
+    @on_stage
+    async def scenario(stage: Stage) -> None:
+        await _rolled_out(stage, kind, kind[:-1])
+        for resource, tolerance in COMES_UP[kind].items():
+            expected = events_after(recorded(kind[:-1]), "POST", f"/{kind}", resource)
+            await stage.shows(0, resource, expected, **tolerance)
+
+    scenario()
+
+
+@pytest.mark.parametrize("kind", COMES_UP)
+def test_a_changed_template_rolls_as_recorded(kind: str) -> None:
+    """Of a ReplicaSet the pods stay."""
+
+    @on_stage
+    async def scenario(stage: Stage) -> None:
+        await _rolled_out(stage, kind, kind[:-1])
+        mark = stage.mark()
+        stage.change(kind, kind[:-1], image("app:2"), digest("1"))
+        for resource in COMES_UP[kind]:
+            expected = events_after(recorded(kind[:-1]), "PUT", f"/{kind[:-1]}", resource)
+            await stage.shows(mark, resource, expected)
+
+    scenario()
+
+
+@pytest.mark.parametrize(("kind", "nth"), [("daemonsets", 0), ("statefulsets", 1)])
+def test_with_on_delete_an_evicted_pod_is_replaced_as_recorded(kind: str, nth: int) -> None:
+    @on_stage
+    async def scenario(stage: Stage) -> None:
+        name = f"ondelete-{kind}"
+        await _rolled_out(stage, kind, name, updateStrategy={"type": "OnDelete"})
+        stage.change(kind, name, image("app:2"))
+        await stage.until(lambda: stage.status(kind, name)["observedGeneration"] == 2)
+        mark = stage.mark()
+        stage.evict(stage.owned_pods(kind, name)[0])
+        for resource in (kind, "pods"):
+            expected = events_after(recorded("ondelete"), "POST", "/eviction", resource, nth)
+            await stage.shows(mark, resource, expected)
+
+    scenario()
+
+
+# --- Deployment -------------------------------------------------------------------------------
 
 
 @on_stage
 async def test_a_rollout_without_surplus_takes_pod_after_pod_as_recorded(stage: Stage) -> None:
     steps = recorded("deployment-strategies")
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
-    await _deploy(stage, "surge", 4, strategy=strategy)
+    await _rolled_out(stage, "deployments", "surge", 4, strategy=strategy)
     mark = stage.mark()
     stage.change("deployments", "surge", image("app:2"))
     for resource in ("deployments", "replicasets", "pods"):
@@ -66,7 +103,7 @@ async def test_a_rollout_without_surplus_takes_pod_after_pod_as_recorded(stage: 
 @on_stage
 async def test_recreate_stops_every_old_pod_before_it_starts_a_new_one(stage: Stage) -> None:
     steps = recorded("deployment-strategies")
-    await _deploy(stage, "recreate", strategy={"type": "Recreate"})
+    await _rolled_out(stage, "deployments", "recreate", strategy={"type": "Recreate"})
     mark = stage.mark()
     stage.change("deployments", "recreate", image("app:2"))
     pods = events_after(steps, "PATCH", "/recreate", "pods")
@@ -100,7 +137,7 @@ async def test_a_paused_deployment_makes_no_replicaset_and_says_so(stage: Stage)
 async def test_an_image_that_cannot_be_pulled_misses_the_deadline_as_recorded(
     stage: Stage,
 ) -> None:
-    await _deploy(stage, "deployment", 3)
+    await _rolled_out(stage, "deployments", "deployment", 3)
 
     def within_a_second(body: Json) -> None:
         body["spec"]["progressDeadlineSeconds"] = 1
@@ -122,7 +159,7 @@ async def test_an_image_that_cannot_be_pulled_misses_the_deadline_as_recorded(
 
 @on_stage
 async def test_a_deployment_deleted_in_the_foreground_goes_after_its_pods(stage: Stage) -> None:
-    await _deploy(stage, "deployment")
+    await _rolled_out(stage, "deployments", "deployment")
     mark = stage.mark()
     stage.delete("deployments", "deployment", propagation="Foreground")
     await stage.until(lambda: not stage.stored("deployments"))
@@ -137,36 +174,10 @@ async def test_a_deployment_deleted_in_the_foreground_goes_after_its_pods(stage:
 # --- DaemonSet --------------------------------------------------------------------------------
 
 
-async def _daemon(stage: Stage, name: str, **spec: object) -> None:
-    stage.create("daemonsets", workload("daemonsets", name, None, **spec))
-    await stage.until(lambda: stage.is_rolled_out("daemonsets", name))
-    await stage.settle()
-
-
-@on_stage
-async def test_a_new_daemonset_comes_up_as_recorded(stage: Stage) -> None:
-    steps = recorded("daemonset")
-    await _daemon(stage, "daemonset")
-    await stage.shows(0, "pods", events_after(steps, "POST", "/daemonsets", "pods"))
-    # The emulator sends one more state before the first pod, as the recording does in updates.
-    expected = events_after(steps, "POST", "/daemonsets", "daemonsets")
-    await stage.shows(0, "daemonsets", expected, extra=1)
-
-
-@on_stage
-async def test_a_daemonset_rolls_as_recorded(stage: Stage) -> None:
-    steps = recorded("daemonset")
-    await _daemon(stage, "daemonset")
-    mark = stage.mark()
-    stage.change("daemonsets", "daemonset", image("app:2"), digest("1"))
-    for resource in ("daemonsets", "pods"):
-        await stage.shows(mark, resource, events_after(steps, "PUT", "/daemonset", resource))
-
-
 @on_stage
 async def test_a_daemonset_deleted_in_mid_rollout_goes_as_recorded(stage: Stage) -> None:
     steps = recorded("daemonset")
-    await _daemon(stage, "daemonset")
+    await _rolled_out(stage, "daemonsets", "daemonset")
     stage.change("daemonsets", "daemonset", image("app:2"), digest("1"))
     await stage.until(lambda: stage.is_rolled_out("daemonsets", "daemonset"))
     await stage.settle()
@@ -179,51 +190,12 @@ async def test_a_daemonset_deleted_in_mid_rollout_goes_as_recorded(stage: Stage)
         await stage.shows(mark, resource, events_after(steps, "DELETE", "/daemonset", resource))
 
 
-@on_stage
-async def test_a_daemonset_with_on_delete_replaces_the_evicted_pod_as_recorded(
-    stage: Stage,
-) -> None:
-    name, steps = "ondelete-daemonsets", recorded("ondelete")
-    await _daemon(stage, name, updateStrategy={"type": "OnDelete"})
-    stage.change("daemonsets", name, image("app:2"))
-    await stage.until(lambda: stage.status("daemonsets", name)["observedGeneration"] == 2)
-    mark = stage.mark()
-    stage.evict(stage.owned_pods("daemonsets", name)[0])
-    for resource in ("daemonsets", "pods"):
-        await stage.shows(mark, resource, events_after(steps, "POST", "/eviction", resource))
-
-
 # --- ReplicaSet -------------------------------------------------------------------------------
-
-
-async def _replicate(stage: Stage, name: str, replicas: int = 2) -> None:
-    stage.create("replicasets", workload("replicasets", name, replicas))
-    await stage.until(lambda: stage.is_rolled_out("replicasets", name))
-    await stage.settle()
-
-
-@on_stage
-async def test_a_new_replicaset_comes_up_as_recorded(stage: Stage) -> None:
-    steps = recorded("replicaset")
-    await _replicate(stage, "replicaset")
-    await stage.shows(0, "pods", events_after(steps, "POST", "/replicasets", "pods"))
-    expected = events_after(steps, "POST", "/replicasets", "replicasets")
-    await stage.shows(0, "replicasets", expected, **BOTH_READY_AT_ONCE)
-
-
-@on_stage
-async def test_a_replicaset_with_a_new_template_keeps_its_pods(stage: Stage) -> None:
-    steps = recorded("replicaset")
-    await _replicate(stage, "replicaset")
-    mark = stage.mark()
-    stage.change("replicasets", "replicaset", image("app:2"), digest("1"))
-    for resource in ("replicasets", "pods"):
-        await stage.shows(mark, resource, events_after(steps, "PUT", "/replicaset", resource))
 
 
 async def _three_of_two_templates(stage: Stage) -> list[Json]:
     """A ReplicaSet as the recording has it before its evictions, with a budget of two."""
-    await _replicate(stage, "replicaset")
+    await _rolled_out(stage, "replicasets", "replicaset")
     stage.change("replicasets", "replicaset", image("app:2"), digest("1"))
     await stage.settle()
     stage.change("replicasets", "replicaset", scale(3))
@@ -276,36 +248,10 @@ async def test_a_replicaset_deleted_in_the_foreground_goes_as_recorded(stage: St
 # --- StatefulSet ------------------------------------------------------------------------------
 
 
-async def _order(stage: Stage, name: str, replicas: int = 2, **spec: object) -> None:
-    stage.create("statefulsets", workload("statefulsets", name, replicas, **spec))
-    await stage.until(lambda: stage.is_rolled_out("statefulsets", name))
-    await stage.settle()
-
-
-@on_stage
-async def test_a_new_statefulset_comes_up_in_order_as_recorded(stage: Stage) -> None:
-    steps = recorded("statefulset")
-    await _order(stage, "statefulset")
-    for resource in ("statefulsets", "pods"):
-        await stage.shows(0, resource, events_after(steps, "POST", "/statefulsets", resource))
-
-
-@on_stage
-async def test_a_statefulset_rolls_from_the_last_pod_to_the_first_as_recorded(
-    stage: Stage,
-) -> None:
-    steps = recorded("statefulset")
-    await _order(stage, "statefulset")
-    mark = stage.mark()
-    stage.change("statefulsets", "statefulset", image("app:2"), digest("1"))
-    for resource in ("statefulsets", "pods"):
-        await stage.shows(mark, resource, events_after(steps, "PUT", "/statefulset", resource))
-
-
 @on_stage
 async def test_a_statefulset_deleted_in_mid_rollout_goes_as_recorded(stage: Stage) -> None:
     steps = recorded("statefulset")
-    await _order(stage, "statefulset")
+    await _rolled_out(stage, "statefulsets", "statefulset")
     stage.change("statefulsets", "statefulset", image("app:2"), digest("1"))
     await stage.until(lambda: stage.is_rolled_out("statefulsets", "statefulset"))
     await stage.settle()
@@ -321,17 +267,3 @@ async def test_a_statefulset_deleted_in_mid_rollout_goes_as_recorded(stage: Stag
     await stage.until(lambda: not stage.stored("statefulsets"))
     events = stage.since(mark + 1, "statefulsets")
     assert not (problems := differences(after_the_change, events, merged=4, extra=1)), problems
-
-
-@on_stage
-async def test_a_statefulset_with_on_delete_replaces_the_evicted_pod_as_recorded(
-    stage: Stage,
-) -> None:
-    name, steps = "ondelete-statefulsets", recorded("ondelete")
-    await _order(stage, name, updateStrategy={"type": "OnDelete"})
-    stage.change("statefulsets", name, image("app:2"))
-    await stage.until(lambda: stage.status("statefulsets", name)["observedGeneration"] == 2)
-    mark = stage.mark()
-    stage.evict(stage.get("pods", f"{name}-0"))
-    for resource in ("statefulsets", "pods"):
-        await stage.shows(mark, resource, events_after(steps, "POST", "/eviction", resource, 1))

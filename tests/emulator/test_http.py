@@ -9,7 +9,7 @@ import pytest
 
 from container_update.emulator.kubernetes import ApiError, EmbeddedCluster, Registry
 from container_update.emulator.kubernetes.watches import Watches
-from tests.emulator.client import Api
+from tests.emulator.client import Api, eventually
 
 MAPS = "/api/v1/namespaces/rec/configmaps"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
@@ -31,11 +31,6 @@ def names(answer: Any) -> list[str]:
 def test_health_and_version_need_no_token(api: Api, path: str) -> None:
     assert api.request("GET", path, token="").status == 200
     assert api.request("GET", path, token="wrong").status == 401
-
-
-def test_a_taken_port_is_an_error_of_the_start(cluster: EmbeddedCluster) -> None:
-    with pytest.raises(OSError, match="address already in use"):
-        EmbeddedCluster(port=cluster.port).start()
 
 
 # --- what is there ----------------------------------------------------------------------------
@@ -170,6 +165,21 @@ def test_a_generated_name_is_the_base_and_five_characters(api: Api) -> None:
     assert len(metadata["name"]) == 7
     long = api.post(MAPS, {"metadata": {"generateName": "y" * 80}}).body["metadata"]
     assert len(long["name"]) == 63
+
+
+def test_nothing_new_gets_into_a_namespace_that_goes(api: Api) -> None:
+    held_object = {"metadata": {"name": "held", "finalizers": ["example.org/hold"]}}
+    api.post(MAPS, held_object)
+    api.delete("/api/v1/namespaces/rec")
+    answer = api.post(MAPS, {"metadata": {"name": "late"}})
+    assert (answer.status, answer.body["reason"]) == (403, "Forbidden")
+    assert "because it is being terminated" in answer.body["message"]
+    api.patch(f"{MAPS}/held", {"metadata": {"finalizers": None}})
+    eventually(
+        lambda: api.get("/api/v1/namespaces/rec").status,
+        lambda status: status == 404,
+        "the namespace goes when its last object has gone",
+    )
 
 
 # --- watches ----------------------------------------------------------------------------------

@@ -143,16 +143,6 @@ def test_a_later_notification_is_delivered_on_a_wake_up(
     assert got(consumer) == ["0", "1", "2"]
 
 
-def test_a_later_notification_is_delivered_without_a_wake_up(
-    post: Post, consumer: Consumer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(delivery, "LOOK_SECONDS", 0.02)
-    post.subscribe("one", f"{consumer.url}/")
-    post.begin()
-    post.post("one", 1)
-    until(lambda: got(consumer) == ["1"], "the notification")
-
-
 def test_a_failed_delivery_is_retried_in_order(post: Post, consumer: Consumer) -> None:
     consumer.statuses.extend([503, 500, 204])
     post.subscribe("one", f"{consumer.url}/")

@@ -71,24 +71,6 @@ def test_each_step_has_what_it_changes(
     assert (progress["done"], progress["total"]) == (2, 2)
 
 
-def test_it_says_whose_request_it_was_and_between_which_packages(
-    client: Client, cluster: EmbeddedCluster, tmp_path: Path
-) -> None:
-    path, new = vnfs.launched(client, cluster, tmp_path)
-    named = {"vnfInstanceName": "web-1"}
-    client.do("PATCH", path, named)
-    operation = client.do("PATCH", path, vnfs.modification(new))
-    progress = progress_of(client, operation)
-    names = ("requestedBy", "vnfInstanceName", "oldPackage", "newPackage")
-    assert [progress[name] for name in names] == [
-        "anybody",
-        "web-1",
-        "Small VNF 1.0",
-        "Small VNF 2.0",
-    ]
-    assert not set(names) & operation.keys(), "the standard has no such attributes"
-
-
 def test_of_a_failed_operation_no_step_that_was_undone_counts_as_done(
     client: Client, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:

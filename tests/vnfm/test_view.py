@@ -111,21 +111,6 @@ def test_an_operation_is_seen_with_its_steps_until_its_end(vnfm: Site) -> None:
     vnfm.remove(path)
 
 
-def test_without_a_change_a_viewer_gets_no_data(vnfm: Site) -> None:
-    with watching(vnfm) as viewer:
-        viewer.until("packages", lambda _: True)
-        path = vnfm.create(GUIDE, "last")
-        viewer.until("instances", lambda instance: instance["name"] == "last")
-        assert viewer.names.count("packages") <= 2  # it became one in use
-        assert viewer.names.count("operations") == 1
-    vnfm.call("DELETE", path)
-
-
-def test_events_need_a_token(vnfm: Site) -> None:
-    answer = requests.get(f"{vnfm.url}/view/events", timeout=30)
-    assert answer.status_code == 401
-
-
 def test_viewers_who_wait_for_a_vim_leave_threads_to_others() -> None:
     answered = threading.Event()
     threads = CapacityLimiter(2)

@@ -246,28 +246,6 @@ def test_an_unfinished_change_with_scripts_needs_its_request_again(
     assert vnf.recover("status") == (NOTHING_TO_DO, "No update is under way.\n")
 
 
-@pytest.mark.parametrize(("command", "image"), [("resume", 1), ("rollback", 0)])
-def test_without_scripts_the_journal_is_enough(
-    sample: MakeSample, limits: Limits, command: str, image: int
-) -> None:
-    vnf = sample("07-openstack-rolling")
-    path = vnf.folder / "request.json"
-    request = json.loads(path.read_text())
-    params = request["additionalParams"]
-    request["additionalParams"] = {
-        name: value for name, value in params.items() if "coordinate" not in name
-    }
-    path.write_text(json.dumps(request))
-    leave_failed_update(vnf, limits)
-    path.unlink()
-    status, output = vnf.recover(command, "-o", "json")
-    assert status == DONE
-    states = {result["state"] for result in json.loads(output)["results"]}
-    assert ("done" in states) is (command == "resume")
-    assert set(vnf.servers().values()) == {vnf.site.images[image]}
-    assert vnf.stacks() == [STACK], "the journal is gone"
-
-
 @pytest.mark.parametrize(
     ("scenario", "image", "message"),
     [

@@ -42,7 +42,6 @@ from container_update.model.objects import Manifest, ObjectKey, Source
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, StepResult, StepState, Vnfc
 from container_update.model.plan import Action, Plan
-from container_update.model.requests import UpdateRequest
 from container_update.planning.steps import ConfigStep, RestartStep
 from container_update.records.vnf_records import Records
 
@@ -350,33 +349,6 @@ def made_of(def_files: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("request_fields", "paths"),
-    [
-        ({}, ()),
-        ({"metadata": None}, ()),
-        ({"metadata": {"configmap_secret_paths": None}}, ()),
-        ({"metadata": {"configmap_secret_paths": ["Files/cm_2.yaml"]}}, ("Files/cm_2.yaml",)),
-    ],
-)
-def test_the_update_goes_from_the_old_package_to_the_new_one(
-    request_fields: dict[str, Any], paths: tuple[str, ...], engine: SimpleNamespace
-) -> None:
-    request = {"vnfdId": "new", **request_fields}
-    assert answer(script_of("modify_information_end", request=request))[1] == ""
-    assert engine.requests == [
-        UpdateRequest(
-            old="/packages/old",
-            new="/packages/new",
-            def_files=("Files/web.yaml", "Files/cm_1.yaml"),
-            config_paths=paths,
-            namespace="cnf",
-            one_namespace=True,
-            instance_id="instance-1",
-        )
-    ]
-
-
-@pytest.mark.parametrize(
     ("fields", "found"),
     [
         ({"request": 5}, "request: expected a mapping, found a number"),
@@ -414,19 +386,6 @@ def test_an_instance_that_has_no_def_files_is_refused(
     assert "instance-1: expected lcm-kubernetes-def-files" in reason
     assert "vnf_instance" not in output
     assert engine.requests == []
-
-
-def test_the_cluster_is_the_one_of_the_instances_vim_and_is_closed(
-    engine: SimpleNamespace,
-) -> None:
-    answer(script_of("modify_information_end"))
-    expected = (
-        "https://k8s.example:6443",
-        {"bearer_token": "t"},
-        "-----BEGIN",
-        Options().for_vnfm(),
-    )
-    assert (engine.vims, engine.closed) == ([expected], 1)
 
 
 def test_the_live_pods_are_recorded_under_their_names() -> None:
@@ -474,16 +433,6 @@ def test_an_instance_without_recorded_workloads_gets_its_other_records() -> None
     after = Records.of_update(outcome_of("web-new")).applied(before)["instantiatedVnfInfo"]
     assert [entry["id"] for entry in after["vnfcResourceInfo"]] == ["web-new"]
     assert "vdu_reses" not in after["metadata"]
-
-
-def test_options_come_from_the_file_that_the_conductors_environment_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: SimpleNamespace
-) -> None:
-    file = tmp_path / "options.conf"
-    file.write_text("[container_update]\ntimeout = 42\n")
-    monkeypatch.setenv("CONTAINER_UPDATE_CONFIG", str(file))
-    answer(script_of("modify_information_end"))
-    assert engine.vims[0][3].timeout == 42
 
 
 @pytest.mark.parametrize("text", [None, "[container_update]\ntimeout = soon\n", "timeout"])
