@@ -73,19 +73,5 @@ def test_new_pods_get_the_old_content_while_an_old_pod_refers_to_the_name(kind: 
     scenario()
 
 
-def test_an_object_that_was_not_immutable_is_read_again() -> None:
-    @on_stage
-    async def scenario(stage: Stage) -> None:
-        stage.create("configmaps", config("configmaps", "old", immutable=False))
-        stage.create("deployments", using("configmaps"))
-        await rolled_out(stage)
-        create_again(stage, "configmaps")
-        stage.change("deployments", "web", image("app:2"))
-        await rolled_out(stage)
-        assert seen(stage) == {"new"}
-
-    scenario()
-
-
 def spec(**more: Any) -> Json:
     return {"spec": {"containers": [{"name": "a", **more.pop("container", {})}], **more}}

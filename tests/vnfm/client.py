@@ -108,11 +108,6 @@ class Client:
         return ended_operation
 
 
-def no_database(*_: object) -> None:
-    """Stand for a function of the service that needs its database, which is away."""
-    raise OSError("no database")
-
-
 def assert_finish_or_go_back(operation: Json) -> None:
     """Check that the error names the two requests of API v2 that continue or undo the operation."""
     path = f"POST /vnflcm/v2/vnf_lcm_op_occs/{operation['id']}"

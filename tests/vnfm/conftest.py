@@ -6,6 +6,7 @@ from __future__ import annotations
 import pickle
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -19,7 +20,7 @@ from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.package import vnfd, yaml11
 from container_update.package.findings import Reading
 from tests.internals.core import KubernetesCluster, samples
-from tests.internals.service import Service, Settings
+from tests.internals.service import Service, Settings, perform
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import postgres, scalable
 from tests.vnfm.client import Client
@@ -31,6 +32,18 @@ if TYPE_CHECKING:
 
 SAMPLES = samples.root()
 Build = Callable[..., Mapping[str, Path]]
+
+
+@contextmanager
+def unrecorded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have no operation recorded at its end while the block runs, as without a database."""
+
+    def no_database(*_: object) -> None:
+        raise OSError("no database")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(perform, "_record", no_database)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from sqlalchemy import select
 from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.internals.core import Collection, KubernetesCluster, ObjectKey
-from tests.internals.service import OperationRow, Service, Settings, perform
+from tests.internals.service import OperationRow, Service, Settings
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import scalable, vnfs
-from tests.vnfm.client import Client, no_database
+from tests.vnfm.client import Client
+from tests.vnfm.conftest import unrecorded
 from tests.vnfm.scalable import recorded
 from tests.vnfm.waiting import until
 
@@ -90,9 +92,7 @@ def test_a_rollback_deletes_what_an_instantiation_has_created(
     request["additionalParams"]["namespace"] = "cnf"
     cluster.behaviour.bad_images = [] if is_complete else ["*worker*"]
     cluster.behaviour.backoff_seconds = 0.1
-    with monkeypatch.context() as patch:
-        if is_complete:
-            patch.setattr(perform, "_record", no_database)
+    with unrecorded(monkeypatch) if is_complete else nullcontext():
         failed = client.do("POST", f"{created}/instantiate", request, "FAILED_TEMP")
     kinds = (("apps", "Deployment"), ("apps", "StatefulSet"), ("", "Service"), ("", "Secret"))
     collections = [Collection(*kind, "cnf") for kind in kinds]

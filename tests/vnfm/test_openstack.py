@@ -18,7 +18,7 @@ from container_update.model import packing
 from container_update.openstack.instantiate import Instantiate, described_by
 from container_update.openstack.stack_instance import StackInstance
 from tests.internals.core import build, hot
-from tests.internals.service import Service, Settings, perform, vims
+from tests.internals.service import Service, Settings, vims
 from tests.internals.stacks import live, operate, reference
 from tests.vnfm.client import Client, assert_finish_or_go_back
 from tests.vnfm.clouds import (
@@ -31,6 +31,7 @@ from tests.vnfm.clouds import (
     registration,
     resource,
 )
+from tests.vnfm.conftest import unrecorded
 from tests.vnfm.waiting import until
 
 OPTIONS = Options(lease_seconds=3, timeout=20, undo_timeout=20, retry_seconds=2, drain_seconds=0)
@@ -376,18 +377,13 @@ def test_the_stacks_of_an_abandoned_change_are_deleted_with_the_vnf(
 def test_a_change_that_was_done_and_not_recorded_can_only_be_retried(
     vnf: CloudVnf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(perform, "_record", _no_database)
+    with unrecorded(monkeypatch):
         failed = vnf.change("FAILED_TEMP")
     refused = vnf.recover(failed, "rollback", "FAILED_TEMP")
     message = "It can only be finished: POST /vnflcm/v2/vnf_lcm_op_occs/"
     assert message in refused["error"]["detail"]
     vnf.recover(failed, "retry", "COMPLETED")
     vnf.check("2.0")
-
-
-def _no_database(*_: object) -> None:
-    raise OSError("no database")
 
 
 REFUSED: list[tuple[Json, str]] = [

@@ -52,7 +52,7 @@ from tests.internals.service import (
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import fleet, vnfs
 from tests.vnfm.client import Client, assert_finish_or_go_back
-from tests.vnfm.conftest import SAMPLES
+from tests.vnfm.conftest import SAMPLES, unrecorded
 from tests.vnfm.served import served
 from tests.vnfm.test_load import modify
 
@@ -131,8 +131,7 @@ def test_what_was_done_and_not_recorded_and_has_no_way_back_can_only_be_retried(
         assert live is not None
         kubernetes.replace({**live, "data": {"level": "by hand"}})
         request = {"metadata": {"configmap_secret_paths": [vnfs.DEF_FILES[0]]}}
-    with monkeypatch.context() as patch:
-        patch.setattr(perform, "_record", _no_database)
+    with unrecorded(monkeypatch):
         operation = client.do("PATCH", path, request, "FAILED_TEMP")
     self = operation["_links"]["self"]["href"]
 
@@ -151,13 +150,8 @@ def _updated_without_record(
     client: Client, instances: fleet.Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, Any]:
     """Update the one instance and fail to record it; return the operation."""
-    with monkeypatch.context() as patch:
-        patch.setattr(perform, "_record", _no_database)
+    with unrecorded(monkeypatch):
         return client.settled(modify(client, instances, instances.paths[0]))
-
-
-def _no_database(*_: object) -> None:
-    raise OSError("no database")
 
 
 CHANGES = {

@@ -15,11 +15,10 @@ from fastapi.testclient import TestClient
 from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.internals.core import KubernetesCluster, ObjectKey
-from tests.internals.service import perform
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import scalable, vnfs
-from tests.vnfm.client import Client, no_database
-from tests.vnfm.conftest import SAMPLES
+from tests.vnfm.client import Client
+from tests.vnfm.conftest import SAMPLES, unrecorded
 from tests.vnfm.scalable import recorded
 
 OPTIONS = Options(lease_seconds=3, timeout=20, undo_timeout=20, grace_period=0.5, drain_seconds=0)
@@ -181,35 +180,6 @@ def test_a_heal_that_fails_is_finished_or_rolled_back(
     assert len(kubectl.pods()) == 2
 
 
-@pytest.mark.thorough
-def test_a_heal_that_was_done_and_not_recorded_is_not_done_twice(
-    client: Client, vnf: str, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(perform, "_record", no_database)
-        operation = client.do("POST", f"{vnf}/heal", {}, "FAILED_TEMP")
-    healed = uids(kubectl)
-    client.do("POST", f"{operation['_links']['self']['href']}/retry")
-    assert uids(kubectl) == healed
-    shown = client.call("GET", vnf)
-    assert sorted(name for names in recorded(shown).values() for name in names) == sorted(healed)
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        ({"vnfcInstanceId": ["nobody"]}, "vnfcInstanceId: expected ids of .*, found nobody"),
-        ({"vnfcInstanceId": []}, "vnfcInstanceId"),
-        ({"healScript": "heal.sh"}, "healScript"),
-    ],
-)
-def test_a_heal_that_makes_no_sense_is_refused(
-    body: Json, message: str, client: Client, vnf: str
-) -> None:
-    refused = client.call("POST", f"{vnf}/heal", body, 422)
-    assert re.search(message, refused["detail"]), refused
-
-
 # --- scale --------------------------------------------------------------------------------------
 
 
@@ -244,19 +214,22 @@ def test_an_aspect_is_scaled_out_and_in_again(client: Client, vnf: str, kubectl:
 
 
 @pytest.mark.parametrize(
-    ("body", "message"),
+    ("verb", "body", "message"),
     [
-        ({"type": "SCALE_OUT", "aspectId": "x"}, "aspectId: .* worker_instance.*, found x"),
-        (scaling("OUT", 3), "numberOfSteps: .* level 0, expected a level from 0 to 2.* found 3"),
-        (scaling("IN"), "numberOfSteps: .* found -1"),
-        (scaling("OUT", 0), "numberOfSteps"),
-        ({"type": "UP", "aspectId": scalable.ASPECT}, "type"),
+        ("heal", {"vnfcInstanceId": ["nobody"]}, "vnfcInstanceId: expected ids .*, found nobody"),
+        ("heal", {"vnfcInstanceId": []}, "vnfcInstanceId"),
+        ("heal", {"healScript": "heal.sh"}, "healScript"),
+        ("scale", {"type": "SCALE_OUT", "aspectId": "x"}, "aspectId: .* worker_ins.*, found x"),
+        ("scale", scaling("OUT", 3), "numberOfSteps: .* 0, expected a level from 0 to 2.* found 3"),
+        ("scale", scaling("IN"), "numberOfSteps: .* found -1"),
+        ("scale", scaling("OUT", 0), "numberOfSteps"),
+        ("scale", {"type": "UP", "aspectId": scalable.ASPECT}, "type"),
     ],
 )
-def test_a_scaling_that_the_vnfd_does_not_allow_is_refused(
-    body: Json, message: str, client: Client, vnf: str
+def test_what_the_vnf_does_not_have_is_refused(
+    verb: str, body: Json, message: str, client: Client, vnf: str
 ) -> None:
-    refused = client.call("POST", f"{vnf}/scale", body, 422)
+    refused = client.call("POST", f"{vnf}/{verb}", body, 422)
     assert re.search(message, refused["detail"]), refused
 
 
@@ -289,15 +262,27 @@ def test_a_scaling_that_fails_is_finished_or_rolled_back(
     assert recorded(client.call("GET", vnf))["VDU2"] == sorted(workers)
 
 
-@pytest.mark.parametrize("way", ["retry", "rollback"])
-def test_a_scaling_that_was_done_and_not_recorded_is_not_done_twice_or_taken_back(
-    way: str, client: Client, vnf: str, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.thorough
+@pytest.mark.parametrize(("verb", "body"), [("heal", {}), ("scale", scaling("OUT"))])
+def test_what_was_done_and_not_recorded_is_not_done_twice(
+    verb: str, body: Json, client: Client, vnf: str, kubectl: Kubectl,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    with unrecorded(monkeypatch):
+        operation = client.do("POST", f"{vnf}/{verb}", body, "FAILED_TEMP")
+    done = uids(kubectl)
+    client.do("POST", f"{operation['_links']['self']['href']}/retry")
+    assert uids(kubectl) == done
+    shown = client.call("GET", vnf)
+    assert sorted(name for names in recorded(shown).values() for name in names) == sorted(done)
+    assert level_of(client, vnf) == (verb == "scale")
+
+
+def test_a_scaling_that_was_done_and_not_recorded_is_taken_back_by_a_rollback(
+    client: Client, vnf: str, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(perform, "_record", no_database)
+    before = uids(kubectl)
+    with unrecorded(monkeypatch):
         operation = client.do("POST", f"{vnf}/scale", scaling("OUT"), "FAILED_TEMP")
-    state = {"retry": "COMPLETED", "rollback": "ROLLED_BACK"}[way]
-    client.do("POST", f"{operation['_links']['self']['href']}/{way}", state=state)
-    assert level_of(client, vnf) == {"retry": 1, "rollback": 0}[way]
-    workers = [name for name in kubectl.pods() if name.startswith(WORKER)]
-    assert len(workers) == {"retry": 2, "rollback": 1}[way]
+    client.do("POST", f"{operation['_links']['self']['href']}/rollback", state="ROLLED_BACK")
+    assert (level_of(client, vnf), uids(kubectl)) == (0, before)

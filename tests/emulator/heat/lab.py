@@ -124,10 +124,6 @@ class Lab:
         self.until(lambda: stack.status != "IN_PROGRESS")
         return stack.state
 
-    def quiet(self, stack: Stack) -> None:
-        """Wait until nothing in a stack is IN_PROGRESS."""
-        self.until(lambda: all(each.status != "IN_PROGRESS" for each in stack.walk(9)))
-
     def until(self, condition: Callable[[], bool]) -> None:
         """Wait for a condition, which is looked at on the cloud's own thread."""
         deadline = time.monotonic() + 20

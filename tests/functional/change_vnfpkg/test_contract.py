@@ -147,17 +147,6 @@ def test_an_exception_of_a_progress_callback_decides_nothing(
 # --- records ------------------------------------------------------------------------------------
 
 
-def test_the_records_name_the_new_vnfd_and_exactly_the_live_instances(site: ContractSite) -> None:
-    site.instantiate(V1)
-    before = site.instance_record()
-    after = site.change(V2).records.applied(before)
-    resources = after["instantiatedVnfInfo"]["vnfcResourceInfo"]
-    assert after["vnfdId"] == V2.vnfd_id
-    for vdu in VDUS:
-        resource_ids = {r["computeResource"]["resourceId"] for r in resources if r["vduId"] == vdu}
-        assert resource_ids == site.instances(vdu)
-
-
 def test_vnfcs_keep_or_change_their_ids_as_the_specification_says(site: ContractSite) -> None:
     site.instantiate(V1)
     before = site.instance_record()
