@@ -5,29 +5,43 @@
 
     tox -e mutants -- --number 200 --seed 1
 
-Each mutant is one change in one module, in a copy of the checkout. The tests run until one fails:
-the unit tests of the module's folder, all unit tests, the functional ones. A mutant that survives
-is printed: it is equivalent, or a test is missing.
+Each mutant is one change in one module, in a copy of the checkout. The unit and functional tests of
+the first circle run once, to learn which of them execute which line. Of these the ones run that
+execute the change, the nearest and fastest first, until one fails. A mutant that survives is
+printed: it is equivalent, or a test is missing.
+
+Two things make the share too small rather than too large: what runs in processes that tests start
+is not seen to be executed, and a mutant that many tests execute is tried with those of BUDGET only.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import collections
+import contextlib
 import os
+import queue
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Set
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from coverage import CoverageData
+
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("planning", "workloads", "cluster")
-SECONDS = 1_800
-"""After which a stage that has not ended has found the mutant: it never ends."""
+FOLDERS = ("planning", "workloads", "engine", "cluster")
+AT_ONCE = 2
+"""How many mutants are tried at the same time."""
+BUDGET = 90.0
+"""How many seconds the tests of a mutant may take in all."""
 COMPARISONS = {
     ast.Eq: "!=", ast.NotEq: "==", ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">",
     ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is",
@@ -41,6 +55,8 @@ class Mutant:
     module: Path
     """Below the checkout."""
     source: bytes = field(repr=False)
+    lines: range | None
+    """Where it is executed; None: when the module is imported."""
     line: int
     start: int
     """In bytes from the beginning of the file."""
@@ -56,18 +72,13 @@ class Mutant:
         """The module with the change."""
         return self.source[: self.start] + self.new.encode() + self.source[self.end :]
 
-    @property
-    def folder(self) -> str:
-        """The folder with the unit tests of the module."""
-        folder = Path("tests/unit", *self.module.parent.parts[1:])
-        return str(next(path for path in (folder, *folder.parents) if (ROOT / path).exists()))
-
 
 class Candidates(ast.NodeVisitor):
     """Collects the mutants of a module."""
 
     def __init__(self, module: Path) -> None:
         self.module, self.found = module, list[Mutant]()
+        self._is_in_function = False
         source = (ROOT / module).read_bytes()
         self._lines = [0]
         for line in source.splitlines(keepends=True):
@@ -83,11 +94,23 @@ class Candidates(ast.NodeVisitor):
     def _replace(self, node: ast.expr | ast.stmt, new: str) -> None:
         start = self._place(node.lineno, node.col_offset)
         end = self._place(node.end_lineno, node.end_col_offset)
-        self.found.append(Mutant(self.module, self._source, node.lineno, start, end, new))
+        lines = range(node.lineno, (node.end_lineno or 0) + 1) if self._is_in_function else None
+        self.found.append(Mutant(self.module, self._source, lines, node.lineno, start, end, new))
 
     def _text(self, node: ast.expr) -> str:
         start = self._place(node.lineno, node.col_offset)
         return self._source[start : self._place(node.end_lineno, node.end_col_offset)].decode()
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        """Tell what is executed by a call from what is executed once."""
+        outer = self._is_in_function
+        self._is_in_function = True
+        for statement in node.body:
+            self.visit(statement)
+        self._is_in_function = outer
+        self.visit(node.args)
+        for decorator in node.decorator_list:
+            self.visit(decorator)
 
     def visit_Compare(self, node: ast.Compare) -> None:
         """Compare otherwise."""
@@ -150,37 +173,95 @@ def candidates() -> list[Mutant]:
     return [mutant for module in modules for mutant in Candidates(module).found]
 
 
-@dataclass
-class Checkout:
-    """A copy of the checkout."""
+@dataclass(frozen=True)
+class Measured:
+    """What the tests execute, and how long they take."""
 
-    folder: Path
-    failing: list[str] = field(default_factory=list)
-    """Tests that fail without a mutant: they say nothing."""
+    tests: Mapping[Path, Mapping[int, Set[str]]]
+    """By module and line."""
+    seconds: Mapping[str, float]
 
-    def kills(self, mutant: Mutant, stages: list[list[str]]) -> bool:
-        """Return whether a test fails with the mutant."""
-        module = self.folder / mutant.module
-        module.write_bytes(mutant.text)
+    @classmethod
+    def read(cls, checkout: Path) -> Measured:
+        """Read what a run with coverage has left."""
+        told = Path(checkout, "told").read_text()
+        failing = set(re.findall(r"^FAILED (.+?)(?: - .*)?$", told, re.MULTILINE))
+        for test in sorted(failing):  # it says nothing about a mutant
+            print(f"fails without a mutant: {test}", flush=True)
+        data = CoverageData(str(checkout / ".coverage"))
+        data.read()
+        tests = {
+            Path(path).relative_to(checkout): {
+                line: {name.rpartition("|")[0] for name in names if name} - failing
+                for line, names in data.contexts_by_lineno(path).items()
+            }
+            for path in data.measured_files()
+        }
+        seconds = collections.defaultdict[str, float](float)
+        for number, test in re.findall(r"^([\d.]+)s \w+ +(.+)$", told, re.MULTILINE):
+            seconds[test] += float(number)
+        return cls(tests, seconds)
+
+    def tests_of(self, mutant: Mutant) -> dict[str, float]:
+        """Return the tests that execute a mutant, the nearest first; the fastest of BUDGET."""
+        lines = self.tests.get(mutant.module, {})
+        executed = lines if mutant.lines is None else mutant.lines
+        tests = {test for line in executed for test in lines.get(line, ())}
+        folder = "/".join(("tests/unit", *mutant.module.parts[1:-1], ""))
+
+        def distance(test: str) -> int:
+            return 2 - test.startswith("tests/unit/") - test.startswith(folder)
+
+        chosen, left = dict[str, float](), BUDGET
+        for test in sorted(tests, key=lambda test: (distance(test), self.seconds[test], test)):
+            chosen[test] = self.seconds[test]
+            left -= chosen[test]
+            if left < 0:
+                break
+        # the tests of a file share what takes long to start
+        by_file = sorted(chosen, key=lambda test: (distance(test), test.partition("::")[0]))
+        return {test: chosen[test] for test in by_file}
+
+
+def run_tests(checkout: Path, *words: str, limit: float | None = None) -> int:
+    """Run tests of a copy of the checkout, which write into its file 'told'; return the status."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words]
+    environment = {**os.environ, "PYTHONPATH": str(checkout)}  # before what is installed
+    with (
+        Path(checkout, "told").open("w") as told,
+        subprocess.Popen(
+            command, cwd=checkout, env=environment, stdout=told, stderr=told, start_new_session=True
+        ) as process,
+    ):
         try:
-            return any(self.run("-x", *stage).returncode for stage in stages)
-        except subprocess.TimeoutExpired:
-            return True
+            return process.wait(limit)
         finally:
-            module.write_bytes(mutant.source)
+            with contextlib.suppress(ProcessLookupError):  # it left none behind
+                os.killpg(process.pid, signal.SIGKILL)
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run tests."""
-        known = [word for test in self.failing for word in ("--deselect", test)]
-        return subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *known, *words],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(self.folder)},  # before what is installed
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=SECONDS,
-        )
+
+def measure(checkout: Path) -> Measured:
+    """Run the unit and functional tests once."""
+    covered = [f"--cov=container_update/{folder}" for folder in FOLDERS]
+    options = ["--cov-context=test", "--cov-report=", "--durations=0"]
+    run_tests(checkout, *covered, *options, "tests/unit", "tests/functional")
+    return Measured.read(checkout)
+
+
+def is_killed(mutant: Mutant, tests: Mapping[str, float], checkout: Path) -> bool:
+    """Return whether one of these tests fails with the mutant."""
+    if not tests:
+        return False
+    module = checkout / mutant.module
+    module.write_bytes(mutant.text)
+    try:
+        limit = 60 + 4 * sum(tests.values())
+        # without -m the sample of a matrix would be made of these points only
+        return run_tests(checkout, "-x", "-n", "0", "-m", "", *tests, limit=limit) != 0
+    except subprocess.TimeoutExpired:
+        return True
+    finally:
+        module.write_bytes(mutant.source)
 
 
 def main() -> None:
@@ -188,24 +269,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Make random mutants and try them.")
     parser.add_argument("--number", type=int, default=200, help="how many (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="which ones (default: %(default)s)")
-    parser.add_argument("--unit", action="store_true", help="try them with the unit tests only")
     arguments = parser.parse_args()
     chosen = random.Random(arguments.seed).sample(candidates(), arguments.number)
-    last = [["tests/unit"]] if arguments.unit else [["tests/unit"], ["tests/functional"]]
-    survivors = []
+    free, survivors = queue.SimpleQueue[Path](), []
     with tempfile.TemporaryDirectory(prefix="container-update-mutants-") as folder:
-        checkout = Checkout(Path(folder, "checkout"))
         left_out = shutil.ignore_patterns(".*", "*.egg-info", "__pycache__")
-        shutil.copytree(ROOT, checkout.folder, ignore=left_out)
-        for stage in last:
-            told = checkout.run(*stage).stdout
-            checkout.failing += re.findall(r"^FAILED (\S+)", told, re.MULTILINE)
-        for test in checkout.failing:
-            print(f"fails without a mutant: {test}", flush=True)
-        for number, mutant in enumerate(chosen, 1):
-            killed = checkout.kills(mutant, [["-n", "0", mutant.folder], *last])
-            print(f"{number}: {'killed' if killed else 'SURVIVED'}: {mutant}", flush=True)
-            survivors += [] if killed else [mutant]
+        for number in range(AT_ONCE):
+            free.put(shutil.copytree(ROOT, Path(folder, str(number)), ignore=left_out))
+        measured = measure(Path(folder, "0"))
+
+        def try_one(mutant: Mutant) -> bool:
+            checkout = free.get()
+            try:
+                return is_killed(mutant, measured.tests_of(mutant), checkout)
+            finally:
+                free.put(checkout)
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            results = zip(chosen, pool.map(try_one, chosen), strict=True)
+            for number, (mutant, killed) in enumerate(results, 1):
+                print(f"{number}: {'killed' if killed else 'SURVIVED'}: {mutant}", flush=True)
+                survivors += [] if killed else [mutant]
     share = 1 - len(survivors) / len(chosen)
     print(f"{len(chosen)} mutants, seed {arguments.seed}: {share:.0%} killed")
     print(*survivors, sep="\n")
