@@ -126,7 +126,7 @@ def test_what_is_installed_is_ready_and_what_is_uninstalled_is_gone(
     package = shell.package(**FILES)
     status, text = shell.run("install", package, *instance)
     assert status == 0
-    assert "Plan: 2 to create" in text
+    assert "Plan: 2 to create.\n" in text
     assert "Installed in" in text
     assert shell.cnf.get("Deployment", "w")["status"]["readyReplicas"] == 1
     status, text = shell.run("uninstall", *instance)

@@ -122,6 +122,7 @@ def with_(summary: bytes, **values: object) -> bytes:
         {"instance/other": 1},
         {"content": 1_000},
         {"content": -9, "instance": 109},
+        {"content": 0},
         {"content": "x"},
         3,
     ],

@@ -73,14 +73,14 @@ def replica_set(name: str, uid: str, of: Json) -> Json:
 
 
 OWN = replica_set("web-1f", "uid-rs", owner("Deployment", "web", "uid-web"))
-FOREIGN = replica_set("other-1f", "uid-other-rs", owner("Deployment", "other", "uid-other"))
+FOREIGN = replica_set("web-0d", "uid-other-rs", owner("Deployment", "other", "uid-other"))
 
 
 @pytest.mark.parametrize(
     ("sent", "is_kept"),
     [
         pytest.param(pod(owner("ReplicaSet", "web-1f", "uid-rs")), True, id="its workload's"),
-        pytest.param(pod(owner("ReplicaSet", "other-1f", "uid-other-rs")), False, id="another's"),
+        pytest.param(pod(owner("ReplicaSet", "web-0d", "uid-other-rs")), False, id="another's"),
         pytest.param(pod(None, "bare"), True, id="named"),
         pytest.param(pod(None), False, id="nobody's"),
         pytest.param(pod(owner("ReplicaSet", "web-2e", "new")), True, id="of a new ReplicaSet"),

@@ -62,10 +62,10 @@ def test_trouble_that_passes_within_the_grace_period_is_no_failure() -> None:
 
 def test_trouble_that_lasts_for_the_grace_period_is_raised_with_its_cause() -> None:
     informer = ScriptedInformer()
-    waiter = Waiter(informer, 5.0, clock=lambda: informer.now)
+    waiter = Waiter(informer, 7.0, clock=lambda: informer.now)
     with pytest.raises(NotReadyError, match="ImagePullBackOff"):
         waiter.until_done(lambda: FAILING, 60.0, [])
-    assert informer.now == 5.0
+    assert informer.now == 7.0
 
 
 def test_trouble_that_no_waiting_ends_is_raised_sooner() -> None:

@@ -81,7 +81,7 @@ def failing(
     return body
 
 
-def event(reason: str, message: str, time: str, count: int = 1) -> Json:
+def event(reason: str, message: str, time: str, count: int | None = 1) -> Json:
     return {"reason": reason, "message": message, "lastTimestamp": time, "count": count}
 
 
@@ -146,7 +146,7 @@ def test_the_newest_events_come_first_and_what_is_known_is_left_out() -> None:
         event("Failed", "no such\n image", "2026-01-01T00:00:02Z", 3),
         event("BackOff", "Back-off pulling", "2026-01-01T00:00:09Z"),
         event("Failed", "Error: ErrImagePull", "2026-01-01T00:00:04Z"),
-        event("FailedMount", "not yet", "2026-01-01T00:00:01Z"),
+        event("FailedMount", "not yet", "2026-01-01T00:00:01Z", None),
         event("Old", "long ago", "2026-01-01T00:00:00Z"),
     ]
     found = cluster.diagnose(known="pod web-1-a, container a: ImagePullBackOff: Back-off pulling")

@@ -302,7 +302,7 @@ REFUSED: list[tuple[str, type[Planner], list[Json], list[Json], dict[str, Any], 
         [OLD],
         [deployment(app="else")],
         {},
-        "a selector cannot change",
+        "a selector cannot change, give the workload another name or use Blue-Green",
     ),
     (
         "a Service that would select no new pod",

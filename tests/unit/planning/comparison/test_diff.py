@@ -468,13 +468,19 @@ def test_a_field_that_differs_has_both_values_and_its_own_line(
     assert list(map(str, changes)) == expected
 
 
-def test_two_long_values_are_shown_where_they_begin_to_differ() -> None:
+@pytest.mark.parametrize(
+    ("same", "begin", "end"),
+    [(500, "..." + "a" * 20, "z" * 31 + "..."), (39, '"' + "a" * 39, "z" * 14 + "...")],
+)
+def test_two_long_values_are_shown_where_they_begin_to_differ(
+    same: int, begin: str, end: str
+) -> None:
     old, new = (
-        deployment(CONTAINER, text="a" * 500 + middle + "z" * 500) for middle in ("one", "two")
+        deployment(CONTAINER, text="a" * same + middle + "z" * 500) for middle in ("one", "two")
     )
     (change,) = diff.field_changes(manifest(old), manifest(new))
-    assert change.old == "..." + "a" * 20 + "one" + "z" * 31 + "..."
-    assert change.new == "..." + "a" * 20 + "two" + "z" * 31 + "..."
+    assert change.old == f"{begin}one{end}"
+    assert change.new == f"{begin}two{end}"
 
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
