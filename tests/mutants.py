@@ -178,7 +178,7 @@ class Measured:
     """What the tests execute, and how long they take."""
 
     tests: Mapping[Path, Mapping[int, Set[str]]]
-    """By module and line."""
+    """By module and line; '' where an import executes it."""
     seconds: Mapping[str, float]
 
     @classmethod
@@ -192,7 +192,7 @@ class Measured:
         data.read()
         tests = {
             Path(path).relative_to(checkout): {
-                line: {name.rpartition("|")[0] for name in names if name} - failing
+                line: {name.rpartition("|")[0] for name in names} - failing
                 for line, names in data.contexts_by_lineno(path).items()
             }
             for path in data.measured_files()
@@ -205,8 +205,10 @@ class Measured:
     def tests_of(self, mutant: Mutant) -> dict[str, float]:
         """Return the tests that execute a mutant, the nearest first; the fastest of BUDGET."""
         lines = self.tests.get(mutant.module, {})
-        executed = lines if mutant.lines is None else mutant.lines
-        tests = {test for line in executed for test in lines.get(line, ())}
+        executed = [lines.get(line, set()) for line in mutant.lines or ()]
+        if mutant.lines is None or any("" in tests for tests in executed):
+            executed = list(lines.values())  # what comes of an import concerns the whole module
+        tests = set[str]().union(*executed) - {""}
         folder = "/".join(("tests/unit", *mutant.module.parts[1:-1], ""))
 
         def distance(test: str) -> int:

@@ -177,6 +177,10 @@ def test_a_watch_that_is_too_old_raises_410_whether_by_status_or_by_event() -> N
         assert raised.value.status == 410
 
 
+UNREACHABLE = urllib3.exceptions.NewConnectionError(None, "Connection refused")
+UNTRUSTED = urllib3.exceptions.SSLError("certificate verify failed")
+
+
 @pytest.mark.parametrize(
     ("answer", "expected", "code"),
     [
@@ -201,9 +205,7 @@ def test_a_watch_that_is_too_old_raises_410_whether_by_status_or_by_event() -> N
         pytest.param(Answer(502, b"<html>"), "answered 502", 502, id="a proxy's page"),
         pytest.param(Answer(200, b"<html>"), "expected a JSON object", 200, id="another server"),
         pytest.param(
-            urllib3.exceptions.MaxRetryError(
-                None, "/", urllib3.exceptions.NewConnectionError(None, "Connection refused")
-            ),
+            urllib3.exceptions.MaxRetryError(None, "/", UNREACHABLE),
             "cannot reach https://vim:6443: Connection refused",
             None,
             id="nobody listens",
@@ -219,6 +221,22 @@ def test_a_refusal_is_told_with_what_to_do_next(
         cluster.replace(body)
     assert expected in str(raised.value)
     assert raised.value.status == code
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_transient"),
+    [
+        *((Answer(code, b"{}"), True) for code in (429, 500, 502, 503, 504)),
+        *((Answer(code, b"{}"), False) for code in (400, 403, 409, 501)),
+        (urllib3.exceptions.MaxRetryError(None, "/", UNREACHABLE), True),
+        (urllib3.exceptions.MaxRetryError(None, "/", UNTRUSTED), False),
+    ],
+)
+def test_only_what_may_pass_by_itself_is_transient(answer: Any, is_transient: bool) -> None:
+    cluster, _ = cluster_of(answer)
+    with pytest.raises(ClusterError) as raised:
+        cluster.evict(POD)
+    assert raised.value.transient is is_transient
 
 
 def test_the_wait_that_the_server_asks_for_is_kept() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from container_update.engine import progress
 from container_update.model.errors import ContainerUpdateError
-from container_update.model.outcome import Event, StepResult, StepState
+from container_update.model.outcome import Event, StepResult, StepState, UndoStarted
 from container_update.model.plan import Note, Plan
 from container_update.model.reporter import reporter
 from tests.unit.cli.reports.test_plan_report import CANARY, PLAN, RECREATE, ROLL
@@ -25,7 +25,11 @@ def test_a_plan_has_every_step_with_its_reasons_and_no_content() -> None:
     assert lines[0]["diff"] == ["@@ -1 +0,0 @@ a", "-1", "\\ No newline at end of file"]
     assert lines[2]["diff"] == ["@@ key k: new @@"], "a Secret"
     assert lines[3]["diff"] == ['-spec.x[E].value: "<hello>"', '+spec.x[E].value: "hi"']
-    assert progress.step_events(Plan("ns", None, ())) == []
+
+
+@pytest.mark.parametrize("event", [Plan("ns", None, ()), UndoStarted("why", ())])
+def test_what_has_no_step_is_no_value(event: Event) -> None:
+    assert progress.step_events(event) == []
 
 
 @pytest.mark.parametrize(
