@@ -540,12 +540,14 @@ def test_its_head_is_removed_first_so_that_no_half_journal_is_ever_read() -> Non
 
 
 def record_of_two_namespaces(size: int = 0) -> Record:
-    """A record with a Secret of this namespace and one of another."""
+    """A record with a Secret of another namespace, and a ConfigMap named as that is."""
     (here, *more) = record(size).steps
     assert isinstance(here, ConfigStep)
     content = {**here.content, "metadata": {"name": "s", "namespace": "other"}}
     there = replace(here, key=ObjectKey("", "Secret", "other", "s"), content=content)
-    return replace(record(), steps=(there, *more))
+    named_alike = config_map("other", {})
+    beside = ConfigStep(ObjectKey.of(named_alike), Action.CREATE, None, named_alike)
+    return replace(record(), steps=(there, beside, *more))
 
 
 def other(number: int = 0) -> ObjectKey:

@@ -124,6 +124,10 @@ def test_there_and_back_is_where_it_was() -> None:
     assert back == LIVE
 
 
+def test_what_a_log_shows_of_a_step_has_no_content() -> None:
+    assert "a:2" not in repr(step())
+
+
 def test_replicas_that_changed_meanwhile_stay_on_the_way_back() -> None:
     written = step().desired(LIVE)
     written["spec"]["replicas"] = 3
