@@ -28,7 +28,7 @@ from container_update.planning.steps import object_steps
 from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.conftest import OPTIONS, REAL
 from tests.functional.manifests import config_map, workload
-from tests.functional.upgrade_types import BLUE_GREEN, ROLLING, UPGRADE_TYPES
+from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING, UPGRADE_TYPES
 from tests.internals.core import Action, Json, KubernetesCluster, ObjectKey, main
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="requests are the embedded cluster's")
@@ -189,8 +189,10 @@ def test_what_the_server_would_refuse_stops_an_installation_before_its_first_wri
 
 
 def test_a_service_that_has_no_address_is_not_said_to_get_one(changing: Any) -> None:
-    change = changing({"s": service(", clusterIP: None")}, {"s": service()})
-    for upgrade_type in UPGRADE_TYPES:
+    old = {"s": service(", clusterIP: None"), "web": WEB}
+    new = {"s": service(), "web": workload("Deployment", "web", image=IMAGES[1])}
+    change = changing(old, new)
+    for upgrade_type in (*UPGRADE_TYPES, CANARY):
         with pytest.raises(PlanError, match=r"Service .*/s \(.*s\.yaml:1\): .*headless"):
             change.plan(upgrade_type)
 
