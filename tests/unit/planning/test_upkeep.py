@@ -32,7 +32,7 @@ CLAIM: Json = {
 }
 JOB: Json = {**deployment("job"), "apiVersion": "batch/v1", "kind": "Job"}
 CNF = (deployment(), POD, service(), config(), CLAIM, JOB)
-VDUS = {"VDU1": "web", "VDU2": "solo", "VDU3": "nowhere"}
+VDUS = {"VDU1": "web", "VDU2": "solo", "VDU3": "nowhere", "VDU4": "job"}
 
 
 def packages() -> Packages:
@@ -208,6 +208,7 @@ def test_a_workload_with_the_number_already_is_left_alone() -> None:
     ("numbers", "gone", "message"),
     [
         ({"VDU2": 2}, (), "Pod n/solo: expected a workload with a number of pods"),
+        ({"VDU4": 2}, (), "Job n/job: expected a workload with a number of pods"),
         ({"VDU3": 2}, (), "VDU3: is scaled, but no manifest"),
         ({"VDU1": 3}, ("web",), "Deployment n/web: is not in the cluster"),
     ],
