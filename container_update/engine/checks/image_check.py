@@ -215,7 +215,7 @@ class _Pulling:
                 events = Informer(self.cluster, Scope()).events_about(pod, reason="Failed")
                 said = [str(each.get("message")) for each in (waiting, *events)]
                 why = f"{waiting['reason']}: {said[-1]}"
-                if finding := _judged(waiting["reason"], " ".join(said).replace(image, "")):
+                if finding := judged(waiting["reason"], " ".join(said).replace(image, "")):
                     return replace(finding, text=f"{finding.text} ({why})")
             elif state.keys() <= {"waiting"} and waiting.get("reason") in _PENDING:
                 conditions = (c.get("message") for c in status.get("conditions") or ())
@@ -233,7 +233,7 @@ class _Pulling:
             LOG.warning("%s: the next check of images does that, or its deadline ends it", error)
 
 
-def _judged(reason: str, message: str) -> _Finding | None:
+def judged(reason: str, message: str) -> _Finding | None:
     """Return what the kubelet says of a pull for good; None: it may still come about."""
     if reason in _FINAL or (_NOT_FOUND.search(message) and not _NOT_ALLOWED.search(message)):
         return _Finding("not found", is_certain=True)

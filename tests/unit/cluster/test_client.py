@@ -471,6 +471,8 @@ def test_the_ca_is_kept_in_a_private_file_and_removed_in_the_end() -> None:
     assert file.read_text() == CERTIFICATE
     cluster.close()
     assert not file.exists()
+    without = connect_vim("https://vim:6443", bearer_token="t")
+    assert without._logins.current.configuration.own_files == ()
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from container_update.engine.checks import preflight
+from container_update.engine.checks import image_check, preflight
 from container_update.model.cluster import ClusterContext
 from container_update.model.errors import (
     ClusterError,
@@ -100,3 +100,34 @@ def test_an_operation_that_has_not_ended_is_a_problem(status: Status, step: Next
 )
 def test_the_cluster_is_told_with_its_names(context: ClusterContext, told: str) -> None:
     assert preflight.place(context) == told
+
+
+def test_a_check_says_in_values_what_is_in_order_or_what_is_wrong() -> None:
+    def fails() -> str:
+        raise PlanError("is wrong")
+
+    assert preflight.check("a", lambda: "fine").as_dict() == {
+        "check": "a",
+        "ok": True,
+        "message": "fine",
+    }
+    failed = preflight.check("a", fails).as_dict()
+    assert (failed["ok"], failed["message"], failed["error"]) == (False, "is wrong", "PlanError")
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "told"),
+    [
+        ("InvalidImageName", "", "not found"),
+        ("ErrImagePull", "manifest unknown", "not found"),
+        ("ErrImagePull", "unexpected status: 404 Not Found", "not found"),
+        ("ErrImagePull", "not found, or authorization failed", "not allowed"),
+        ("ErrImagePull", "pull access denied", "not allowed"),
+        ("ErrImagePull", "i/o timeout", None),
+    ],
+)
+def test_what_a_kubelet_says_of_a_pull_is_final_or_may_pass(
+    reason: str, message: str, told: str | None
+) -> None:
+    found = image_check.judged(reason, message)
+    assert (found and found.text) == told
