@@ -12,11 +12,15 @@ import pytest
 
 from container_update.cluster.history import revision as revisions
 from container_update.cluster.history.revision import Origin, Result, Revision
+from container_update.cluster.history.store import History
+from container_update.cluster.retry import RetryingCluster
+from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.packing import DAMAGED
 from container_update.model.plan import Action
 from container_update.model.requests import PackageIdentity
 from container_update.planning.steps import ConfigStep
+from tests.unit.fakes import FakeCluster
 
 PACKAGES = tuple(PackageIdentity(f"{v}.zip", "upf", v, v * 32) for v in ("12", "13"))
 
@@ -157,3 +161,19 @@ def test_an_origin_keeps_what_was_said_of_scripts() -> None:
     origin = replace(done.origin, scripts=told)
     data = revisions.encode(replace(done, origin=origin), "ns").head
     assert revisions.decode(data).origin.scripts == told
+
+
+@pytest.mark.parametrize(("status", "tries"), [(403, 1), (409, 3)])
+def test_a_revision_gets_another_number_only_where_its_own_is_taken(
+    status: int, tries: int
+) -> None:
+    cluster = FakeCluster()
+
+    def refuse(verb: str, key: ObjectKey) -> None:
+        if verb == "create":
+            raise ClusterError("refused", status=status)
+
+    cluster.hooks.append(refuse)
+    history = History(RetryingCluster(cluster, 1.0), "ns", "i")
+    assert history.keep(revision(config("ConfigMap", "ns", "old", "new")), 5) is None
+    assert sum(call.startswith("create ") for call in cluster.calls) == tries
