@@ -32,7 +32,7 @@ from container_update.model.errors import (
     UpdateFailedError,
     UpdateInterruptedError,
 )
-from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey
 from container_update.model.operation import Phase
 from container_update.model.options import Options
 from container_update.model.outcome import StepResult
@@ -333,6 +333,15 @@ def test_a_journal_that_its_run_removes_just_then_leaves_nothing_to_be_done() ->
     at(cluster, "replace", JOURNAL, lambda: cluster.objects.pop(JOURNAL))
     assert operation(cluster).recover(back=True) is None
     assert cluster.objects == {ONE: before}
+
+
+def test_a_journal_about_an_object_of_another_instance_is_refused_with_its_name() -> None:
+    cluster = fake()
+    interrupt(cluster)
+    cluster.objects[ONE]["metadata"]["labels"] = {INSTANCE_LABEL: "another"}
+    with pytest.raises(PlanError, match="found one about ConfigMap ns/one, which no package"):
+        operation(cluster).recover(back=True)
+    assert content(cluster) == {"one": NEW}
 
 
 def test_a_change_of_the_package_is_finished_only_by_who_knows_how() -> None:
