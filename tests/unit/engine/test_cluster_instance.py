@@ -407,6 +407,12 @@ def test_what_a_run_left_that_changed_nothing_is_removed(
     assert_ended(cluster, BEFORE)
 
 
+def test_where_nothing_was_left_nothing_is_written() -> None:
+    cluster = fake()
+    assert operation(cluster).recover() is None
+    assert writes(cluster) == []
+
+
 def test_the_status_names_who_holds_the_instance_and_whether_it_is_still_heard_of() -> None:
     cluster = fake()
     silent(cluster)

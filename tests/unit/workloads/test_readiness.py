@@ -17,7 +17,7 @@ from container_update.workloads.kind import WorkloadKind
 from container_update.workloads.kinds import pod as pod_kind
 from container_update.workloads.kinds.statefulset import StatefulSet
 from container_update.workloads.pod_status import is_finished, is_hopeless, is_ready, problem
-from container_update.workloads.readiness import Baseline, Counts, RolloutState
+from container_update.workloads.readiness import Baseline, Counts, RolloutState, abandoned
 from tests.unit.build import container, pod
 
 DONE, PROGRESSING = RolloutState.DONE, RolloutState.PROGRESSING
@@ -614,6 +614,10 @@ def test_a_pod_that_was_being_deleted_before_is_not_counted(
         abandoned=frozenset({"dying", "old0", "old3"}),
     )
     assert judge(live, pods, before) == expected
+
+
+def test_a_pod_that_was_there_before_and_is_deleted_since_is_counted() -> None:
+    assert abandoned([DYING, LOST, N1], before={"lost"}) == {"dying"}
 
 
 @pytest.mark.parametrize(
