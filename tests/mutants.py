@@ -10,15 +10,15 @@ the first circle run once, to learn which of them execute which line. Of these t
 execute the change, the nearest and fastest first, until one fails. A mutant that survives is
 printed: it is equivalent, or a test is missing.
 
-Two things make the share too small rather than too large: what runs in processes that tests start
-is not seen to be executed, and a mutant that many tests execute is tried with those of BUDGET only.
+Two things make the share too small rather than too large: what processes execute that tests start
+is not seen, and tried with the unit tests of its folder; what many tests execute is tried with as
+many as BUDGET allows.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import collections
 import contextlib
 import os
 import queue
@@ -197,10 +197,10 @@ class Measured:
             }
             for path in data.measured_files()
         }
-        seconds = collections.defaultdict[str, float](float)
+        seconds = dict[str, float]()
         for number, test in re.findall(r"^([\d.]+)s \w+ +(.+)$", told, re.MULTILINE):
-            seconds[test] += float(number)
-        return cls(tests, seconds)
+            seconds[test] = seconds.get(test, 0.0) + float(number)
+        return cls(tests, {test: seconds[test] for test in seconds.keys() - failing})
 
     def tests_of(self, mutant: Mutant) -> dict[str, float]:
         """Return the tests that execute a mutant, the nearest first; the fastest of BUDGET."""
@@ -208,20 +208,23 @@ class Measured:
         executed = [lines.get(line, set()) for line in mutant.lines or ()]
         if mutant.lines is None or any("" in tests for tests in executed):
             executed = list(lines.values())  # what comes of an import concerns the whole module
+        folder = f"tests/unit/{mutant.module.parts[1]}/"
         tests = set[str]().union(*executed) - {""}
-        folder = "/".join(("tests/unit", *mutant.module.parts[1:-1], ""))
+        if not tests:  # a process that a test starts may execute it
+            tests = {test for test in self.seconds if test.startswith(folder)}
 
-        def distance(test: str) -> int:
-            return 2 - test.startswith("tests/unit/") - test.startswith(folder)
+        def order(test: str) -> tuple[int, float, str]:
+            distance = 2 - test.startswith("tests/unit/") - test.startswith(folder)
+            return distance, self.seconds.get(test, 0), test
 
         chosen, left = dict[str, float](), BUDGET
-        for test in sorted(tests, key=lambda test: (distance(test), self.seconds[test], test)):
-            chosen[test] = self.seconds[test]
+        for test in sorted(tests, key=order):
+            chosen[test] = self.seconds.get(test, 0)
             left -= chosen[test]
             if left < 0:
                 break
         # the tests of a file share what takes long to start
-        by_file = sorted(chosen, key=lambda test: (distance(test), test.partition("::")[0]))
+        by_file = sorted(chosen, key=lambda test: (order(test)[0], test.partition("::")[0]))
         return {test: chosen[test] for test in by_file}
 
 
