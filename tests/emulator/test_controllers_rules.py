@@ -396,6 +396,19 @@ async def test_a_daemonset_with_surge_keeps_every_node_served(stage: Stage) -> N
     assert images == {"app:2"}
 
 
+@on_stage_with(nodes=3)
+async def test_a_daemon_pod_comes_back_to_the_node_that_lost_it(stage: Stage) -> None:
+    stage.create("daemonsets", workload("daemonsets", "d", None))
+    await _rolled(stage, "daemonsets", "d")
+    for node in ("node-3", "node-2", "node-3"):
+        (pod,) = [pod for pod in stage.stored("pods") if pod["spec"]["nodeName"] == node]
+        stage.delete("pods", pod["metadata"]["name"])
+        await stage.until(lambda: stage.status("daemonsets", "d")["numberReady"] == 2)
+        await _rolled(stage, "daemonsets", "d")
+        nodes = sorted(pod["spec"]["nodeName"] for pod in stage.stored("pods"))
+        assert nodes == ["node-1", "node-2", "node-3"]
+
+
 @on_stage
 async def test_a_pod_of_another_scheduler_is_not_bound(stage: Stage) -> None:
     for name, scheduler in (("theirs", "another"), ("ours", "default-scheduler")):

@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
+from container_update.emulator.kubernetes.kubelet.configuration import references
 from container_update.model.objects import Json
 from tests.emulator.stage import Stage, image, on_stage, scale, workload
 
 NAMES = {"configmaps": "cached", "secrets": "cached"}
 
 
-def config(kind: str, value: str, *, immutable: bool = True) -> Json:
+def config(kind: str, value: str) -> Json:
     """Return the ConfigMap or Secret that the containers use."""
     text = base64.b64encode(value.encode()).decode() if kind == "secrets" else value
-    return {"metadata": {"name": "cached"}, "data": {"k": text}, "immutable": immutable}
+    return {"metadata": {"name": "cached"}, "data": {"k": text}, "immutable": True}
 
 
 def using(kind: str) -> Json:
@@ -48,9 +49,9 @@ async def rolled_out(stage: Stage) -> None:
     await stage.until(lambda: stage.is_rolled_out("deployments", "web"))
 
 
-def create_again(stage: Stage, kind: str, *, immutable: bool = True) -> None:
+def create_again(stage: Stage, kind: str) -> None:
     stage.delete(kind, "cached")
-    stage.create(kind, config(kind, "new", immutable=immutable))
+    stage.create(kind, config(kind, "new"))
 
 
 @pytest.mark.parametrize("kind", NAMES)
@@ -75,3 +76,27 @@ def test_new_pods_get_the_old_content_while_an_old_pod_refers_to_the_name(kind: 
 
 def spec(**more: Any) -> Json:
     return {"spec": {"containers": [{"name": "a", **more.pop("container", {})}], **more}}
+
+
+REFERENCES: dict[str, tuple[Json, set[tuple[str, str]]]] = {
+    "envFrom": (spec(container={"envFrom": [{"secretRef": {"name": "x"}}]}), {("secrets", "x")}),
+    "env": (
+        spec(container={"env": [{"valueFrom": {"configMapKeyRef": {"name": "x"}}}, {"value": ""}]}),
+        {("configmaps", "x")},
+    ),
+    "a volume": (spec(volumes=[{"secret": {"secretName": "x"}}]), {("secrets", "x")}),
+    "a projected volume": (
+        spec(volumes=[{"projected": {"sources": [{"configMap": {"name": "x"}}]}}]),
+        {("configmaps", "x")},
+    ),
+    "an init container": (
+        spec(initContainers=[{"envFrom": [{"configMapRef": {"name": "x"}}]}]),
+        {("configmaps", "x")},
+    ),
+    "nothing": (spec(volumes=[{"emptyDir": {}}]), set()),
+}
+
+
+@pytest.mark.parametrize(("pod", "expected"), REFERENCES.values(), ids=REFERENCES)
+def test_what_a_pod_refers_to(pod: Json, expected: set[tuple[str, str]]) -> None:
+    assert references(pod) == expected

@@ -111,6 +111,11 @@ def test_an_operation_is_seen_with_its_steps_until_its_end(vnfm: Site) -> None:
     vnfm.remove(path)
 
 
+def test_events_need_a_token(vnfm: Site) -> None:
+    answer = requests.get(f"{vnfm.url}/view/events", timeout=30)
+    assert answer.status_code == 401
+
+
 def test_viewers_who_wait_for_a_vim_leave_threads_to_others() -> None:
     answered = threading.Event()
     threads = CapacityLimiter(2)
