@@ -16,6 +16,7 @@ from container_update.emulator.heat import ResourceFault
 from tests.internals.core import build
 from tests.vnfm.client import Client
 from tests.vnfm.clouds import ROLLING, SAMPLES, Cloud, CloudVnf, Sample, instantiated
+from tests.vnfm.conftest import unrecorded
 
 NFV = "  nfv:\n    type: json"
 OPTIONS = Options(lease_seconds=3, timeout=20, undo_timeout=20, retry_seconds=2, drain_seconds=0)
@@ -221,6 +222,16 @@ def test_a_heal_that_fails_is_finished_by_a_retry_and_cannot_be_rolled_back(
     vnf.recover(operation, "retry", "COMPLETED")
     assert len(servers(vnf)) == 3
     assert not set(before) & set(servers(vnf))
+
+
+def test_a_heal_of_everything_that_was_done_and_not_recorded_is_retried(
+    vnf: CloudVnf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with unrecorded(monkeypatch):
+        body = {"additionalParams": {"all": True}}
+        operation = vnf.client.do("POST", f"{vnf.path}/heal", body, "FAILED_TEMP")
+    vnf.recover(operation, "retry", "COMPLETED")
+    assert len(servers(vnf)) == 3
 
 
 def test_an_aspect_is_scaled_out_and_in_again_and_the_newest_go_first(vnf: CloudVnf) -> None:
