@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,7 @@ class Kubectl:
 
     def __init__(self, kubeconfig: Path) -> None:
         self._cluster = connect(str(kubeconfig))
+        self.close = self._cluster.close
 
     def pods(self) -> dict[str, dict[str, Any]]:
         """Return the Pods by name, without those that are being deleted."""
@@ -96,9 +98,10 @@ class Kubectl:
 
 
 @pytest.fixture
-def kubectl(cluster: EmbeddedCluster, tmp_path: Path) -> Kubectl:
+def kubectl(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[Kubectl]:
     """A reader of the test's cluster."""
-    return Kubectl(cluster.write_kubeconfig(tmp_path / "kubeconfig"))
+    with closing(Kubectl(cluster.write_kubeconfig(tmp_path / "kubeconfig"))) as connected:
+        yield connected
 
 
 def guide_request(guide: str, name: str) -> dict[str, Any]:

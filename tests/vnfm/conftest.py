@@ -6,7 +6,7 @@ from __future__ import annotations
 import pickle
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -136,9 +136,10 @@ def cloud() -> Iterator[Cloud]:
 
 
 @pytest.fixture
-def kubectl(cluster: EmbeddedCluster, tmp_path: Path) -> Kubectl:
+def kubectl(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[Kubectl]:
     """A client of the test's cluster."""
-    return Kubectl(cluster.write_kubeconfig(tmp_path / "kubeconfig"))
+    with closing(Kubectl(cluster.write_kubeconfig(tmp_path / "kubeconfig"))) as connected:
+        yield connected
 
 
 @pytest.fixture(scope="session")
