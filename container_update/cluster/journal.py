@@ -474,9 +474,10 @@ class Journal:
             if error.status != 409:
                 raise
             live = self.cluster.get(self.key)
-            if live is not None and not self._is_mine(live):
-                raise self._lost from error
             if live is not None:
+                same_object = live["metadata"]["uid"] == self._written["metadata"]["uid"]
+                if not same_object or text(live, "run") != self.run:
+                    raise self._lost from error
                 self._delete(live)
         self._delete_all(here)
 
@@ -566,10 +567,6 @@ class Journal:
                 return False
             self._head = live
         return False
-
-    def _is_mine(self, head: Json) -> bool:
-        same_object = head["metadata"]["uid"] == self._written["metadata"]["uid"]
-        return same_object and text(head, "run") == self.run
 
     @property
     def _lost(self) -> LeaseLostError:

@@ -388,11 +388,10 @@ class _Response(http.client.HTTPResponse):
 
 def timely(pools: Any) -> Any:
     """Have urllib3's manager of pools read all answers so; return it."""
-    classes = pools.pool_classes_by_scheme.items()
-    pools.pool_classes_by_scheme = {scheme: _timely(pool) for scheme, pool in classes}
+    timely_pools = {}
+    for scheme, pool in pools.pool_classes_by_scheme.items():
+        how = {"response_class": _Response}
+        classes = {"ConnectionCls": type("Connection", (pool.ConnectionCls,), how)}
+        timely_pools[scheme] = type(pool.__name__, (pool,), classes)
+    pools.pool_classes_by_scheme = timely_pools
     return pools
-
-
-def _timely(pool: Any) -> Any:
-    connection = type("Connection", (pool.ConnectionCls,), {"response_class": _Response})
-    return type(pool.__name__, (pool,), {"ConnectionCls": connection})

@@ -43,7 +43,10 @@ def base_hot(package: Csar, flavour_id: str) -> hot.StackBody:
             f"{package.source}: expected one top template in {folder}, found "
             f"{', '.join(tops) or 'none'}: put nested ones into {folder}nested/"
         )
-    nested = {_as_used(name, folder, used): texts[name] for name in texts if name != tops[0]}
+    nested = {}
+    for name in (name for name in texts if name != tops[0]):
+        path = name[len(folder) :]  # which is its name in templates that use it, else the base name
+        nested[path if path in used else posixpath.basename(path)] = texts[name]
     return hot.StackBody(templates[tops[0]], files=nested)
 
 
@@ -64,9 +67,3 @@ def _texts(package: Csar, folder: str) -> dict[str, str]:
                 "(option yaml_characters), found more"
             )
     return texts
-
-
-def _as_used(name: str, folder: str, used: set[str]) -> str:
-    """Return the name of a file in the templates: its base name, unless they use its path."""
-    path = name[len(folder) :]
-    return path if path in used else posixpath.basename(path)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -333,7 +333,9 @@ def _refuse_cycles(section: str, types: Mapping[str, Any]) -> None:
 def _flavour(definitions: Definitions, path: str, topology: Topology) -> Flavour:
     mapped, nodes = topology.mapped, topology.nodes
     vnf = [node for node in nodes if node.is_vnf]
-    product = {name: _first(vnf, mapped, name) for name in ("descriptor_id", *_PRODUCT)}
+    own = vnf[0].properties if vnf else {}  # of the VNF, where the substitution mappings have none
+    names = ("descriptor_id", *_PRODUCT)
+    product = {name: _text(mapped.get(name)) or _text(own.get(name)) for name in names}
     return Flavour(
         id=_text(mapped.get("flavour_id")),
         vnfd_id=product.pop("descriptor_id"),
@@ -345,12 +347,6 @@ def _flavour(definitions: Definitions, path: str, topology: Topology) -> Flavour
         scaling=Scaling.of(topology.policies, dict(_found(nodes, _PROFILE, dict))),
         product={name: value for name, value in product.items() if value},
     )
-
-
-def _first(vnf: Sequence[Node], mapped: Mapping[str, Any], name: str) -> str:
-    """Return a property of the VNF: from the substitution mappings, or else from its node."""
-    values = (node.properties.get(name) for node in vnf)
-    return _text(mapped.get(name)) or _text(next(values, ""))
 
 
 def _text(value: object) -> str:

@@ -140,7 +140,8 @@ def uninstall_plan(  # noqa: PLR0913, PLR0917
     :param recorded: the objects that the instance's record lists.
     :param goes_with: what is deleted with an object, in words, where that is more than itself.
     """
-    own = [key for key in live if _is_own(key, live[key], recorded, instance_id)]
+    owners = {key: instance_of(body) for key, body in live.items()}
+    own = [key for key, has in owners.items() if (has == instance_id if has else key in recorded)]
     staying = {key: why for key in own if (why := _why_it_stays(key, live[key], included))}
     steps = []
     for key in (key for key in own if key not in staying):
@@ -154,13 +155,6 @@ def uninstall_plan(  # noqa: PLR0913, PLR0917
         unchanged=tuple(staying),
         notes=tuple(Note(key, f"stays: {why}") for key, why in staying.items()),
     )
-
-
-def _is_own(
-    key: ObjectKey, body: Json, recorded: Container[ObjectKey], instance_id: str | None
-) -> bool:
-    owner = instance_of(body)
-    return owner == instance_id if owner else key in recorded
 
 
 def _why_it_stays(key: ObjectKey, body: Json, included: Included) -> str:

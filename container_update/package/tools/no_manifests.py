@@ -42,7 +42,9 @@ def _reasons(package: Csar) -> Iterator[tuple[str, str]]:
     inside, looked_at = package.packages_inside, package.manifest_files()
     if inside and "" not in inside:
         yield _a_package(package, inside)
-    if elsewhere := [name for name in package.names() if _may_be_meant(package, name, looked_at)]:
+    others = (name for name in package.names() if name not in looked_at)
+    yaml = (name for name in others if name.endswith(archive.MANIFEST_ENDINGS))
+    if elsewhere := list(filter(package.may_hold_manifests, yaml)):
         place = "among those listed" if package.artifacts else "there"
         advice = f"put them below Files/, or list them in {TOSCA_META}: container-update csar build"
         yield f"{_some(elsewhere, 'YAML file')}, not {place}", advice
@@ -67,12 +69,6 @@ def _a_package(package: Csar, inside: Sequence[str]) -> tuple[str, str]:
     if Path(package.source).is_dir():
         return found, f"name that: {package.source.rstrip('/')}/{folder}"
     return found, f"zip what is in {folder}, not {folder} itself"
-
-
-def _may_be_meant(package: Csar, name: str, looked_at: Sequence[str]) -> bool:
-    """Tell whether a file may be a manifest at the wrong place."""
-    is_yaml = name.endswith(archive.MANIFEST_ENDINGS)
-    return is_yaml and name not in looked_at and package.may_hold_manifests(name)
 
 
 def _some(names: Sequence[str], what: str) -> str:
