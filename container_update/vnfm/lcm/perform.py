@@ -15,6 +15,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from sqlalchemy.orm import Session
+
 from container_update.drivers import v2_memory
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
@@ -165,16 +167,20 @@ def _end(
     values: dict[str, Any] = {"error": None, "changes": changes, "changed": changed, "owner": None}
     with context.service.database.writing() as session:
         if operations.enter(context.service, session, context.operation_id, was, state, **values):
-            instance = session.get_one(Instance, context.instance_id)
-            instance.vnfd_id = after.vnfd_id
-            instance.instantiated = after.instantiated
-            instance.body = after.body
-            if state is State.COMPLETED:  # what was undone leaves the VIMs as they were
-                instance.sealed = context.service.vault.seal(after.vims) if after.vims else None
+            _record(context, session, state, after)
             LOG.info("VNF instance %s: %s", context.instance_id, state.value)
         else:
             LOG.warning("VNF instance %s: the operation was taken over meanwhile: its end is not "
                         "recorded", context.instance_id)  # fmt: skip
+
+
+def _record(context: OperationContext, session: Session, state: State, after: VnfRecord) -> None:
+    instance = session.get_one(Instance, context.instance_id)
+    instance.vnfd_id = after.vnfd_id
+    instance.instantiated = after.instantiated
+    instance.body = after.body
+    if state is State.COMPLETED:  # what was undone leaves the VIMs as they were
+        instance.sealed = context.service.vault.seal(after.vims) if after.vims else None
 
 
 def _is_interrupted(context: OperationContext, error: Exception) -> bool:
