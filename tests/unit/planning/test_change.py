@@ -81,14 +81,14 @@ def live(bodies: Sequence[Json], label: str | None = INSTANCE) -> dict[ObjectKey
     return found
 
 
-def plan(
+def planner(
     kind: type[Planner],
     old: Sequence[Json],
     new: Sequence[Json],
     there: dict[ObjectKey, Json] | None = None,
     **more: Any,
-) -> Plan:
-    """The plan from one package to another."""
+) -> Planner:
+    """What plans the way from one package to another."""
     vdus = {"VDU1": "web", "VDU2": "other"}
     packages = Packages(
         **{
@@ -101,7 +101,12 @@ def plan(
             **more,
         }
     )
-    return kind(packages, live(old) if there is None else there, "n", INSTANCE).plan()
+    return kind(packages, live(old) if there is None else there, "n", INSTANCE)
+
+
+def plan(kind: type[Planner], *packages: Any, **more: Any) -> Plan:
+    """The plan from one package to another."""
+    return planner(kind, *packages, **more).plan()
 
 
 def told(planned: Plan) -> list[str]:
@@ -232,16 +237,16 @@ def test_a_name_of_the_new_package_is_taken_as_it_is() -> None:
     assert RELEASE_LABEL not in created(planned)["spec"]["selector"]["matchLabels"]
 
 
-@pytest.mark.parametrize("planner", [RollingPlanner, BlueGreenPlanner])
+@pytest.mark.parametrize("kind", [RollingPlanner, BlueGreenPlanner])
 @pytest.mark.parametrize(("number", "is_noted"), [(2, False), (9, True), (3, False)])
 def test_another_number_of_replicas_is_noted(
-    planner: type[Planner], number: int, is_noted: bool
+    kind: type[Planner], number: int, is_noted: bool
 ) -> None:
     """Of a VNF that was scaled to 3; its packages have 2 and another number."""
     there = live([OLD])
     there[ObjectKey("apps", "Deployment", "n", "web")]["spec"]["replicas"] = 3
     new = {**NEW, "spec": {**NEW["spec"], "replicas": number}}
-    notes = [note.text for note in plan(planner, [OLD], [new], there).notes]
+    notes = [note.text for note in plan(kind, [OLD], [new], there).notes]
     told = [text for text in notes if "keeps its 3 replicas: 9 in" in text]
     assert bool(told) is is_noted
 
@@ -260,6 +265,12 @@ def test_a_held_service_is_switched_from_where_it_is_held() -> None:
     held = {"app": "web", "pod-template-hash": "hash0"}
     assert hold.content["spec"]["selector"] == held
     assert switch.before["spec"]["selector"] == held
+
+
+def test_a_script_is_told_of_the_services_that_are_switched() -> None:
+    made = planner(BlueGreenPlanner, [OLD, service()], [NEW, service()])
+    (change,) = made.changes(made.plan().steps)
+    assert [each["name"] for each in change.details["services"]] == ["web"]
 
 
 def test_a_rerun_after_a_derived_name_finds_the_stand_in_and_nothing_to_do() -> None:
