@@ -368,6 +368,7 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
 def test_only_what_bears_this_vnf_s_label_is_deleted(label: str | None, goes: bool) -> None:
     planned = plan(RollingPlanner, [config()], [], live([config()], label))
     assert told(planned) == (["DELETE ConfigMap cm"] if goes else [])
+    assert [each.key.name for each in planned.manifests] == ([] if goes else ["cm"]), "in force"
 
 
 def test_another_vnf_s_object_is_refused() -> None:
