@@ -51,6 +51,13 @@ def test_it_is_read_as_it_was_written() -> None:
     assert revisions.decode(revisions.encode(kept, "ns").head) == kept
 
 
+def test_of_what_is_not_kept_the_summary_remains() -> None:
+    told = replace(revision(config("ConfigMap", "ns", "old", "new")), is_kept=False)
+    encoded = revisions.encode(told, "ns")
+    assert not encoded.has_way_back
+    assert revisions.decode(encoded.head) == replace(told, steps=(), objects=())
+
+
 def test_what_is_too_large_for_a_secret_is_kept_in_parts() -> None:
     noise = random.Random(1).randbytes(1_200_000).hex()
     kept = replace(revision(config("ConfigMap", "ns", noise, "new")), instance=b"i" * 800_000)

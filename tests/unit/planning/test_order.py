@@ -8,7 +8,7 @@ import pytest
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.plan import Action
-from container_update.planning import order
+from container_update.planning import needs, order
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep
 
 KINDS = (
@@ -97,3 +97,15 @@ def test_a_wave_that_is_no_number_is_the_packages_error(wave: str) -> None:
     manifest["metadata"]["annotations"] = {order.ORDER_ANNOTATION: wave}
     with pytest.raises(PackageError, match="expected a whole number in the annotation"):
         order.wave(manifest)
+
+
+@pytest.mark.parametrize(
+    ("kind", "needs_it"), [(("", "Pod"), True), (("example.org", "Thing"), False)]
+)
+def test_only_of_a_pod_it_is_known_that_its_account_comes_first(
+    kind: tuple[str, str], needs_it: bool
+) -> None:
+    account = step(("", "ServiceAccount"))
+    content = {**body(kind), "spec": {"serviceAccountName": account.key.name}}
+    using = ManifestStep(ObjectKey.of(content), Action.CREATE, None, content)
+    assert needs.needed_first(using, [account, using]) == (account.key if needs_it else None)
