@@ -20,6 +20,7 @@ from container_update.engine.cluster_instance import ClusterInstance, Journalled
 from container_update.engine.fence import TAKEN_OVER
 from container_update.engine.goal import Goal, Observed
 from container_update.engine.instances import only_instance
+from container_update.engine.recover import Named
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Right
 from container_update.model.errors import (
@@ -450,3 +451,8 @@ def test_of_several_instances_none_is_meant_unless_it_is_named(ids: list[str], t
         cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
     with pytest.raises(PlanError, match=f"VNF instances {told}"):
         only_instance(cluster, "ns")
+
+
+def test_what_packages_describe_is_known_where_any_is_named() -> None:
+    assert Named({}, frozenset({ONE})).described() == {ONE}
+    assert Named({}, frozenset()).described() is None

@@ -114,11 +114,18 @@ def told(planned: Plan) -> list[str]:
     return [f"{step.action.name} {step.key.kind} {step.key.name}" for step in planned.steps]
 
 
+def solo(image: str) -> Json:
+    """A Pod of no workload."""
+    spec = {"containers": [{"name": "main", "image": image}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "solo"}, "spec": spec}
+
+
 OLD, NEW = deployment(), deployment(image="a:2")
 
 ROLLING: list[tuple[str, list[Json], list[Json], list[str]]] = [
     ("nothing differs", [OLD, service(), config(a="b")], [OLD, service(), config(a="b")], []),
     ("an image", [OLD], [NEW], ["ROLL Deployment web"]),
+    ("a Pod's image", [solo("a:1")], [solo("a:2")], ["RESTART_CONTAINERS Pod solo"]),
     ("replicas alone", [OLD], [{**OLD, "spec": {**OLD["spec"], "replicas": 9}}], [
         "ROLL Deployment web",  # the manifest's digest; no pod restarts for it
     ]),
