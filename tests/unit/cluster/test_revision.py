@@ -11,13 +11,14 @@ from dataclasses import replace
 import pytest
 
 from container_update.cluster.history import revision as revisions
+from container_update.cluster.history.instance_record import InstanceRecord
 from container_update.cluster.history.revision import Origin, Result, Revision
 from container_update.cluster.history.store import History
 from container_update.cluster.retry import RetryingCluster
 from container_update.model.errors import ClusterError
-from container_update.model.objects import Json, ObjectKey
+from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.packing import DAMAGED
-from container_update.model.plan import Action
+from container_update.model.plan import Action, Plan
 from container_update.model.requests import PackageIdentity
 from container_update.planning.steps import ConfigStep
 from tests.unit.fakes import FakeCluster
@@ -184,3 +185,10 @@ def test_a_revision_gets_another_number_only_where_its_own_is_taken(
     history = History(RetryingCluster(cluster, 1.0), "ns", "i")
     assert history.keep(revision(config("ConfigMap", "ns", "old", "new")), 5) is None
     assert sum(call.startswith("create ") for call in cluster.calls) == tries
+
+
+def test_an_instance_runs_from_its_manifests_whatever_their_objects_are_called() -> None:
+    key, content = ObjectKey("", "ConfigMap", "ns", "other"), body("ConfigMap", "ns", "text")
+    plan = Plan("ns", "i", (), manifests=(Manifest(key, content, Source("a.yaml", 1)),))
+    record = InstanceRecord.of(plan, {})
+    assert [each.key.name for each in record.manifests] == ["config"]
