@@ -11,8 +11,7 @@ from dataclasses import replace
 import pytest
 
 from container_update.cluster.history import revision as revisions
-from container_update.cluster.history.instance_record import InstanceRecord
-from container_update.cluster.history.revision import Origin, Result, Revision
+from container_update.cluster.history.revision import InstanceRecord, Origin, Result, Revision
 from container_update.cluster.history.store import History
 from container_update.cluster.retry import RetryingCluster
 from container_update.model.errors import ClusterError

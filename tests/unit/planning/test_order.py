@@ -8,8 +8,9 @@ import pytest
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.plan import Action
-from container_update.planning import needs, order
+from container_update.planning import order
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep
+from container_update.planning.stored_writes import needed_first
 
 KINDS = (
     ("", "Namespace"),
@@ -108,4 +109,4 @@ def test_only_of_a_pod_it_is_known_that_its_account_comes_first(
     account = step(("", "ServiceAccount"))
     content = {**body(kind), "spec": {"serviceAccountName": account.key.name}}
     using = ManifestStep(ObjectKey.of(content), Action.CREATE, None, content)
-    assert needs.needed_first(using, [account, using]) == (account.key if needs_it else None)
+    assert needed_first(using, [account, using]) == (account.key if needs_it else None)
