@@ -211,7 +211,7 @@ def test_a_lease_that_is_not_renewed_any_more_is_noticed_while_watching(
     held = Held(cnf, NEW, is_begun("d"))
     running = started(pool, held)
     watched = attached(cnf)
-    key = watched.operation.lock("", CancelToken()).key
+    key = watched.operation.lock("").key
     names: list[str] = []
 
     def expire(event: Event) -> None:
