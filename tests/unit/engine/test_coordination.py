@@ -25,6 +25,7 @@ from container_update.engine.scripts.coordination import (
     CoordinationError,
     notes,
 )
+from container_update.engine.scripts.process import Process
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
@@ -162,6 +163,14 @@ def test_the_status_is_that_of_the_script(tmp_path: Path, script: str, status: i
     scripts = coordination(tmp_path, script)
     with pytest.raises(CoordinationError, match=f"ended with status {status}"):
         run(scripts)
+
+
+def test_what_a_program_answers_is_apart_from_what_it_says(tmp_path: Path) -> None:
+    program = "import sys; print('the answer'); print('by the way', file=sys.stderr)"
+    command = [sys.executable, "-c", program]
+    with Process(command, {}, folder=tmp_path, home=tmp_path, answer_bytes=99) as process:
+        assert process.wait(60) == 0
+    assert (process.answer(), process.output().strip()) == (b"the answer\n", "by the way")
 
 
 def test_of_much_output_the_end_is_kept(tmp_path: Path) -> None:
