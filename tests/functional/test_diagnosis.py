@@ -23,6 +23,8 @@ from tests.functional.manifests import secret, workload
 from tests.functional.test_least_rights import RIGHTS, grant
 from tests.internals.core import StepState, main
 
+LATE = "late:2"
+"""Crashes when it has been ready."""
 NEW, LOG = "crash:2", ["reading /etc/web", "fatal: no licence", "token: planted-Zq7xW"]
 
 
@@ -30,7 +32,7 @@ NEW, LOG = "crash:2", ["reading /etc/web", "fatal: no licence", "token: planted-
 def embedded() -> Iterator[EmbeddedCluster]:
     """A cluster in which the new image crashes."""
     behaviour = Behaviour(
-        exits=[Exit(image=NEW, code=3)],
+        exits=[Exit(image=NEW, code=3), Exit(image=LATE, after_seconds=1.0)],
         logs={NEW: "".join(f"{line}\n" for line in ["first", "second", "third", *LOG])},
         backoff_seconds=0.1,
     )
@@ -143,3 +145,12 @@ def test_without_the_rights_the_update_is_undone_as_ever(cnf: Cnf) -> None:
     assert "ImagePull" in result.diagnosis.reason
     assert (result.diagnosis.events, result.diagnosis.log) == ((), ())
     assert cnf.plan(old).is_empty
+
+
+def test_a_pod_that_crashes_once_it_was_ready_fails_an_update_that_still_looks(
+    crashing: tuple[Cnf, str],
+) -> None:
+    cnf, _ = crashing
+    options = replace(cnf.options, grace_period=0.5, settle_seconds=600.0)
+    with pytest.raises(UpdateFailedError, match="Deployment default/w failed"):
+        cnf.update(files(LATE), options)
