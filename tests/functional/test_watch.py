@@ -172,6 +172,25 @@ def test_an_update_that_fails_is_followed_until_it_is_undone(
     assert {r.state for r in outcome.results} <= {StepState.UNDONE, StepState.NOT_STARTED}
 
 
+def test_who_looks_first_during_an_undo_is_told_of_all_steps(
+    cnf: Cnf, pool: ThreadPoolExecutor
+) -> None:
+    cnf.instantiate(**OLD)
+    held = Held(cnf, BAD, lambda event: getattr(event, "state", None) is StepState.UNDONE)
+    running = started(pool, held)
+    seen = Seen()
+
+    def release_when_the_undo_is_seen(event: Event) -> None:
+        seen.append(event)
+        if isinstance(event, UndoStarted):
+            held.released.set()
+
+    attached(cnf).follow(release_when_the_undo_is_seen)
+    assert isinstance(running.exception(), UpdateFailedError)
+    (undo,) = seen.of(UndoStarted)
+    assert sorted(step.key.name for step in undo.steps) == ["cm", "d", "p"]
+
+
 def test_an_undo_between_two_looks_is_seen_by_what_is_live(
     cnf: Cnf, pool: ThreadPoolExecutor
 ) -> None:
