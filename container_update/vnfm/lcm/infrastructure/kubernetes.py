@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 from container_update.cluster.history.store import History
 from container_update.cluster.lease import utc_now
@@ -15,7 +14,7 @@ from container_update.drivers.vim import script_access
 from container_update.engine.goal import Goal
 from container_update.engine.goals.change import KubernetesTarget
 from container_update.engine.goals.change_package import Changed
-from container_update.engine.goals.install import install
+from container_update.engine.goals.install import Install
 from container_update.engine.goals.job import ChangeJob
 from container_update.engine.goals.uninstall import Uninstall
 from container_update.engine.goals.upkeep import Heal, Scale
@@ -53,15 +52,9 @@ class KubernetesVim:
 
     def instantiate(self) -> VnfRecord:
         """Create every object of the def-files and wait until the workloads are Ready."""
-        context = self.context
-        outcome = install(
-            *self._running,
-            def_files=self._requested_def_files,
-            namespace=context.namespace,
-            one_namespace=True,
-            replicas=records.first_replicas(context),
-            **self._how,
-        )
+        context, placing = self.context, self._placing(self._requested_def_files)
+        what = self._package, placing, context.instance_id, context.service.options
+        outcome = self._carry_out(Install(*what, records.first_replicas(context)))
         return records.instantiated(
             context, outcome.plan.manifests, self.cluster, context.namespace
         )
@@ -73,7 +66,7 @@ class KubernetesVim:
         """
         context = self.context
         if self.undo() is None:  # a package that is wrong has created nothing
-            package = None if context.service.options.history else self._running[0]
+            package = None if context.service.options.history else self._package
             self._uninstall(package, self._requested_def_files, Included())
         History(self.cluster, context.namespace, context.instance_id).clear()
 
@@ -83,14 +76,14 @@ class KubernetesVim:
         included = Included(
             data=params.get("delete_data", False), shared=params.get("delete_shared", False)
         )
-        self._uninstall(self._running[0], self.context.record.def_files, included)
+        self._uninstall(self._package, self.context.record.def_files, included)
 
     def _uninstall(
         self, package: str | None, def_files: tuple[str, ...], included: Included
     ) -> None:
-        context, placing = self.context, Placing(def_files, self.context.namespace, True)
-        how = context.service.options, included
-        self._carry_out(Uninstall(package, placing, context.instance_id, *how, is_recorded=True))
+        context = self.context
+        what = package, self._placing(def_files), context.instance_id, context.service.options
+        self._carry_out(Uninstall(*what, included, is_recorded=True))
 
     @property
     def _requested_def_files(self) -> tuple[str, ...]:
@@ -113,38 +106,28 @@ class KubernetesVim:
         """
         self._carry_out(Scale(*self._kept(request_id), numbers))
 
-    def _carry_out(self, goal: Goal) -> None:
+    def _carry_out(self, goal: Goal) -> Outcome:
         """Carry out a goal; a failure is left for the VNFM's user."""
         context, options = self.context, self.context.service.options
-        run(goal, self.cluster, options, context.cancel, context.steps, leave_failed=True)
+        return run(goal, self.cluster, options, context.cancel, context.steps, leave_failed=True)
 
     def undo(self) -> Outcome | None:
         """Undo by its journal what is under way; None where there is nothing."""
         return self.context.journalled(self.cluster).recover(back=True)
 
     @property
-    def _running(self) -> tuple[str, RetryingCluster]:
-        """The package that the instance runs from, and where."""
-        return str(self.context.package(self.context.record.vnfd_id)), self.cluster
+    def _package(self) -> str:
+        """The package that the instance runs from."""
+        return str(self.context.package(self.context.record.vnfd_id))
 
-    @property
-    def _how(self) -> dict[str, Any]:
-        """The arguments of an operation on the instance; a failure is left for the VNFM's user."""
-        context = self.context
-        return {
-            "options": context.service.options,
-            "cancel": context.cancel,
-            "progress": context.steps,
-            "instance_id": context.instance_id,
-            "leave_failed": True,
-        }
+    def _placing(self, def_files: tuple[str, ...]) -> Placing:
+        return Placing(def_files, self.context.namespace, one_namespace=True)
 
     def _kept(self, request_id: str) -> tuple[str, Placing, str, Options, str]:
         """Return what every goal of a VNF that runs is made of."""
-        context, record = self.context, self.context.record
-        placing = Placing(record.def_files, record.namespace, one_namespace=True)
-        options, package = context.service.options, self._running[0]
-        return package, placing, context.instance_id, options, request_id
+        context, placing = self.context, self._placing(self.context.record.def_files)
+        options = context.service.options
+        return self._package, placing, context.instance_id, options, request_id
 
     # --- changing -------------------------------------------------------------------------------
 
