@@ -31,7 +31,7 @@ def add_commands(add_command: Callable[..., argparse.ArgumentParser]) -> None:
     command = add_command(
         "change",
         _change,
-        "change the VNF package: Blue-Green or rolling update",
+        "change the VNF package: Blue-Green, canary or rolling update",
         "Change the VNF package (SOL003): everything in the new package takes effect.",
     )
     add_change_arguments(command, vdus="default: all")
