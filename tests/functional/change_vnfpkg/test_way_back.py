@@ -20,6 +20,7 @@ from container_update.model.objects import ObjectKey
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Action, Plan
 from container_update.model.requests import UpdateRequest
+from tests.functional import manifests
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
@@ -93,6 +94,29 @@ def test_several_changes_and_updates_are_undone_at_once(site: Site) -> None:
     site.change(V2)
     site.undo(revision=2)
     assert (site.is_at("v1"), maps(site)) == (True, {"gone"})
+
+
+def test_a_secret_of_another_namespace_does_not_come_back(site: Site, elsewhere: str) -> None:
+    site.cluster = site.admin
+    for release in (V2, V3):
+        text = manifests.secret("login", key=release.version)
+        there = text.replace("name: ", f"namespace: {elsewhere}, name: ", 1)
+        site.shape = replace(site.shape, more={**site.shape.more, "login.yaml": there})
+        site.change(release)
+        site.runs_from(release)
+    with pytest.raises(PlanError, match="what a Secret of another namespace had is not kept"):
+        site.undo()
+    assert site.is_at("v3")
+
+
+@pytest.fixture
+def elsewhere(site: Site) -> Iterator[str]:
+    """Another namespace, in which nothing is."""
+    name = f"{site.namespace}-b"
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    site.admin.create(body)
+    yield name
+    site.admin.delete(ObjectKey.of(body))
 
 
 def test_its_scripts_are_those_of_both_packages_with_their_new_roles(site: Site) -> None:
