@@ -15,9 +15,9 @@ from typing import Any
 
 from aiohttp import web
 
+from container_update import ContainerUpdateError
 from container_update.emulator.faults import Effect, Fault, FaultedRequest, Faults, is_watch
 from container_update.emulator.http_server import Middleware
-from container_update.model.errors import ContainerUpdateError
 from tests import packed
 
 _CHUNK = 65536

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from container_update.engine.goals import upgrade_types
+from tests.internals.core import upgrade_types
 
 _MODULE = "one_by_one"
 _FILES = {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from container_update.workloads import registry
+from tests.internals.core import registry
 
 
 def distribution(folder: Path, entry_points: str, **modules: str) -> Path:

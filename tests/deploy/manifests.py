@@ -9,8 +9,7 @@ from typing import Any
 
 import yaml
 
-from container_update.vnfm import workers
-from tests.internals.service import connections
+from tests.internals.service import connections, workers
 
 Json = dict[str, Any]
 

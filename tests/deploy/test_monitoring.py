@@ -15,9 +15,8 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from container_update.vnfm.metrics import Gauges, Metrics
 from tests.deploy.manifests import ROOT
-from tests.internals.service import Database, Instance, OperationRow, Package, now
+from tests.internals.service import Database, Gauges, Instance, Metrics, OperationRow, Package, now
 
 promql = pytest.importorskip(
     "promql_parser", reason="no promql-parser: pip install promql-parser, on Linux"

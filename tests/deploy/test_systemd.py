@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from container_update import Options
-from container_update.cli import main
 from tests.deploy.manifests import ROOT, configuration, stop_seconds
-from tests.internals.core import options
+from tests.internals.core import main, options
 from tests.internals.service import Settings, settings
 
 UNIT = ROOT / "deploy/systemd/container-update.service"
@@ -94,7 +93,7 @@ def test_it_runs_a_command_that_exists(
     program, *command, option, value = service["ExecStart"][0].split()
     assert (Path(program).name, value) == ("container-update", "%d/vnfm.conf")
     with pytest.raises(SystemExit):
-        main.main([*command, "--help"])
+        main([*command, "--help"])
     assert f"{option} " in capsys.readouterr().out
 
 

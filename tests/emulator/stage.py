@@ -18,9 +18,9 @@ from container_update.emulator.kubernetes import controllers
 from container_update.emulator.kubernetes.eviction import evict
 from container_update.emulator.kubernetes.kubelet import Behaviour
 from container_update.emulator.kubernetes.registry import Registry
-from container_update.model.objects import Json
 from tests.emulator import virtual_time
 from tests.emulator.watchfacts import differences
+from tests.internals.core import Json
 
 DEADLINE_SECONDS = 5.0
 CHECK_SECONDS = 0.02

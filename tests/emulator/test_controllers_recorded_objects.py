@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 
 from container_update.emulator.kubernetes.kubelet import Exit
-from container_update.model.objects import Json
 from tests.emulator.stage import NAMESPACE, Stage, image, on_stage, pod_spec, workload
 from tests.emulator.watchfacts import events_after, recorded, sequences
+from tests.internals.core import Json
 
 # --- pods -------------------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import pytest
 
 from container_update.emulator.kubernetes.api_errors import ApiError
-from container_update.model.objects import Json
 from tests.emulator.stage import Stage, digest, image, on_stage, scale, workload
 from tests.emulator.watchfacts import differences, events_after, recorded
+from tests.internals.core import Json
 
 BOTH_READY_AT_ONCE = {"merged": 1}
 

@@ -13,7 +13,6 @@ from container_update.emulator.kubernetes.controllers.workloads import deploymen
 from container_update.emulator.kubernetes.controllers.workloads.replicaset import deletion_order
 from container_update.emulator.kubernetes.controllers.workloads.templates import template_hash
 from container_update.emulator.kubernetes.objects import condition_of
-from container_update.model.objects import Json
 from tests.emulator.stage import (
     Stage,
     image,
@@ -23,6 +22,7 @@ from tests.emulator.stage import (
     scale,
     workload,
 )
+from tests.internals.core import Json
 
 # --- arithmetic -------------------------------------------------------------------------------
 

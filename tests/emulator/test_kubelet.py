@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from container_update.emulator.kubernetes.kubelet import Behaviour, Exit
-from container_update.model.objects import Json
 from tests.emulator.stage import NAMESPACE, Stage, image, on_stage, pod_spec, workload
+from tests.internals.core import Json
 
 
 def _pod(name: str = "p", **spec: Any) -> Json:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from container_update.emulator.kubernetes.kubelet.configuration import references
-from container_update.model.objects import Json
 from tests.emulator.stage import Stage, image, on_stage, scale, workload
+from tests.internals.core import Json
 
 NAMES = {"configmaps": "cached", "secrets": "cached"}
 

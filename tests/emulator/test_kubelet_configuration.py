@@ -12,7 +12,7 @@ from container_update.emulator.kubernetes.kubelet.configuration import (
     environment,
     mounted_files,
 )
-from container_update.model.objects import Json
+from tests.internals.core import Json
 
 STORED: dict[tuple[str, str], Json] = {
     ("configmaps", "c"): {"data": {"a": "1", "b": "2"}, "binaryData": {"raw": "/w=="}},

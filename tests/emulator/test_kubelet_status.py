@@ -11,7 +11,7 @@ from container_update.emulator.kubernetes.kubelet.status import (
     phase_of,
     pod_status,
 )
-from container_update.model.objects import Json
+from tests.internals.core import Json
 
 
 def _pod(status: Json | None = None) -> Json:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from container_update.model.objects import Json
 from tests.emulator.stage import Stage, image, on_stage, on_stage_with, quick, scale, workload
+from tests.internals.core import Json
 
 TEMPLATE = {
     "metadata": {"name": "data", "labels": {"tier": "db"}},

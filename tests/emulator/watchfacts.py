@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from container_update.model.objects import Json
+from tests.internals.core import Json
 
 FOLDER = Path(__file__).parent / "recordings_watches"
 _HASH = r"[456789bcdf]{6,10}"

@@ -23,17 +23,17 @@ from container_update import (
     undo,
     update,
 )
-from container_update.engine.goals.upkeep import Heal
-from container_update.engine.run import run
-from container_update.workloads.ownership import owned_pods
 from tests.internals.core import (
     Collection,
+    Heal,
     Json,
     KubernetesCluster,
     ObjectKey,
     Placing,
     is_deleting,
     is_finished,
+    owned_pods,
+    run,
 )
 
 INSTANCE = "5d1b2a6c-0f0e-4c59-9f0f-6f2f6f1f0001"

@@ -18,11 +18,10 @@ from pathlib import Path
 import pytest
 
 from container_update import Options, connect
-from container_update.model.cluster import Right
 from tests.functional import role
 from tests.functional.cnf import Cnf
 from tests.functional.reference_update import Lab
-from tests.internals.core import KubernetesCluster, ObjectKey
+from tests.internals.core import KubernetesCluster, ObjectKey, Right
 
 REAL = os.environ.get("CONTAINER_UPDATE_KUBECONFIG")
 

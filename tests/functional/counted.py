@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from container_update.model.cluster import Keep, Listing
-from tests.internals.core import Collection, Json
+from tests.internals.core import Collection, Json, Keep, Listing
 
 
 class Counted:

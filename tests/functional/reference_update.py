@@ -30,12 +30,12 @@ from container_update import (
 from container_update.emulator.faults import Fault, Faults
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster, Registry
 from container_update.emulator.kubernetes.kubelet.behaviour import Exit
-from container_update.engine.cluster_instance import ClusterInstance
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import config_map, secret, workload
 from tests.functional.promise import Expected, Running, Snapshot, settled
 from tests.internals.core import (
     INSTANCE_LABEL,
+    ClusterInstance,
     History,
     KubernetesCluster,
     RetryingCluster,

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from container_update.engine.goals.change_request import ScriptName
-from tests.internals.core import coordination
+from tests.internals.core import ScriptName, coordination
 
 GOOD, BAD = "print('ready')", "import sys; sys.exit('not ready')"
 _ENDS = {GOOD: (0, "ready\n"), BAD: (1, "not ready\n")}

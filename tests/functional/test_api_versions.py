@@ -10,18 +10,18 @@ from dataclasses import replace
 
 import pytest
 
-from container_update.engine.goals.change_package import change_package
-from container_update.engine.goals.uninstall import terminate
-from container_update.model.errors import (
+from container_update import (
     ClusterError,
     ContainerUpdateError,
     PackageError,
     UpdateFailedError,
+    change_package,
+    terminate,
 )
-from container_update.model.objects import Collection, Json, ObjectKey
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import ENV, config_map, workload
+from tests.internals.core import Collection, Json, ObjectKey
 
 
 @pytest.fixture

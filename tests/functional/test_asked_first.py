@@ -24,12 +24,11 @@ from container_update import (
 )
 from container_update.emulator.http_server import RequestRecord
 from container_update.emulator.kubernetes import ApiError, EmbeddedCluster
-from container_update.planning.steps import object_steps
 from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.conftest import OPTIONS, REAL
 from tests.functional.manifests import config_map, workload
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING, UPGRADE_TYPES
-from tests.internals.core import Action, Json, KubernetesCluster, ObjectKey, main
+from tests.internals.core import Action, Json, KubernetesCluster, ObjectKey, main, object_steps
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="requests are the embedded cluster's")
 

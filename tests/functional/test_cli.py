@@ -17,10 +17,9 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.cli.reports.history_report import NOTHING_KEPT
 from tests.functional.cnf import BAD_IMAGE, INSTANCE, Cnf
 from tests.functional.manifests import ENV, config_map, workload
-from tests.internals.core import main
+from tests.internals.core import NOTHING_KEPT, main
 
 OLD = {"cm": config_map(setting="old"), "w": workload("Deployment", container=ENV)}
 NEW = {**OLD, "cm": config_map(setting="new")}

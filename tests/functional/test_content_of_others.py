@@ -11,11 +11,9 @@ from unittest.mock import patch
 import pytest
 
 from container_update import UpdateFailedError, change_package
-from container_update.cluster.login.configuration import Login
-from container_update.model.objects import ObjectKey
 from tests.functional.cnf import BAD_IMAGE, Cnf
 from tests.functional.manifests import ENV, config_map, workload
-from tests.internals.core import Json
+from tests.internals.core import Json, Login, ObjectKey
 
 TOKEN = "kubernetes.io/service-account-token"
 

@@ -28,14 +28,14 @@ from container_update import (
     rollback,
     update,
 )
-from container_update.engine.goals import update as updating
-from container_update.vnfm.lcm.live.resources import vdus_of
 from tests.functional.cnf import IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import until
 from tests.functional.counted import Counted
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.upgrade_types import ROLLING
 from tests.internals.core import StepState, archive, informer, main
+from tests.internals.core import update as updating
+from tests.internals.service import vdus_of
 
 T = TypeVar("T")
 

@@ -16,12 +16,11 @@ import pytest
 from container_update import StepResult, UpdateFailedError, connect
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
 from container_update.emulator.kubernetes.kubelet import Exit
-from container_update.engine.progress import step_events
 from tests.functional.cnf import BAD_IMAGE, Cnf
 from tests.functional.conftest import OPTIONS
 from tests.functional.manifests import secret, workload
 from tests.functional.test_least_rights import RIGHTS, grant
-from tests.internals.core import StepState, main
+from tests.internals.core import StepState, main, step_events
 
 LATE = "late:2"
 """Crashes when it has been ready."""

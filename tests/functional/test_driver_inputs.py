@@ -13,14 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from container_update.drivers import v2_memory
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests import mutations
 from tests.circles import Circle, in_circles
 from tests.examples import examples
 from tests.functional import tacker_host
 from tests.functional.tacker_host import Json
-from tests.internals.core import v2_process
+from tests.internals.core import v2_memory, v2_process
 
 OPTIONS = """\
 [container_update]

@@ -9,13 +9,10 @@ from typing import Any
 
 import pytest
 
-from container_update.cluster.history.store import SECRET_TYPE
-from container_update.drivers import v2_process
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.engine.journalled_run import JournalledRun
-from container_update.model.objects import Collection, ObjectKey
 from tests.functional import tacker_host
 from tests.functional.tacker_host import FRONT, Json, Tacker
+from tests.internals.core import SECRET_TYPE, Collection, JournalledRun, ObjectKey, v2_process
 from tests.vnfm import vnfs
 
 START, END = "modify_information_rollback_start", "modify_information_rollback_end"

@@ -20,11 +20,10 @@ from container_update import (
     resume,
     update,
 )
-from container_update.cluster.client import connect_vim
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import ENV, ENV_FROM, config_map, secret, workload
-from tests.internals.core import Collection, Event, ObjectKey, StepState
+from tests.internals.core import Collection, Event, ObjectKey, StepState, connect_vim
 
 KINDS = ("Pod", "Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
 OLD, NEW = config_map(setting="old"), config_map(setting="new")

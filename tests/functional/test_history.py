@@ -15,15 +15,23 @@ from typing import Any
 import pytest
 
 from container_update import PlanError, UpdateFailedError, change_package, plan_undo
-from container_update.cli.reports.history_report import diff_of_revision
-from container_update.cluster.history import store
-from container_update.cluster.history.revision import Result
-from container_update.drivers.v2_records import read_options
-from container_update.engine.instances import record_of
-from container_update.engine.journalled_run import JournalledRun
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.manifests import ENV, config_map, secret, workload
-from tests.internals.core import Action, Collection, History, Json, ObjectKey, StepState, text_of
+from tests.internals.core import (
+    Action,
+    Collection,
+    History,
+    JournalledRun,
+    Json,
+    ObjectKey,
+    Result,
+    StepState,
+    diff_of_revision,
+    read_options,
+    record_of,
+    store,
+    text_of,
+)
 
 OLD = {
     "cm": config_map(setting="old"),

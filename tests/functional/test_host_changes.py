@@ -15,16 +15,22 @@ import pytest
 import yaml
 
 from container_update import CancelToken
-from container_update.drivers import tacker_v2
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.objects import ObjectKey, instance_of
-from container_update.planning.comparison import live_objects
-from container_update.planning.steps.manifest import with_recorded_digest
-from container_update.planning.steps.new_objects import new_object
 from tests.functional import tacker_host
 from tests.functional.conftest import until
 from tests.functional.tacker_host import FRONT, Json, Tacker, manifests, unpacked
-from tests.internals.core import Collection, LeaseLock, RetryingCluster, v2_process
+from tests.internals.core import (
+    Collection,
+    LeaseLock,
+    ObjectKey,
+    RetryingCluster,
+    instance_of,
+    live_objects,
+    new_object,
+    tacker_v2,
+    v2_process,
+    with_recorded_digest,
+)
 from tests.vnfm import vnfs
 
 HIDDEN = "sesame-open"

@@ -30,7 +30,6 @@ from container_update import (
     undo,
     update,
 )
-from container_update.model.packing import packed, unpacked
 from tests.functional.cnf import IMAGES, INSTANCE, Cnf
 from tests.functional.manifests import ENV, config_map, workload
 from tests.internals.core import (
@@ -41,6 +40,8 @@ from tests.internals.core import (
     KubernetesCluster,
     ObjectKey,
     name_of,
+    packed,
+    unpacked,
 )
 
 OLD = {

@@ -11,11 +11,7 @@ from unittest import mock
 
 import pytest
 
-from container_update.cluster.client import connect
-from container_update.engine.recover import rollback
-from container_update.model.errors import UpdateInProgressError
-from container_update.model.objects import ObjectKey
-from container_update.model.operation import name_of
+from container_update import UpdateInProgressError, connect, rollback
 from tests.circles import Circle, in_circles
 from tests.functional import verbs
 from tests.functional.cnf import INSTANCE
@@ -23,6 +19,7 @@ from tests.functional.conftest import REAL
 from tests.functional.reference_update import Lab, until
 from tests.functional.verbs import OPTIONS, VERBS, Site, Verb
 from tests.hostile_server import HOSTILE, Attack, attacks
+from tests.internals.core import ObjectKey, name_of
 
 pytestmark = [
     pytest.mark.skipif(bool(REAL), reason="answers in place of the embedded cluster"),

@@ -27,7 +27,6 @@ from container_update import (
     terminate,
     undo,
 )
-from container_update.cluster.journal import Journal
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.counted import Counted
 from tests.functional.manifests import ENV, config_map, workload
@@ -36,6 +35,7 @@ from tests.internals.core import (
     Collection,
     Event,
     Included,
+    Journal,
     Json,
     NotInstalledError,
     ObjectKey,

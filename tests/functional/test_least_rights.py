@@ -23,12 +23,11 @@ from container_update import (
     UpdateInProgressError,
     update,
 )
-from container_update.model import cluster
 from tests.functional import role
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import ENV, ENV_FROM, config_map, secret, workload
-from tests.internals.core import Collection, Json, NotInstalledError, name_of
+from tests.internals.core import Collection, Json, NotInstalledError, cluster, name_of
 
 
 @dataclass(frozen=True)

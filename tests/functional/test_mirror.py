@@ -29,7 +29,6 @@ from container_update import (
 from container_update.emulator.faults import Fault, answer_after, drop_after
 from container_update.emulator.kubernetes import Registry
 from container_update.emulator.kubernetes.resources import Resource
-from container_update.workloads.pod_template import images, with_images
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE
 from tests.functional.conftest import REAL
 from tests.functional.manifests import ENV, config_map, workload
@@ -43,9 +42,11 @@ from tests.internals.core import (
     KubernetesTarget,
     StepState,
     containers,
+    images,
     pod_spec,
     preview_change,
     run_change,
+    with_images,
 )
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="the webhook is the embedded cluster's")

@@ -9,21 +9,14 @@ from dataclasses import replace
 
 import pytest
 
-from container_update.cli.main import main
-from container_update.cluster.client import connect
+from container_update import CancelToken, Plan, UpdateInterruptedError, connect, plan_update, update
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
-from container_update.engine.checks import image_check
-from container_update.engine.checks.image_check import LABEL, UnpulledImagesError
-from container_update.engine.goals.update import plan_update, update
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import UpdateInterruptedError
-from container_update.model.objects import Collection
-from container_update.model.plan import Plan
 from tests.functional import role
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import OPTIONS, REAL
 from tests.functional.manifests import config_map, workload
 from tests.functional.test_quotas import set_quota
+from tests.internals.core import LABEL, Collection, UnpulledImagesError, image_check, main
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="sets what the embedded registries have")
 

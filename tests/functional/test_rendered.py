@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from container_update.package import rendering
 from tests.emulator.test_helm import layer
 from tests.functional.cnf import Cnf
 from tests.functional.manifests import config_map
-from tests.internals.core import archive, csar, main
+from tests.internals.core import archive, csar, main, rendering
 
 KUSTOMIZATION = {
     "kustomization.yaml": "resources: [cm.yaml]\nnamePrefix: eu-\n",

@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 from container_update import Outcome, change_package
-from container_update.model.plan import CHANGED_KEYS, CHANGED_OBJECTS
 from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.manifests import (
     ENV,
@@ -22,7 +21,7 @@ from tests.functional.manifests import (
     secret,
     workload,
 )
-from tests.internals.core import Action, StepState
+from tests.internals.core import CHANGED_KEYS, CHANGED_OBJECTS, Action, StepState
 
 CONTROLLED = ("Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
 KINDS = ("Pod", *CONTROLLED)

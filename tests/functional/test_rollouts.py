@@ -11,11 +11,9 @@ from dataclasses import replace
 import pytest
 
 from container_update import UpdateFailedError
-from container_update.cluster.informer import Informer
-from container_update.planning.configuration import OPT_OUT_ANNOTATION
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.manifests import ENV, ENV_FROM, MOUNT, VOLUME, config_map, secret, workload
-from tests.internals.core import Action, Collection, Json, is_ready
+from tests.internals.core import OPT_OUT_ANNOTATION, Action, Collection, Informer, Json, is_ready
 from tests.unit.fakes import Everything
 
 OLD, NEW = config_map(setting="old"), config_map(setting="new")

@@ -16,11 +16,19 @@ import pytest
 import yaml
 
 from container_update import CancelToken, ContainerUpdateError, Plan, StepResult, update
-from container_update.cli.reports import json_report, markdown_report, outcome_report, plan_report
-from container_update.cli.terminal.output import FORMATS, MARKDOWN
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.manifests import config_map, workload
-from tests.internals.core import Collection, main, text_of
+from tests.internals.core import (
+    FORMATS,
+    MARKDOWN,
+    Collection,
+    json_report,
+    main,
+    markdown_report,
+    outcome_report,
+    plan_report,
+    text_of,
+)
 
 PLANTED = {
     name: f"planted-{name}-Zq7xW" for name in ("old", "new", "text", "pull", "note", "other")

@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from container_update import Outcome, PackageError
-from container_update.engine.goals.upkeep import Heal, Scale
-from container_update.engine.run import run
 from tests.functional.cnf import IMAGES, INSTANCE, Cnf
 from tests.functional.manifests import ENV, config_map, workload
-from tests.internals.core import Placing, StepState
+from tests.internals.core import Heal, Placing, Scale, StepState, run
 
 KINDS = ("Pod", "Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
 ON_DELETE = "updateStrategy: {type: OnDelete}"

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import pytest
 
 from container_update import Outcome, install, update
-from container_update.planning.comparison.diff import content
 from tests.functional.cnf import Cnf, PodState
-from tests.internals.core import KubernetesCluster, guide_request
+from tests.internals.core import KubernetesCluster, content, guide_request
 
 
 @dataclass(frozen=True)

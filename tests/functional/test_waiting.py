@@ -25,11 +25,18 @@ from container_update import (
 )
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
 from container_update.emulator.kubernetes.kubelet import Exit
-from container_update.workloads.pod_status import problem
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.conftest import OPTIONS, until
 from tests.functional.manifests import workload
-from tests.internals.core import Collection, Json, StepState, informer, is_deleting, is_ready
+from tests.internals.core import (
+    Collection,
+    Json,
+    StepState,
+    informer,
+    is_deleting,
+    is_ready,
+    problem,
+)
 
 FOR_EVER = 3600
 SHORT = replace(OPTIONS, grace_period=0.5, timeout=20, undo_timeout=20)

@@ -27,13 +27,11 @@ from container_update import (
     UpdateInterruptedError,
     update,
 )
-from container_update.engine import watch
-from container_update.engine.watch import Watch
 from tests.functional import role
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import ENV, config_map, workload
-from tests.internals.core import Event, StepState, attach, main
+from tests.internals.core import Event, StepState, Watch, attach, main, watch
 
 OLD = {
     "cm": config_map(setting="old"),

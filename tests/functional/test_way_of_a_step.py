@@ -15,11 +15,10 @@ from types import FrameType
 import pytest
 
 import container_update
-from container_update.planning.steps import ConfigStep
 from tests.functional.cnf import Cnf
 from tests.functional.conftest import REAL
 from tests.functional.manifests import ENV, config_map, workload
-from tests.internals.core import RestartStep
+from tests.internals.core import ConfigStep, RestartStep
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="a controller may cause a conflict in between")
 

@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from container_update import PackageError
-from container_update.package import manifests
 from tests import needs
+from tests.internals.core import manifests
 
 pytestmark = needs.KUBECTL
 

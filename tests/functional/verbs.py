@@ -34,8 +34,6 @@ from container_update import (
 )
 from container_update.emulator.kubernetes import Registry
 from container_update.emulator.kubernetes.kubelet.behaviour import Exit
-from container_update.engine.goals.upkeep import Heal, Scale
-from container_update.engine.run import run
 from tests.functional import reference_update
 from tests.functional.change_vnfpkg.kubernetes import VDU, VNFD
 from tests.functional.cnf import IMAGES, INSTANCE
@@ -43,7 +41,7 @@ from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.promise import Checker, Expected, Running, settled
 from tests.functional.reference_update import Lab
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING
-from tests.internals.core import Event, Placing, build
+from tests.internals.core import Event, Heal, Placing, Scale, build, run
 
 OPTIONS = replace(reference_update.OPTIONS, drain_seconds=0.05)
 FAST = ("--grace-period", "0.3", "--drain-seconds", "0.05")

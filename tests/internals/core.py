@@ -5,38 +5,81 @@
 
 from __future__ import annotations
 
-from container_update.cli.main import main
+from container_update.cli import man
+from container_update.cli.arguments import parser
+from container_update.cli.main import main, root_parser
+from container_update.cli.reports import json_report, markdown_report, outcome_report, plan_report
+from container_update.cli.reports.history_report import NOTHING_KEPT, diff_of_revision
 from container_update.cli.reports.lines import text_of
+from container_update.cli.terminal import approval, output
+from container_update.cli.terminal.output import FORMATS, MARKDOWN
 from container_update.cluster import informer, keeping
-from container_update.cluster.client import KubernetesCluster
-from container_update.cluster.history.store import History
-from container_update.cluster.lease import LeaseLock, utc_now
+from container_update.cluster.client import KubernetesCluster, connect_vim
+from container_update.cluster.history import store
+from container_update.cluster.history.revision import Result
+from container_update.cluster.history.store import SECRET_TYPE, History
+from container_update.cluster.informer import Informer
+from container_update.cluster.journal import Journal
+from container_update.cluster.lease import Holder, LeaseLock, utc_now
+from container_update.cluster.login.configuration import Login
 from container_update.cluster.retry import RetryingCluster
-from container_update.drivers import v2_process
+from container_update.drivers import tacker_v2, v2_memory, v2_process
+from container_update.drivers.v2_records import read_options
 from container_update.emulator.demo.scenarios import guide_request
-from container_update.engine import cluster_instance
-from container_update.engine.goals import change_package
+from container_update.engine import cluster_instance, watch
+from container_update.engine.checks import image_check
+from container_update.engine.checks.image_check import LABEL, UnpulledImagesError
+from container_update.engine.cluster_instance import ClusterInstance
+from container_update.engine.goals import change_package, update, upgrade_types
 from container_update.engine.goals.change import KubernetesTarget
-from container_update.engine.goals.change_package import Changed, preview_change, run_change
+from container_update.engine.goals.change_package import (
+    Changed,
+    coordination_of,
+    preview_change,
+    run_change,
+)
+from container_update.engine.goals.change_request import ScriptName
 from container_update.engine.goals.job import ChangeJob
-from container_update.engine.instances import NotInstalledError
+from container_update.engine.goals.request_schema import CHANGE_REQUEST
+from container_update.engine.goals.upkeep import Heal, Scale
+from container_update.engine.instances import NotInstalledError, only_instance, record_of
+from container_update.engine.journalled_run import JournalledRun
+from container_update.engine.progress import step_events
+from container_update.engine.run import operate, run
 from container_update.engine.scripts import coordination
-from container_update.engine.watch import attach
-from container_update.model import options
+from container_update.engine.scripts.coordination import CoordinationError
+from container_update.engine.watch import Watch, attach
+from container_update.model import cluster, context_threads, errors, options, packing
+from container_update.model.cluster import Keep, Listing, Right, WatchEvent
 from container_update.model.errors import NoWayBackError
-from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey
-from container_update.model.operation import name_of
-from container_update.model.outcome import Event, StepState
-from container_update.model.plan import Action
+from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey, instance_of
+from container_update.model.operation import Phase, begun, name_of
+from container_update.model.options import DEFAULTS
+from container_update.model.outcome import Event, Progress, StepState
+from container_update.model.packing import packed, unpacked
+from container_update.model.plan import CHANGED_KEYS, CHANGED_OBJECTS, Action, Reason
 from container_update.model.process_identity import ProcessIdentity
+from container_update.model.scripts import VduChange
 from container_update.openstack.change import OpenStackTarget
-from container_update.package import archive, csar, hot
+from container_update.package import archive, csar, hot, manifests, rendering, vnfd, yaml11
+from container_update.package.findings import Reading
+from container_update.package.hot import StackBody
 from container_update.package.tools import build, samples
-from container_update.package.tools.build import driver_file
+from container_update.package.tools.build import DRIVERS, bundle, driver_file, write_metadata
+from container_update.package.tools.samples import TYPE_FILES
 from container_update.package.tosca import process
+from container_update.planning.comparison import live_objects
+from container_update.planning.comparison.diff import content
+from container_update.planning.comparison.live_objects import manifest_name
 from container_update.planning.comparison.package_pair import Placing
+from container_update.planning.configuration import OPT_OUT_ANNOTATION
 from container_update.planning.lifecycle import Included
-from container_update.planning.steps import RestartStep
+from container_update.planning.steps import ConfigStep, RestartStep, object_steps
+from container_update.planning.steps.manifest import with_recorded_digest
+from container_update.planning.steps.new_objects import new_object
 from container_update.records.vnf_records import Records
-from container_update.workloads.pod_status import is_deleting, is_finished, is_ready
-from container_update.workloads.pod_template import containers, pod_spec
+from container_update.workloads import ownership, registry
+from container_update.workloads.ownership import owned_pods
+from container_update.workloads.pod_status import is_deleting, is_finished, is_ready, problem
+from container_update.workloads.pod_template import containers, images, pod_spec, with_images
+from container_update.workloads.readiness import Baseline, RolloutState

@@ -11,11 +11,8 @@ from shutil import which
 
 import pytest
 
-import container_update.model.errors
 from container_update import ContainerUpdateError
-from container_update.cli import main, man
-from container_update.cli.arguments import parser
-from container_update.cli.terminal import approval, output
+from tests.internals.core import approval, errors, man, output, parser, root_parser
 from tests.project.test_checks import ROOT
 
 STATUSES = ROOT / "doc/source/reference/exit-status.rst"
@@ -36,7 +33,7 @@ def test_the_man_page_has_every_command_with_each_of_its_arguments(man_page: str
     text = sections(man_page)
     assert {"NAME", "SYNOPSIS", "SETTINGS", "EXIT STATUS"} <= text.keys()
     missing = []
-    for command, _ in man.commands(main.root_parser()):
+    for command, _ in man.commands(root_parser()):
         section = text[command.prog] + text["SETTINGS"]
         for action in man.listed(command):
             names = action.option_strings[-1:] or action.choices or [action.metavar]
@@ -59,10 +56,10 @@ def test_the_man_page_has_each_help_and_default_in_words(man_page: str) -> None:
     assert not re.search(r"%\(|==SUPPRESS==|\bNone\b", man_page)
 
 
-def errors() -> Iterator[type[ContainerUpdateError]]:
+def error_classes() -> Iterator[type[ContainerUpdateError]]:
     """Yield those with an exit status of their own."""
     yield approval.NotApprovedError
-    for value in vars(container_update.model.errors).values():
+    for value in vars(errors).values():
         is_error = isinstance(value, type) and issubclass(value, ContainerUpdateError)
         if is_error and "exit_status" in vars(value):
             yield value
@@ -71,7 +68,7 @@ def errors() -> Iterator[type[ContainerUpdateError]]:
 def test_the_table_of_exit_statuses_has_each_class_of_error_and_nothing_else() -> None:
     rows = re.findall(r"^(\d+) +\S.*?(?:``(\w+Error)``)?$", STATUSES.read_text("utf-8"), re.M)
     found = {int(status): name for status, name in rows}
-    expected = {error.exit_status: error.__name__ for error in errors()}
+    expected = {error.exit_status: error.__name__ for error in error_classes()}
     own = (output.DONE, output.NOTHING_TO_DO, output.CHANGES_PENDING, parser.USAGE)
     assert found == {**expected, **dict.fromkeys(own, "")}
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 from pathlib import Path
@@ -51,6 +52,28 @@ def test_the_modules_that_developers_are_sent_to_are_there(page):
     there = {str(path.relative_to(ROOT)) for path in tracked() if path.exists()}
     missing = [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in there)]
     assert missing == []
+
+
+MEASURED = {"tests/hostile.py": "a process whose memory is measured imports no more than it needs"}
+"""Modules of tests that import internals by their own path, and why."""
+
+
+def imports(path: Path) -> set[str]:
+    """Return the modules from which a module imports."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    plain = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    return plain | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+
+
+def test_internals_are_imported_by_one_place_of_the_tests():
+    internal = re.compile(r"container_update\.(?!emulator\b)")
+    tests = {path.relative_to(ROOT).as_posix(): path for path in tracked() if path.suffix == ".py"}
+    by_path = {
+        name
+        for name, path in tests.items()
+        if re.match(r"tests/(?!unit/|internals/)", name) and any(map(internal.match, imports(path)))
+    }
+    assert by_path == set(MEASURED), "import it from container_update, or from tests/internals"
 
 
 def test_bindep_lists_what_ci_installs():

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from container_update.cli import man
 from tests.deploy.test_containerfile import sources
+from tests.internals.core import man
 from tests.project.test_repository import ROOT, tracked
 
 BUILD = "from setuptools.build_meta import build_{0}; build_{0}('dist')"

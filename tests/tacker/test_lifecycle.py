@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.package.tools.build import bundle, write_metadata
+from tests.internals.core import bundle, write_metadata
 from tests.tacker.conftest import (
     Build,
     Kubectl,

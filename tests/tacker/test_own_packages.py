@@ -14,9 +14,7 @@ import pytest
 
 from container_update import PackageError
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.package.tools.build import DRIVERS
-from container_update.package.tools.samples import TYPE_FILES
-from tests.internals.core import driver_file, main
+from tests.internals.core import DRIVERS, TYPE_FILES, driver_file, main
 from tests.tacker.conftest import Build, Kubectl, guide_request, running_cnf
 from tests.tacker.lab import Lab
 from tests.tacker.operator import Operator

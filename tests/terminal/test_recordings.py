@@ -19,9 +19,8 @@ import pytest
 from container_update import CancelToken, StepResult, UpdateInterruptedError, connect, install
 from container_update import update as update_cnf
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
-from container_update.engine.instances import only_instance
 from tests.functional.cnf import BAD_IMAGE
-from tests.internals.core import Event, guide_request
+from tests.internals.core import Event, guide_request, only_instance
 from tests.terminal.recorder import Recording, record
 
 RECORDINGS = Path(__file__).with_name("recordings")

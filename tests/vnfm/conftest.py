@@ -17,9 +17,7 @@ from fastapi.testclient import TestClient
 
 from container_update import Options, connect
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.package import vnfd, yaml11
-from container_update.package.findings import Reading
-from tests.internals.core import KubernetesCluster, samples
+from tests.internals.core import KubernetesCluster, Reading, samples, vnfd, yaml11
 from tests.internals.service import Service, Settings, perform
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import postgres, scalable

@@ -15,10 +15,15 @@ import requests
 import uvicorn
 
 from container_update import Options
-from container_update.vnfm.commands import demo
-from container_update.vnfm.commands.demo import Scene, Stage
-from container_update.vnfm.http.connections import server_config
-from tests.internals.service import Service, Settings, read_tokens
+from tests.internals.service import (
+    Scene,
+    Service,
+    Settings,
+    Stage,
+    demo,
+    read_tokens,
+    server_config,
+)
 from tests.vnfm.waiting import until
 
 SETTLED = frozenset({"COMPLETED", "FAILED", "FAILED_TEMP", "ROLLED_BACK"})

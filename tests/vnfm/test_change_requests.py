@@ -13,8 +13,8 @@ from fastapi.testclient import TestClient
 
 from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.engine.goals.request_schema import CHANGE_REQUEST
 from tests import one_by_one
+from tests.internals.core import CHANGE_REQUEST
 from tests.internals.service import Service, Settings
 from tests.unit.engine.test_change_request import WRONG
 from tests.vnfm import vnfs

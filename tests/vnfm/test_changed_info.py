@@ -12,10 +12,14 @@ from fastapi.testclient import TestClient
 
 from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.vnfm.lcm.operation_context import VnfRecord
-from container_update.vnfm.lcm.records import modifications, triggered_by_package
 from tests.functional.upgrade_types import ROLLING
-from tests.internals.service import Service, Settings
+from tests.internals.service import (
+    Service,
+    Settings,
+    VnfRecord,
+    modifications,
+    triggered_by_package,
+)
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 from tests.vnfm.consumer import Consumer

@@ -18,8 +18,8 @@ from alembic import command
 from cryptography.hazmat.primitives import serialization
 
 from container_update import ContainerUpdateError, Options
-from container_update.cli import main
 from container_update.emulator.heat import EmbeddedOpenStack
+from tests.internals.core import main
 from tests.internals.service import Database, Service, Settings, Vault, VimRow, known_revisions, now
 
 SECRET = "hunter2-and-more"
@@ -31,7 +31,7 @@ def checked(folder: Path, conf: str = "", *arguments: str) -> tuple[int, str]:
     file.write_text(conf)
     words = ["vnfm", "serve", "--check-config", "--config-file", str(file), "--port", "0"]
     state = ["--state-dir", str(folder / "state")]
-    status = main.main([*words, *state, *arguments], out)
+    status = main([*words, *state, *arguments], out)
     assert SECRET not in out.getvalue()
     return status, out.getvalue()
 

@@ -18,8 +18,7 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 from container_update import Options
-from container_update.vnfm.commands import serve
-from tests.internals.service import Service, Settings, connections
+from tests.internals.service import Service, Settings, connections, serve
 from tests.vnfm.consumer import Consumer
 from tests.vnfm.waiting import until
 

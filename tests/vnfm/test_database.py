@@ -16,8 +16,8 @@ from sqlalchemy import select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from container_update import ContainerUpdateError, Options
-from container_update.vnfm.states import UNSETTLED
 from tests.internals.service import (
+    UNSETTLED,
     Base,
     Database,
     OperationRow,

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from container_update.cli import main
+from tests.internals.core import main
 from tests.vnfm.waiting import until
 
 SCRIPTS = Path(sys.executable).parent
@@ -137,6 +137,6 @@ def test_the_last_line_is_a_link_that_is_opened_and_signs_in_once(tmp_path: Path
 def test_the_demo_refuses_another_state_directory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status = main.main(["vnfm", "serve", "--demo", "--state-dir", str(tmp_path)])
+    status = main(["vnfm", "serve", "--demo", "--state-dir", str(tmp_path)])
     assert status != 0
     assert "--demo" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from container_update.vnfm.api import document
+from tests.internals.service import document
 from tests.vnfm import site
 from tests.vnfm.browser import WIDE, chromium, window
 from tests.vnfm.consumer import Consumer

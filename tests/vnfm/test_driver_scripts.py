@@ -15,8 +15,7 @@ from fastapi.testclient import TestClient
 
 from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.vnfm.lcm.mgmt_drivers.answers import plain_answer
-from tests.internals.service import ScriptError, Service, Settings, v2
+from tests.internals.service import ScriptError, Service, Settings, plain_answer, v2
 from tests.unit.engine.test_coordination import LEFT_BEHIND, assert_ends
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client

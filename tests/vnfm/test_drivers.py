@@ -16,8 +16,7 @@ from fastapi.testclient import TestClient
 
 from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.vnfm.lcm.mgmt_drivers import v1
-from tests.internals.service import Service, Settings, v2
+from tests.internals.service import Service, Settings, v1, v2
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client

@@ -14,8 +14,7 @@ from sqlalchemy.exc import OperationalError
 
 from container_update import ClusterError, ContainerUpdateError, NextStep, PackageError, Plan
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.vnfm.problems import problem_of, requests_of
-from tests.internals.service import ProblemError, Steps
+from tests.internals.service import ProblemError, Steps, problem_of, requests_of
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 

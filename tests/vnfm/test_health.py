@@ -18,8 +18,16 @@ from sqlalchemy import event, inspect, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from container_update import Options
-from container_update.vnfm.http import health
-from tests.internals.service import Base, Database, Package, Service, Settings, error_responses, now
+from tests.internals.service import (
+    Base,
+    Database,
+    Package,
+    Service,
+    Settings,
+    error_responses,
+    health,
+    now,
+)
 from tests.vnfm.waiting import PATIENCE_SECONDS
 
 

@@ -13,12 +13,10 @@ from typing import Any
 import pytest
 
 from container_update import Options
-from container_update.model.options import DEFAULTS
-from container_update.vnfm import packages
 from tests import hostile
 from tests import packages as files
-from tests.internals.core import csar, process
-from tests.internals.service import Package, Service, Settings, content
+from tests.internals.core import DEFAULTS, csar, process
+from tests.internals.service import Package, Service, Settings, content, packages
 from tests.vnfm import vnfs
 from tests.vnfm.client import Json
 from tests.vnfm.served import Served

@@ -13,10 +13,8 @@ from container_update import Options
 from container_update.emulator.faults import Fault, Faults, answer
 from container_update.emulator.heat import ResourceFault
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.vnfm.api.parts import EXTENSION
-from container_update.vnfm.lcm.live.resources import resources_of
 from tests.functional.gate import Gate
-from tests.internals.service import Service, Settings
+from tests.internals.service import EXTENSION, Service, Settings, resources_of
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import scalable, vnfs
 from tests.vnfm.client import Client

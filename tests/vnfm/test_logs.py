@@ -14,8 +14,8 @@ import pytest
 from oslo_config import cfg
 from oslo_log.formatters import ContextFormatter, JSONFormatter
 
-from container_update.model import context_threads
-from container_update.vnfm.http import logs
+from tests.internals.core import context_threads
+from tests.internals.service import logs
 from tests.vnfm.served import Served
 
 LOG = logging.getLogger("container_update.test")

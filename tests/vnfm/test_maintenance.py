@@ -17,7 +17,7 @@ from alembic import command
 from sqlalchemy import select
 
 from container_update import Options
-from container_update.cli import main
+from tests.internals.core import main
 from tests.internals.service import (
     Database,
     OperationRow,
@@ -51,7 +51,7 @@ class Site:
     def upgrade(self) -> str:
         out = io.StringIO()
         where = ["--state-dir", str(self.folder), "--database-url", self.url]
-        assert main.main(["vnfm", "db", "upgrade", *where[: None if self.url else 2]], out) == 0
+        assert main(["vnfm", "db", "upgrade", *where[: None if self.url else 2]], out) == 0
         return out.getvalue()
 
     def add_vim(self, name: str) -> None:

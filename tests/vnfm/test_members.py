@@ -11,8 +11,7 @@ import pytest
 from sqlalchemy import Connection, QueuePool, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from container_update.vnfm.store.liveness import DatabaseLock, FileLock, ProcessLock
-from tests.internals.service import Database, liveness
+from tests.internals.service import Database, DatabaseLock, FileLock, ProcessLock, liveness
 from tests.vnfm.postgres import Server
 
 

@@ -11,8 +11,8 @@ from fastapi.testclient import TestClient
 
 from container_update import Options, connect
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.vnfm.lcm.mgmt_drivers import v2
 from tests.internals.core import ObjectKey
+from tests.internals.service import v2
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client

@@ -15,10 +15,17 @@ from fastapi.testclient import TestClient
 from sqlalchemy import delete, select
 
 from container_update import Options
-from container_update.vnfm.notify import delivery
-from container_update.vnfm.notify.delivery import Notifier
-from container_update.vnfm.store.rows import Notification
-from tests.internals.service import Database, Service, Settings, Subscription, Vault, now
+from tests.internals.service import (
+    Database,
+    Notification,
+    Notifier,
+    Service,
+    Settings,
+    Subscription,
+    Vault,
+    delivery,
+    now,
+)
 from tests.vnfm.client import Client
 from tests.vnfm.consumer import Consumer
 from tests.vnfm.waiting import until

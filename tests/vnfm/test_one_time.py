@@ -13,8 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from container_update import Options
-from container_update.vnfm.http.authentication import LINK_SECONDS, OneTimeLink
-from tests.internals.service import Service, Settings, read_tokens
+from tests.internals.service import LINK_SECONDS, OneTimeLink, Service, Settings, read_tokens
 
 URL = "http://127.0.0.1:9890"
 PACKAGES = "/vnfpkgm/v1/vnf_packages"

@@ -14,12 +14,16 @@ from fastapi.testclient import TestClient
 from container_update import ClusterError, Options
 from container_update.emulator.heat import ResourceFault
 from container_update.emulator.heat.faults import NO_HOST
-from container_update.model import packing
-from container_update.openstack.instantiate import Instantiate, described_by
-from container_update.openstack.stack_instance import StackInstance
-from tests.internals.core import build, hot
+from tests.internals.core import build, hot, packing
 from tests.internals.service import Service, Settings, vims
-from tests.internals.stacks import live, operate, reference
+from tests.internals.stacks import (
+    Instantiate,
+    StackInstance,
+    described_by,
+    live,
+    operate,
+    reference,
+)
 from tests.vnfm.client import Client, assert_finish_or_go_back
 from tests.vnfm.clouds import (
     BLUE_GREEN,

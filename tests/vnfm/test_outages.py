@@ -15,10 +15,10 @@ from fastapi.testclient import TestClient
 from container_update import Options
 from container_update.emulator.faults import Fault, Faults
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.vnfm.store import database as store
 from tests.functional.gate import Gate
 from tests.internals.core import KubernetesCluster
 from tests.internals.service import Service, Settings
+from tests.internals.service import database as store
 from tests.vnfm import fleet, scalable
 from tests.vnfm.client import Client
 from tests.vnfm.postgres import Server

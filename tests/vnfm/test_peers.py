@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.options import Options
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
+from tests.internals.service import Service, Settings
 from tests.vnfm import vnfs
 from tests.vnfm.client import SETTLED, Client
 from tests.vnfm.consumer import Consumer

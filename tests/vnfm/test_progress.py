@@ -15,8 +15,7 @@ from fastapi.testclient import TestClient
 
 from container_update import Options, Plan, ScriptStep, StepResult
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.scripts import VduChange
-from tests.internals.core import Action, ObjectKey, RestartStep, StepState, build
+from tests.internals.core import Action, ObjectKey, RestartStep, StepState, VduChange, build
 from tests.internals.service import Service, Settings, Steps
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client

@@ -30,17 +30,18 @@ from container_update import (
 )
 from container_update.emulator.faults import Fault, Faults, answer
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.vnfm.lcm.operation_context import ServiceEndsError
-from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.states import RUNNING, Request
 from tests.internals.core import Collection, KubernetesCluster, ObjectKey
 from tests.internals.service import (
+    RUNNING,
     Instance,
     OperationRow,
     Package,
     ProblemError,
+    Request,
     ScriptError,
     Service,
+    ServiceContext,
+    ServiceEndsError,
     Settings,
     State,
     content,

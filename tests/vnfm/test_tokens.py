@@ -21,9 +21,15 @@ from keystoneauth1.session import Session
 
 from container_update import ContainerUpdateError
 from container_update.emulator.heat import EmbeddedOpenStack
-from container_update.openstack.answers import MOST_BYTES
-from container_update.vnfm.http.authentication import READING, User, authenticator
-from tests.internals.service import Settings, error_responses, read_tokens
+from tests.internals.service import (
+    READING,
+    Settings,
+    User,
+    authenticator,
+    error_responses,
+    read_tokens,
+)
+from tests.internals.stacks import MOST_BYTES
 
 ONE, OTHER = "one-" + "1" * 20, "other-" + "2" * 20
 
@@ -220,7 +226,7 @@ def test_an_expired_token_is_refused_though_it_is_cached(
     client, headers = by_keystone(cloud), user_token(cloud)
     assert client.get("/name", headers=headers).is_success
     end = cloud.keystone.lifetime.total_seconds()
-    from container_update.vnfm.http import keystone  # noqa: PLC0415
+    from tests.internals.service import keystone  # noqa: PLC0415
 
     began = keystone.time.time()
     monkeypatch.setattr(keystone, "time", type("later", (), {"time": lambda: began + end}))

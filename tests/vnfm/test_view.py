@@ -18,8 +18,8 @@ import requests
 from anyio import CapacityLimiter, to_thread
 
 from container_update import connect
-from container_update.vnfm.view.routes import events
 from tests.internals.core import ObjectKey
+from tests.internals.service import events
 from tests.vnfm import many, site
 from tests.vnfm.site import SCENES, Site
 

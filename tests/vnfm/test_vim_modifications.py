@@ -13,9 +13,8 @@ from fastapi.testclient import TestClient
 
 from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.vnfm.http import authentication
 from tests.internals.core import build
-from tests.internals.service import vims
+from tests.internals.service import authentication, vims
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 from tests.vnfm.clouds import ROLLING, Cloud, Sample, instantiated

@@ -64,12 +64,12 @@ def openstack_site(kind: str, _: pytest.FixtureRequest, folder: Path) -> Iterato
         EmbeddedOpenStack,
         ResourceFault,
     )
-    from container_update.openstack.client import connect as connect_cloud  # noqa: PLC0415
-    from container_update.openstack.execution import writer  # noqa: PLC0415
     from tests.functional.change_vnfpkg.openstack import (  # noqa: PLC0415
         BAD_IMAGE,
         OpenStackContractSite,
     )
+    from tests.internals.stacks import connect as connect_cloud  # noqa: PLC0415
+    from tests.internals.stacks import writer  # noqa: PLC0415
 
     missing = ResourceFault(
         f"Image {BAD_IMAGE} could not be found (HTTP 404)",

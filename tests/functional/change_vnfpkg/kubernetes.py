@@ -23,15 +23,13 @@ from container_update import (
     resume,
     rollback,
 )
-from container_update.cluster.lease import Holder
-from container_update.planning.comparison.live_objects import manifest_name
-from container_update.workloads import ownership
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Arguments, ContractSite, Release
 from tests.internals.core import (
     Changed,
     ChangeJob,
     Collection,
+    Holder,
     Json,
     KubernetesCluster,
     KubernetesTarget,
@@ -39,6 +37,8 @@ from tests.internals.core import (
     build,
     is_deleting,
     is_finished,
+    manifest_name,
+    ownership,
     preview_change,
     run_change,
     utc_now,

@@ -17,8 +17,6 @@ from typing import Any
 import yaml
 
 from container_update import CancelToken, ChangeRequest, ContainerUpdateError, Options, Outcome
-from container_update.engine.goals.change_package import coordination_of
-from container_update.openstack.change import recover_change
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Arguments, ContractSite, Release
 from tests.functional.stacks import templates
@@ -28,11 +26,12 @@ from tests.internals.core import (
     ChangeJob,
     OpenStackTarget,
     build,
+    coordination_of,
     hot,
     name_of,
     run_change,
 )
-from tests.internals.stacks import Heat, StackInstance, live, reference
+from tests.internals.stacks import Heat, StackInstance, live, recover_change, reference
 
 STACK = f"vnf-{INSTANCE}"
 BAD_IMAGE = "image-bad"

@@ -13,16 +13,12 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.engine.goals.update import update
-from container_update.model.errors import UpdateFailedError
-from container_update.model.objects import Json, ObjectKey
-from container_update.model.plan import Action, Step
-from container_update.model.requests import UpdateRequest
-from container_update.workloads.pod_status import is_deleting
+from container_update import Step, UpdateFailedError, UpdateRequest, update
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import INSTANCE, V1, V2, Arguments, ContractSite, Release
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING
+from tests.internals.core import Action, Json, ObjectKey, is_deleting
 
 V3 = Release("v3")
 MOST_WRITES = 16

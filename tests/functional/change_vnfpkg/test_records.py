@@ -84,8 +84,7 @@ class RecordedVnf:
 
     def record(self) -> dict[str, Any]:
         """Return the VnfInstance as a VNFM writes it."""
-        from container_update.openstack import live  # noqa: PLC0415
-        from container_update.openstack.vnfm_records import described  # noqa: PLC0415
+        from tests.internals.stacks import described, live  # noqa: PLC0415
 
         stack = self.vnf.live_stack()
         members = live.members_of(self.vnf.heat, stack, {"VDU1": "VDU1"})
@@ -95,7 +94,7 @@ class RecordedVnf:
 
     def change(self) -> Records:
         """Change the package."""
-        from container_update.openstack.change import OpenStackTarget  # noqa: PLC0415
+        from tests.internals.stacks import OpenStackTarget  # noqa: PLC0415
 
         vnf = self.vnf
         params = {"upgrade_type": self.upgrade_type, "vdu_params": [{"vdu_id": "VDU1"}]}
@@ -138,9 +137,9 @@ def recorded_openstack_vnf(
     """Yield a VNF of the old package."""
     pytest.importorskip("openstack", reason="the extra openstack is not installed")
     from container_update.emulator.heat import EmbeddedOpenStack  # noqa: PLC0415
-    from container_update.openstack.client import connect  # noqa: PLC0415
     from tests.functional.stacks.site import Site  # noqa: PLC0415
     from tests.functional.stacks.vnf import Vnf  # noqa: PLC0415
+    from tests.internals.stacks import connect  # noqa: PLC0415
 
     with EmbeddedOpenStack() as cloud, connect(auth=cloud.auth()) as heat:
         cloud.faults.seconds = 0.001

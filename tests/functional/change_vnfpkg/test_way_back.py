@@ -11,15 +11,20 @@ from typing import Any
 
 import pytest
 
-from container_update.engine.goals.go_back import history, plan_undo, undo
-from container_update.engine.goals.install import install
-from container_update.engine.goals.update import update
-from container_update.engine.recover import resume
-from container_update.model.errors import ContainerUpdateError, PackageError, PlanError
-from container_update.model.objects import ObjectKey
-from container_update.model.outcome import Outcome
-from container_update.model.plan import Action, Plan
-from container_update.model.requests import UpdateRequest
+from container_update import (
+    ContainerUpdateError,
+    Outcome,
+    PackageError,
+    Plan,
+    PlanError,
+    UpdateRequest,
+    history,
+    install,
+    plan_undo,
+    resume,
+    undo,
+    update,
+)
 from tests.functional import manifests
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.dying import Died, Dying
@@ -27,6 +32,7 @@ from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import INSTANCE, V1, V2, Arguments, Release
 from tests.functional.manifests import config_map
 from tests.functional.upgrade_types import BLUE_GREEN, ROLLING
+from tests.internals.core import Action, ObjectKey
 
 V3 = Release("v3")
 PARAMS = {

@@ -18,10 +18,9 @@ from typing import Any
 from unittest import mock
 
 from container_update import ClusterError
-from container_update.model.cluster import WatchEvent
 from tests.functional.change_vnfpkg.dying import Died
 from tests.functional.histories.packages import GONE
-from tests.internals.core import Collection, LeaseLock, ProcessIdentity, utc_now
+from tests.internals.core import Collection, LeaseLock, ProcessIdentity, WatchEvent, utc_now
 from tests.internals.core import cluster_instance as engine
 
 LEASE_SECONDS = 1.0

@@ -14,16 +14,24 @@ from typing import Any
 import pytest
 
 from container_update import PlanError, UpdateFailedError
-from container_update.package.tools import samples
-from container_update.workloads import registry
-from container_update.workloads.readiness import Baseline, RolloutState
 from tests import packages, plugins
 from tests.functional import role
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.conftest import REAL, until
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.rollouts.controller import DEFINITION, HASH_LABEL
-from tests.internals.core import Action, Collection, Json, ObjectKey, StepState, is_deleting
+from tests.internals.core import (
+    Action,
+    Baseline,
+    Collection,
+    Json,
+    ObjectKey,
+    RolloutState,
+    StepState,
+    is_deleting,
+    registry,
+    samples,
+)
 
 PLUGIN, NAME = samples.root() / "08-custom-resource/plugin", "container_update_argo_rollouts"
 OLD, NEW = config_map(setting="old", other="old"), config_map(setting="new", other="old")

@@ -8,12 +8,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from container_update import CancelToken, ChangeRequest, Options, ScriptStep
-from container_update.engine.goals import upgrade_types
-from container_update.openstack.planner import StackPackages
-from container_update.openstack.vnfcs import VnfcServer
-from container_update.package import csar
-from tests.internals.core import Changed, ChangeJob, OpenStackTarget, change_package, coordination
-from tests.internals.stacks import Heat, StackPlan, StackRequest, StackScript, read_packages
+from tests.internals.core import (
+    Changed,
+    ChangeJob,
+    OpenStackTarget,
+    change_package,
+    coordination,
+    csar,
+    upgrade_types,
+)
+from tests.internals.stacks import (
+    Heat,
+    StackPackages,
+    StackPlan,
+    StackRequest,
+    StackScript,
+    VnfcServer,
+    read_packages,
+)
 
 NEW_VNFD = "vnfd-new"
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from container_update.openstack.hold import Clock
 from tests.internals.core import utc_now
+from tests.internals.stacks import Clock
 
 
 @dataclass

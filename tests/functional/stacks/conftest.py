@@ -19,11 +19,10 @@ from container_update.emulator.heat import CloudFaults, EmbeddedOpenStack
 
 pytest.importorskip("openstack", reason="the extra openstack is not installed")
 
-from container_update.openstack.execution import writer
 from tests.functional.stacks.limits import EmbeddedLimits, Limits, RealLimits
 from tests.functional.stacks.site import REAL, Site, administrators_cloud
 from tests.functional.stacks.vnf import Vnf
-from tests.internals.stacks import Heat, connect
+from tests.internals.stacks import Heat, connect, writer
 
 if TYPE_CHECKING:
     from container_update.emulator.heat.balancer import Balancer

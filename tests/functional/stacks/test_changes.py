@@ -15,14 +15,20 @@ from container_update import (
     UpdateFailedError,
     UpdateInterruptedError,
 )
-from container_update.engine.scripts.coordination import CoordinationError
-from container_update.model.plan import Reason
-from container_update.openstack.templates.desired import Replacement
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import plan_change
 from tests.functional.stacks.vnf import NEW_VNFD, Vnf
-from tests.internals.core import Action, ChangeJob, OpenStackTarget, Records, hot, run_change
-from tests.internals.stacks import BLUE_GREEN, StackScript, live, reference
+from tests.internals.core import (
+    Action,
+    ChangeJob,
+    CoordinationError,
+    OpenStackTarget,
+    Reason,
+    Records,
+    hot,
+    run_change,
+)
+from tests.internals.stacks import BLUE_GREEN, Replacement, StackScript, live, reference
 
 SHAPES = ["server", "nested", "group", "group of servers"]
 

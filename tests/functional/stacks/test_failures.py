@@ -21,7 +21,6 @@ from container_update import (
 from container_update.emulator.faults import Fault, Faults, raise_error
 from container_update.emulator.heat import CloudFaults, EmbeddedOpenStack, ResourceFault
 from container_update.emulator.heat.api_errors import OpenStackApiError
-from container_update.model.operation import Phase
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import change, plan_change
@@ -29,7 +28,7 @@ from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.limits import Limits
 from tests.functional.stacks.site import REAL
 from tests.functional.stacks.vnf import Vnf, until
-from tests.internals.core import NoWayBackError, StepState, name_of
+from tests.internals.core import NoWayBackError, Phase, StepState, name_of
 from tests.internals.stacks import BLUE_GREEN, ROLLING, Heat, StackScript, reference
 
 BOTH = pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])

@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 
 from container_update.emulator.heat import EmbeddedOpenStack
-from container_update.model.errors import NoWayBackError
-from container_update.openstack.client import Heat, connect
 from tests.circles import Circle, in_circles
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.stacks.clocks import in_an_hour
@@ -23,6 +21,8 @@ from tests.functional.stacks.site import REAL, Site
 from tests.functional.stacks.verbs import VERBS, StackVerb
 from tests.functional.stacks.vnf import Vnf
 from tests.hostile_server import HOSTILE, Attack, attacks
+from tests.internals.core import NoWayBackError
+from tests.internals.stacks import Heat, connect
 
 pytestmark = [
     pytest.mark.skipif(bool(REAL), reason="answers in place of the embedded cloud"),

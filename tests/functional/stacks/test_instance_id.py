@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from container_update import PlanError
-from container_update.openstack.instance_id import instance_id_of
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.test_failures import WRITES
 from tests.functional.stacks.vnf import Vnf
-from tests.internals.stacks import BLUE_GREEN, ROLLING, Heat, StackInstance
+from tests.internals.stacks import BLUE_GREEN, ROLLING, Heat, StackInstance, instance_id_of
 
 
 def leave_unfinished(vnf: Vnf, upgrade_type: str, writes: int = 2) -> None:

@@ -11,19 +11,18 @@ from typing import Any
 
 import pytest
 
-from container_update.cli.main import main
-from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
-from container_update.emulator.heat.faults import NO_HOST
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import (
+from container_update import (
+    CancelToken,
     ContainerUpdateError,
-    NoWayBackError,
+    Plan,
+    Step,
+    StepResult,
     UpdateFailedError,
     UpdateInProgressError,
     UpdateInterruptedError,
 )
-from container_update.model.outcome import Event, StepResult
-from container_update.model.plan import Plan, Step
+from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
+from container_update.emulator.heat.faults import NO_HOST
 from tests.circles import Circle, in_circles
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.stacks.clocks import in_an_hour
@@ -31,6 +30,7 @@ from tests.functional.stacks.site import REAL
 from tests.functional.stacks.verbs import VERBS, StackVerb
 from tests.functional.stacks.vnf import Vnf, until
 from tests.functional.verbs import PROMISES
+from tests.internals.core import Event, NoWayBackError, main
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="looks into the embedded cloud")
 

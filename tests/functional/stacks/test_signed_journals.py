@@ -9,16 +9,12 @@ from dataclasses import replace
 
 import pytest
 
+from container_update import CancelToken, UpdateInterruptedError
 from container_update.emulator.heat import EmbeddedOpenStack
-from container_update.model.cancellation import CancelToken
-from container_update.model.errors import UpdateInterruptedError
-from container_update.openstack.client import Heat, connect
-from container_update.openstack.journal import UnsignedError
-from container_update.openstack.plan import StackScript
-from container_update.openstack.stack_instance import StackInstance
 from tests.functional.stacks.change import change
 from tests.functional.stacks.conftest import OPTIONS
 from tests.functional.stacks.vnf import Vnf
+from tests.internals.stacks import Heat, StackInstance, StackScript, UnsignedError, connect
 
 
 @contextmanager

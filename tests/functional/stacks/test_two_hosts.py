@@ -25,15 +25,24 @@ from container_update import (
     PlanError,
     UpdateInProgressError,
 )
-from container_update.model.operation import begun
-from container_update.openstack.hold import StackHolder, is_free, tags_of
-from container_update.openstack.journal import StackJournal, _Found
-from container_update.openstack.record import StackRecord
 from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import World
 from tests.functional.stacks.vnf import Vnf, until
-from tests.internals.core import Json, ProcessIdentity
-from tests.internals.stacks import BLUE_GREEN, ROLLING, Heat, StackInstance, StackPlan, StackScript
+from tests.internals.core import Json, ProcessIdentity, begun
+from tests.internals.stacks import (
+    BLUE_GREEN,
+    ROLLING,
+    Heat,
+    StackHolder,
+    StackInstance,
+    StackJournal,
+    StackPlan,
+    StackRecord,
+    StackScript,
+    _Found,
+    is_free,
+    tags_of,
+)
 
 OPTIONS = Options(timeout=20, undo_timeout=20, retry_seconds=2, lease_seconds=30)
 SKEWS = pytest.mark.parametrize(

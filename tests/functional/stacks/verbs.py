@@ -12,19 +12,23 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from container_update.engine.goals.change_package import run_change
-from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.job import ChangeJob
-from container_update.engine.run import operate
-from container_update.model.outcome import Outcome
-from container_update.openstack.change import OpenStackTarget
-from container_update.openstack.client import Heat
-from container_update.openstack.instantiate import Instantiate, Terminate, described_by
-from container_update.openstack.plan import BLUE_GREEN, ROLLING
-from container_update.openstack.stack_instance import StackGoal, StackInstance
-from container_update.openstack.upkeep import StackHeal, StackScale
+from container_update import ChangeRequest, Outcome
 from tests.functional.stacks.change import NEW_VNFD
 from tests.functional.stacks.vnf import OLD_VNFD, Vnf
+from tests.internals.core import ChangeJob, operate, run_change
+from tests.internals.stacks import (
+    BLUE_GREEN,
+    ROLLING,
+    Heat,
+    Instantiate,
+    OpenStackTarget,
+    StackGoal,
+    StackHeal,
+    StackInstance,
+    StackScale,
+    Terminate,
+    described_by,
+)
 
 SIZE = 2
 

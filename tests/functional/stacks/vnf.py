@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from container_update import Options, Outcome
-from container_update.package.hot import StackBody
 from tests import packages
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import NEW_VNFD, change
 from tests.functional.stacks.site import Site
-from tests.internals.core import Changed, hot
+from tests.internals.core import Changed, StackBody, hot
 from tests.internals.stacks import (
     ROLLING,
     Heat,

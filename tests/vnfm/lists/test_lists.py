@@ -12,18 +12,19 @@ from urllib.parse import quote
 import pytest
 from sqlalchemy import select
 
-from container_update.vnfm.api.queries import query_filters
-from container_update.vnfm.store.retention import forget_operations
-from container_update.vnfm.store.rows import Batch, StepRow
-from container_update.vnfm.workers import Workers
 from tests.internals.service import (
+    Batch,
     Instance,
     OperationRow,
     Package,
     Service,
+    StepRow,
     Steps,
     Subscription,
+    Workers,
+    forget_operations,
     now,
+    query_filters,
 )
 from tests.vnfm.client import Client
 from tests.vnfm.lists.stored import (

@@ -15,23 +15,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import insert, select
 
-from container_update.vnfm.api import representations
-from container_update.vnfm.api.queries.query_filters import (
-    Condition,
-    Filter,
-    may_match,
-    required_texts,
-)
 from tests.circles import Circle, in_circles
 from tests.internals.service import (
     Base,
+    Condition,
     Database,
+    Filter,
     Instance,
     OperationRow,
     Package,
     State,
     Subscription,
     TableQuery,
+    may_match,
+    representations,
+    required_texts,
 )
 from tests.vnfm.lists.stored import BEGIN, identity
 
