@@ -42,7 +42,7 @@ SeenT = TypeVar("SeenT")
 PlanT = TypeVar("PlanT", bound=Plan)
 
 
-class Instance(Protocol[GoalT_contra, SeenT, PlanT]):
+class AnyInstance(Protocol[GoalT_contra, SeenT, PlanT]):
     """A VNF instance where it runs: in a cluster, or in the stacks of a cloud.
 
     The errors are those of :func:`run`.
@@ -80,7 +80,7 @@ class Instance(Protocol[GoalT_contra, SeenT, PlanT]):
         """Return what became of the plan, and what runs now."""
 
 
-def operate(goal: GoalT_contra, instance: Instance[GoalT_contra, SeenT, PlanT]) -> Outcome:
+def operate(goal: GoalT_contra, instance: AnyInstance[GoalT_contra, SeenT, PlanT]) -> Outcome:
     """Bring a VNF instance to where a goal leads, wherever it runs; see :func:`run`."""
     began, sent_before = time.monotonic(), instance.requests
     resumed = instance.recovered(goal)
