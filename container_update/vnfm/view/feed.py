@@ -66,7 +66,7 @@ class FeedReading:
         }
 
 
-class Paced:
+class PacedReading:
     """A reading that is made at most once in :data:`PACE_SECONDS`, whoever asks for it."""
 
     def __init__(self, read: Callable[[], Any]) -> None:
@@ -90,7 +90,7 @@ class Feed:
         self._service = service
         self._version: Any = None
         self._reading = FeedReading({}, (), {}, {})
-        self._paced = Paced(self._read_now)
+        self._paced = PacedReading(self._read_now)
 
     def read(self) -> FeedReading:
         """Return what there is now, or was a moment ago.
@@ -203,5 +203,5 @@ def live_resources(service: ServiceContext) -> Callable[[str], str]:
             found = {"problem": error.detail, "vdus": []}
         return json.dumps({"id": instance_id, **found})
 
-    reading = lru_cache(_KEPT)(lambda instance_id: Paced(partial(read, instance_id)))
+    reading = lru_cache(_KEPT)(lambda instance_id: PacedReading(partial(read, instance_id)))
     return lambda instance_id: str(reading(instance_id)())
