@@ -36,7 +36,8 @@ class Site:
         images = heat._glance.get("/images?sort=name:asc").json()["images"]
         flavors = heat._nova.get("/flavors/detail").json()["flavors"]
         flavors.sort(key=lambda flavor: flavor["vcpus"] * flavor["ram"] * max(1, flavor["disk"]))
-        return cls(_two(images, "id"), _two(flavors, "name"), networks[0]["id"])
+        usable = [network["id"] for network in networks if network["subnets"]]
+        return cls(_two(images, "id"), _two(flavors, "name"), usable[0])
 
 
 def _two(found: list[dict[str, Any]], key: str) -> tuple[str, str]:
