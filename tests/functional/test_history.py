@@ -27,9 +27,9 @@ from tests.internals.core import (
     Result,
     StepState,
     diff_of_revision,
+    keeping,
     read_options,
     record_of,
-    store,
     text_of,
 )
 
@@ -308,7 +308,7 @@ def test_what_is_too_large_for_the_history_deletes_older_revisions(
     cnf.instantiate(**large("old"))
     cnf.update(large("new"))
     number = len(parts(cnf))
-    monkeypatch.setattr(store, "MAX_PARTS", 2 * number)
+    monkeypatch.setattr(keeping, "MAX_PARTS", 2 * number)
     cnf.update(large("newer"))
     cnf.update(large("old"))
     assert [revision.number for revision in cnf.history()] == [3, 2]
