@@ -19,6 +19,7 @@ from container_update.cluster.retry import RetryingCluster
 from container_update.engine.cluster_instance import ClusterInstance
 from container_update.engine.goal import Goal
 from container_update.engine.progress import log_remarks
+from container_update.model import errors
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.options import Options
@@ -83,6 +84,19 @@ class AnyInstance(Protocol[GoalT_contra, SeenT, PlanT]):
 def operate(goal: GoalT_contra, instance: AnyInstance[GoalT_contra, SeenT, PlanT]) -> Outcome:
     """Bring a VNF instance to where a goal leads, wherever it runs; see :func:`run`."""
     began, sent_before = time.monotonic(), instance.requests
+
+    def measured(outcome: Outcome) -> Outcome:
+        sent, seconds = instance.requests - sent_before, time.monotonic() - began
+        return replace(outcome, requests=sent, seconds=seconds)
+
+    try:
+        return measured(_operated(goal, instance))
+    except errors.UpdateFailedError as error:
+        error.outcome = measured(error.outcome)
+        raise
+
+
+def _operated(goal: GoalT_contra, instance: AnyInstance[GoalT_contra, SeenT, PlanT]) -> Outcome:
     resumed = instance.recovered(goal)
     if resumed is not None:
         is_done = all(result.state is StepState.DONE for result in resumed.results)
@@ -98,11 +112,7 @@ def operate(goal: GoalT_contra, instance: AnyInstance[GoalT_contra, SeenT, PlanT
         else:
             with instance.begun(goal, plan, seen) as begun:
                 results = (*results, *goal.carry_out(begun))
-        return replace(
-            instance.outcome(goal, plan, results, seen),
-            requests=instance.requests - sent_before,
-            seconds=time.monotonic() - began,
-        )
+        return instance.outcome(goal, plan, results, seen)
 
 
 def run(  # noqa: PLR0913
