@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way back from a modification: its journal if it was interrupted, else its revision.
+"""The way back from a modification, or from a change of the package: its journal if it was
+interrupted, else its revision.
 
-Neither needs the new package, which a rollback does not get, nor what the modification may have
-left with the VNFM: it may have been killed before it could answer.
+Neither needs the new package, which a rollback does not get, nor what the operation may have left
+with the VNFM: it may have been killed before it could answer.
 """
 
 from __future__ import annotations
 
-from container_update.cluster.history.revision import UPDATES, Result, Revision
+from container_update.cluster.history.revision import Result, Revision
 from container_update.drivers import v2_memory
 from container_update.drivers.v2_records import RESTARTED, cluster_of, with_live_pods
 from container_update.engine.goals.go_back import GoBack, history
@@ -15,7 +16,7 @@ from container_update.engine.recover import rollback
 from container_update.engine.run import run
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
-from container_update.model.errors import NoWayBackError
+from container_update.model.errors import NoWayBackError, PlanError
 from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.model.outcome import Progress
@@ -60,10 +61,10 @@ def go_back(  # noqa: PLR0913, PLR0917
     namespace: str,
     instance_id: str,
 ) -> frozenset[str]:
-    """Undo what a modification did, by the goal of the commands ``rollback`` and ``undo``.
+    """Undo what an operation did, by the goal of the commands ``rollback`` and ``undo``.
 
     :param old: the package that the instance runs from by its record.
-    :param state: how the modification ended, as far as that is known (:mod:`.v2_memory`).
+    :param state: how the operation ended, as far as that is known (:mod:`.v2_memory`).
     :returns: the resourceIds of VNFCs that run anew under the name that they had.
     :raises NoWayBackError: it was complete, and what was there before it is not kept.
     :raises ContainerUpdateError: something could not be put back.
@@ -71,16 +72,20 @@ def go_back(  # noqa: PLR0913, PLR0917
     where = {"namespace": namespace, "instance_id": instance_id}
     undone = rollback(cluster, options, cancel, progress, **where)
     revision = _led_away(old, cluster, options, **where) if options.history else None
-    if revision is not None and revision.origin.kind in UPDATES and revision.can_be_undone:
-        goal = GoBack(cluster, options, revision.number, **where)
-        return Records.of_update(run(goal, cluster, options, cancel, progress)).restarted
+    why = _why_not(revision, options)
+    if revision is not None and not why:
+        try:
+            goal = GoBack(cluster, options, revision.number, **where)
+            return Records.of_update(run(goal, cluster, options, cancel, progress)).restarted
+        except PlanError as error:
+            why = str(error)
     is_unknown = state in (None, v2_memory.UNKNOWN) and undone is None and not options.history
     if revision is not None or is_unknown or state == v2_memory.UPDATED:
         was = "may have been" if is_unknown else "was"
         raise NoWayBackError(
-            f"VNF instance {instance_id}: the operation {was} complete, only its record is missing:"
-            f" expected what was there before it in the history, but {_why(revision, options)}"
-            f" {namespace}: once it is finished, change to the package that it came from"
+            f"VNF instance {instance_id} in namespace {namespace}: the operation {was} complete, "
+            "only its record is missing: expected what was there before it in the history, but "
+            f"{why}: once it is finished, change to the package that it came from"
         )
     return frozenset()
 
@@ -99,11 +104,14 @@ def _led_away(
     return newest if before == here and after not in ([], [here]) else None
 
 
-def _why(revision: Revision | None, options: Options) -> str:
+def _why_not(revision: Revision | None, options: Options) -> str:
+    """Return why a revision cannot be undone; '' where it can."""
     if not options.history:
-        return "the option history is 0, so that none is kept in namespace"
+        return "the option history is 0, so that none is kept"
     if revision is None:
-        return "no revision of it is in namespace"
-    if revision.origin.kind not in UPDATES:  # the one revision has not what was there before
-        return f"a change by {revision.origin.kind} also creates and deletes objects in namespace"
-    return f"what revision {revision.number} needs for it was too large, or deleted in namespace"
+        return "no revision of it is there"
+    if revision.origin.scripts:
+        return f"the scripts of a change by {revision.origin.kind} need what only a request says"
+    if not revision.can_be_undone:
+        return f"what revision {revision.number} needs for it was too large, or was deleted"
+    return ""

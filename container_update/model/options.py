@@ -133,7 +133,7 @@ class Options:
         10,
         "How many operations that have ended are kept of each VNF instance, as Secrets in its "
         "namespace, to show and to undo them; 0: none. Of a VNF that a VNFM has on record: the "
-        "last one, to roll it back.",
+        "last two, to roll the last one back.",
         0,
     )
     workers: int = option(100, "Maximum number of workloads that restart at the same time.", 1)
@@ -239,11 +239,12 @@ class Options:
     def for_vnfm(self) -> Options:
         """Return the options for a VNF that a VNFM has on record.
 
-        Its history is the VNFM's: the cluster has what a rollback of the last operation needs, and
-        no more, since the record would not know of another undo. Its files are read as Tacker does,
+        Its history is the VNFM's: the cluster has what a rollback of the last operation needs (of a
+        change of the package what the one before led to, too), and no more, since the record would
+        not know of another undo. Its files are read as Tacker does,
         which the user guides show.
         """
-        return replace(self, history=min(self.history, 1), file_end=TACKER)
+        return replace(self, history=min(self.history, 2), file_end=TACKER)
 
     @classmethod
     def from_conf(cls, conf: Any) -> Options:

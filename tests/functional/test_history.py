@@ -450,11 +450,11 @@ def events(cnf: Cnf, name: str) -> list[Json]:
     return [body for body in listed if body["source"].get("component") == "container-update"]
 
 
-def test_of_a_vnf_that_a_vnfm_has_on_record_the_last_operation_is_kept(cnf: Cnf) -> None:
+def test_of_a_vnf_that_a_vnfm_has_on_record_the_last_two_operations_are_kept(cnf: Cnf) -> None:
     cnf.instantiate(**OLD)
-    for package in (NEW, OLD):
+    for package in (NEW, OLD, NEW):
         cnf.update(package, cnf.options.for_vnfm())
-    (secret,) = kept(cnf)
-    assert secret["metadata"]["name"].endswith(".v2")
-    assert read_options(None).history == 1
+    names = sorted(secret["metadata"]["name"].rpartition(".")[2] for secret in kept(cnf))
+    assert names == ["v2", "v3"]
+    assert read_options(None).history == 2
     assert replace(cnf.options, history=0).for_vnfm().history == 0, "as the operator says"

@@ -116,9 +116,7 @@ def test_a_rollback_that_failed_leaves_the_next_one_what_it_needs(
     assert fleet.check(client, instances, kubernetes) == {path: "1.0"}
 
 
-@pytest.mark.parametrize("is_change", [False, True], ids=["configuration", "change"])
 def test_what_was_done_and_not_recorded_and_has_no_way_back_can_only_be_retried(
-    is_change: bool,
     client: Client,
     cluster: EmbeddedCluster,
     kubernetes: KubernetesCluster,
@@ -126,12 +124,10 @@ def test_what_was_done_and_not_recorded_and_has_no_way_back_can_only_be_retried(
     tmp_path: Path,
 ) -> None:
     path, new = vnfs.launched(client, cluster, tmp_path)
-    request: dict[str, Any] = {"vnfdId": new, "metadata": {"upgrade_type": "Blue-Green"}}
-    if not is_change:
-        live = kubernetes.get(ObjectKey("", "ConfigMap", "default", "settings"))
-        assert live is not None
-        kubernetes.replace({**live, "data": {"level": "by hand"}})
-        request = {"metadata": {"configmap_secret_paths": [vnfs.DEF_FILES[0]]}}
+    live = kubernetes.get(ObjectKey("", "ConfigMap", "default", "settings"))
+    assert live is not None
+    kubernetes.replace({**live, "data": {"level": "by hand"}})
+    request = {"metadata": {"configmap_secret_paths": [vnfs.DEF_FILES[0]]}}
     with unrecorded(monkeypatch):
         operation = client.do("PATCH", path, request, "FAILED_TEMP")
     self = operation["_links"]["self"]["href"]
@@ -141,10 +137,52 @@ def test_what_was_done_and_not_recorded_and_has_no_way_back_can_only_be_retried(
     assert "only its record is missing" in refused["error"]["detail"]
     client.do("POST", f"{self}/retry")
     record = client.call("GET", path)
-    assert (record["vnfdId"] == new) is is_change
+    assert record["vnfdId"] != new
+    assert recorded(record) == living(kubernetes)
+
+
+@pytest.mark.parametrize("kind", ["Blue-Green", "RollingUpdate", "Canary"])
+def test_a_change_of_the_package_that_was_done_and_not_recorded_is_rolled_back(
+    kind: str,
+    client: Client,
+    cluster: EmbeddedCluster,
+    kubernetes: KubernetesCluster,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    path, new = vnfs.launched(client, cluster, tmp_path)
+    before = client.call("GET", path)
+    request: dict[str, Any] = {"vnfdId": new}
+    with unrecorded(monkeypatch):
+        if client.api == "v1":  # which has no other request for it
+            metadata = {"upgrade_type": kind}
+            operation = client.do("PATCH", path, {**request, "metadata": metadata}, "FAILED_TEMP")
+        else:
+            request |= {"additionalParams": {"upgrade_type": kind}}
+            operation = client.do("POST", f"{path}/change_vnfpkg", request, "FAILED_TEMP")
+    assert images(kubernetes) == {vnfs.IMAGES[1]}
+
+    client.do("POST", f"{operation['_links']['self']['href']}/rollback", state="ROLLED_BACK")
+
+    record = client.call("GET", path)
+    assert record["vnfdId"] == before["vnfdId"]
+    assert images(kubernetes) == {vnfs.IMAGES[0]}
+    assert recorded(record) == living(kubernetes)
+
+
+def living(kubernetes: KubernetesCluster) -> set[str]:
+    """Return the names of the pods that are not being deleted."""
     pods = kubernetes.list(Collection("", "Pod", "default")).items
-    living = [each for each in pods if not each["metadata"].get("deletionTimestamp")]
-    assert recorded(record) == {each["metadata"]["name"] for each in living}
+    return {
+        each["metadata"]["name"] for each in pods if not each["metadata"].get("deletionTimestamp")
+    }
+
+
+def images(kubernetes: KubernetesCluster) -> set[str]:
+    """Return the images of all Deployments."""
+    deployments = kubernetes.list(Collection("apps", "Deployment", "default")).items
+    specs = (each["spec"]["template"]["spec"] for each in deployments)
+    return {container["image"] for spec in specs for container in spec["containers"]}
 
 
 def _updated_without_record(

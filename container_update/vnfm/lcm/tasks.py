@@ -21,7 +21,7 @@ from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.job import ChangeJob, Occurrence
 from container_update.engine.progress import remarks, step_events
 from container_update.model.cancellation import CancelToken
-from container_update.model.errors import ContainerUpdateError, NoWayBackError
+from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json, merge_patch
 from container_update.model.plan import Plan
 from container_update.model.requests import CONFIG_PATHS
@@ -335,21 +335,14 @@ def do_change(context: OperationContext) -> VnfRecord:
 
 
 def undo_change(context: OperationContext) -> VnfRecord:
-    """Undo by the journal what the change left in the VIM.
+    """Undo what the change left in the VIM.
 
-    :raises NoWayBackError: what is old is being deleted, or the change is complete and only its
-        record is missing: it can only be finished.
+    :raises NoWayBackError: what is old is being deleted, or the change is complete, only its record
+        is missing, and what was there before it is not kept: it can only be finished.
     """
 
     def undo(vim: Vim, _: VnfRecord) -> None:
-        job = _job_of(context, vim.target().vim_type)
-        undone = vim.undo_change(job)
-        was_planned = v2_memory.OURS in context.kept  # else nothing was written
-        if undone is None and was_planned and preview_change(job, vim.target()).is_empty:
-            raise NoWayBackError(
-                "the change was complete when the service ended, only its record is missing: it "
-                "cannot be undone any more"
-            )
+        vim.undo_change(_job_of(context, vim.target().vim_type))
 
     return _undone(context, "change_current_package", undo)
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from container_update.cluster.history.store import History
 from container_update.cluster.lease import utc_now
 from container_update.cluster.retry import RetryingCluster
+from container_update.drivers import v2_memory
 from container_update.drivers.vim import script_access
+from container_update.drivers.way_back import go_back
 from container_update.engine.goal import Goal
 from container_update.engine.goals.change import KubernetesTarget
 from container_update.engine.goals.change_package import Changed
@@ -147,9 +149,23 @@ class KubernetesVim:
         """Return the record as the strategy left it."""
         return replace(record, touched=changed.records.restarted)
 
-    def undo_change(self, job: ChangeJob) -> Outcome | None:  # noqa: ARG002
-        """Undo it by the journal in the cluster, which holds the job."""
-        return self.undo()
+    def undo_change(self, job: ChangeJob) -> None:
+        """Undo it by its journal, or where it is complete by the history; both are in the cluster.
+
+        :raises NoWayBackError: it is complete, and what was there before it is not kept.
+        """
+        context = self.context
+        ours = context.kept.get(v2_memory.OURS) or {}  # else nothing was written
+        go_back(
+            job.old,
+            self.cluster,
+            job.options,
+            ours.get("state", v2_memory.UNTOUCHED),
+            context.cancel,
+            context.steps,
+            namespace=context.namespace,
+            instance_id=context.instance_id,
+        )
 
     def as_it_is(self, record: VnfRecord) -> VnfRecord:
         """Return the record with the pods that run now."""

@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from container_update.cluster.lease import utc_now
-from container_update.engine.goals.change_package import Changed, coordination_of
+from container_update.drivers import v2_memory
+from container_update.engine.goals.change_package import Changed, coordination_of, preview_change
 from container_update.engine.goals.job import ChangeJob
 from container_update.engine.run import operate
+from container_update.model.errors import NoWayBackError
 from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
@@ -168,12 +170,20 @@ class OpenStackVim:
         info = record.info | links.recorded(record.info, self.context.request)
         return replace(self._described(record.with_info(info), members), touched=touched)
 
-    def undo_change(self, job: ChangeJob) -> Outcome | None:
-        """Undo it by the journal in the cloud; the scripts need the job."""
-        target = self.target()
-        steps = self.context.steps
-        scripts = coordination_of(job, target, self.context.cancel)
-        return stack_change.recover_change(job, target, scripts, steps, back=True)
+    def undo_change(self, job: ChangeJob) -> None:
+        """Undo it by the journal in the cloud; the scripts need the job.
+
+        :raises NoWayBackError: what is old is being deleted, or the change is complete.
+        """
+        target, context = self.target(), self.context
+        scripts = coordination_of(job, target, context.cancel)
+        undone = stack_change.recover_change(job, target, scripts, context.steps, back=True)
+        was_planned = v2_memory.OURS in context.kept  # else nothing was written
+        if undone is None and was_planned and preview_change(job, target).is_empty:
+            raise NoWayBackError(
+                "the change was complete when the service ended, only its record is missing: it "
+                "cannot be undone any more"
+            )
 
     def as_it_is(self, record: VnfRecord) -> VnfRecord:
         """Return the record with the live servers, ports and volumes."""
