@@ -90,6 +90,32 @@ def test_the_documentation_builds_without_a_git_history_too(tmp_path):
     assert "built without the git history" in (out / "release-notes/notes.txt").read_text("utf-8")
 
 
+@pytest.mark.thorough
+def test_the_release_notes_say_what_was_released_and_what_came_since(tmp_path):
+    copy = tmp_path / "copy"
+
+    def git(*arguments):
+        return subprocess.run(
+            ["git", "-c", "user.name=A", "-c", "user.email=a@b.c", "-C", copy, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    copy.mkdir()
+    if (cloned := git("clone", "-q", str(ROOT), ".")).returncode:
+        pytest.skip("there is no git history: " + cloned.stderr.strip())
+    git("tag", "-f", "-a", "1.0.0", "-m", "Release 1.0.0")
+    note = copy / "releasenotes/notes/what-came-since-0123456789abcdef.yaml"
+    note.write_text("---\nfixes:\n  - It came since.\n")
+    git("add", "releasenotes")
+    git("commit", "-q", "-m", "Come since")
+    run("sphinx-build", "-q", "-W", "-b", "text", str(copy / "doc/source"), f"{tmp_path}/out")
+    page = (tmp_path / "out/release-notes/notes.txt").read_text("utf-8")
+    since, released = page.index("In development\n===="), page.index("1.0.0\n====")
+    assert since < page.index("It came since.") < released < page.index("A running CNF moves")
+
+
 def test_readmes_and_contributing_are_valid_restructured_text(tmp_path):
     pages = [*ROOT.glob("*.rst"), *ROOT.glob("samples/*/README.rst")]
     assert ROOT / "README.rst" in pages

@@ -68,8 +68,10 @@ def test_an_image_that_is_not_there_is_reported_once_and_undone(
     said = rf"(?s)Error validating value '{unknown}'.*[^.]\. Everything is as before$"
     with pytest.raises(UpdateFailedError, match=said) as caught:
         vnf.change(vnf.package("group", unknown), upgrade_type)
-    told = [result for result in caught.value.outcome.results if unknown in result.message]
-    assert len(told) == 1
+    outcome = caught.value.outcome
+    assert len([result for result in outcome.results if unknown in result.message]) == 1
+    assert outcome.requests > len(outcome.results)
+    assert outcome.seconds > 0
     assert (vnf.servers(), vnf.body(), vnf.stacks()) == (servers, before, [vnf.stack])
 
 
