@@ -155,12 +155,13 @@ class KubernetesVim:
         :raises NoWayBackError: it is complete, and what was there before it is not kept.
         """
         context = self.context
-        ours = context.kept.get(v2_memory.OURS) or {}  # else nothing was written
+        if v2_memory.OURS not in context.kept:  # nothing was planned, and so nothing written
+            return
         go_back(
             job.old,
             self.cluster,
             job.options,
-            ours.get("state", v2_memory.UNTOUCHED),
+            context.kept[v2_memory.OURS]["state"],
             context.cancel,
             context.steps,
             namespace=context.namespace,
