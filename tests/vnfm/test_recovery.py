@@ -56,6 +56,7 @@ from tests.vnfm.client import Client, assert_finish_or_go_back
 from tests.vnfm.conftest import SAMPLES, unrecorded
 from tests.vnfm.served import served
 from tests.vnfm.test_load import modify
+from tests.vnfm.waiting import until
 
 OPTIONS = Options(lease_seconds=3, timeout=30, grace_period=1, drain_seconds=0)
 
@@ -168,6 +169,27 @@ def test_a_change_of_the_package_that_was_done_and_not_recorded_is_rolled_back(
     assert record["vnfdId"] == before["vnfdId"]
     assert images(kubernetes) == {vnfs.IMAGES[0]}
     assert recorded(record) == living(kubernetes)
+
+
+def test_a_change_that_was_never_planned_is_rolled_back_where_its_namespace_is_gone(
+    http: TestClient, cluster: EmbeddedCluster, kubernetes: KubernetesCluster, tmp_path: Path
+) -> None:
+    client = Client(http, "v2")
+    packages = (vnfs.package(tmp_path, version, vnfs.ours("v2"))[0] for version in ("1.0", "2.0"))
+    old, new = map(client.onboard, packages)
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "cnf"}}
+    kubernetes.create(namespace)
+    path = client.create(old)
+    request = vnfs.instantiation(client.vims(cluster), namespace="cnf")
+    client.do("POST", f"{path}/instantiate", request)
+    kubernetes.delete(ObjectKey.of(namespace))
+    until(lambda: kubernetes.get(ObjectKey.of(namespace)) is None, "the namespace is gone")
+    change = {"vnfdId": new, "additionalParams": {"upgrade_type": "RollingUpdate"}}
+    failed = client.do("POST", f"{path}/change_vnfpkg", change, "FAILED_TEMP")
+
+    client.do("POST", f"{failed['_links']['self']['href']}/rollback", state="ROLLED_BACK")
+
+    assert client.call("GET", path)["vnfdId"] == old
 
 
 def living(kubernetes: KubernetesCluster) -> set[str]:
