@@ -466,3 +466,21 @@ def test_a_step_says_of_every_field_what_it_was_and_what_it_becomes(
 def is_of_a_field(reason: Reason) -> bool:
     """Whether it is about a field that differs."""
     return isinstance(reason.cause, FieldChange)
+
+
+OTHER_SELECTOR = {
+    "now, its new selector the new ones": ({"app": "web"}, {"tier": "new"}, True),
+    "now, its new selector nobody": ({"app": "web"}, {"tier": "none"}, False),
+    "never, its new selector the new ones": ({"app": "none"}, {"tier": "new"}, False),
+    "now and then": ({"app": "web"}, {"app": "web"}, False),
+}
+"""Whom a Service selects; its selectors, and whether there is a gap."""
+
+
+@pytest.mark.parametrize("case", OTHER_SELECTOR)
+def test_a_rolling_update_notes_a_gap_where_selector_and_pods_change_together(case: str) -> None:
+    now, then, has_gap = OTHER_SELECTOR[case]
+    old = [deployment(app="web", tier="old"), service(**now)]
+    new = [deployment(app="web", tier="new"), service(**then)]
+    notes = [note.text for note in plan(RollingPlanner, old, new).notes]
+    assert any("no endpoints" in text for text in notes) is has_gap
