@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -315,6 +316,21 @@ def test_an_uninstallation_that_was_interrupted_is_finished_by_another_one(cnf: 
     assert names(cnf) == {"cm"}
     terminate(None, cnf.admin, **where(cnf), options=cnf.options)
     assert names(cnf) == set()
+
+
+def test_an_uninstallation_that_was_interrupted_is_finished_in_other_namespaces_of_its_package(
+    cnf: Cnf,
+) -> None:
+    other = f"{cnf.namespace}-other"
+    cnf.admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other}})
+    elsewhere = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: there, namespace: {other}}}\n"
+    files = {f"{name}.yaml": text for name, text in {**FILES, "there": elsewhere}.items()}
+    package = cnf.package(files)
+    install(package, cnf.admin, **where(cnf), options=cnf.options)
+    uninstall = partial(terminate, package, cnf.admin, **where(cnf))
+    interrupted(cnf, uninstall, "Deployment")
+    uninstall(options=cnf.options)
+    assert cnf.admin.get(ObjectKey("", "ConfigMap", other, "there")) is None
 
 
 def test_an_undo_goes_on_where_a_workload_cannot_be_read(cnf: Cnf) -> None:

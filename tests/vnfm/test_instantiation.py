@@ -327,6 +327,22 @@ def test_data_and_what_others_may_use_stay_unless_a_termination_asks_for_them(
     assert found() == left
 
 
+def test_the_rollback_of_an_instantiation_that_was_complete_leaves_data_and_what_others_may_use(
+    client: Client, cluster: EmbeddedCluster, kubectl: Kubectl, monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    manifests = vnfs.DEPLOYMENT + STAYING.replace("{", "{{").replace("}", "}}")
+    package, _ = vnfs.package(tmp_path, "1.0", vnfs.ours(client.api), deployment=manifests)
+    path = client.create(client.onboard(package))
+    request = vnfs.instantiation(client.vims(cluster))
+    with unrecorded(monkeypatch):
+        failed = client.do("POST", f"{path}/instantiate", request, "FAILED_TEMP")
+    client.do("POST", f"{failed['_links']['self']['href']}/rollback", state="ROLLED_BACK")
+    assert kubectl.pods() == {}
+    assert kubectl.names("PersistentVolumeClaim", "") == {"data"}
+    assert "shared" in kubectl.names("ClusterRole", "rbac.authorization.k8s.io")
+
+
 def test_a_timeout_of_a_forceful_termination_is_refused(client: Client, vnf: str) -> None:
     body = {"terminationType": "FORCEFUL", "gracefulTerminationTimeout": 3}
     refused = client.call("POST", f"{vnf}/terminate", body, 422)

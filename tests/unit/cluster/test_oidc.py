@@ -17,6 +17,7 @@ import pytest
 import trustme
 
 from container_update.cluster.client import KubernetesCluster, connect_vim
+from container_update.cluster.oidc import OidcToken
 from container_update.model.errors import ClusterError, NextStep
 from container_update.model.options import Options
 
@@ -233,6 +234,13 @@ def test_while_one_request_renews_the_token_the_others_use_the_old_one() -> None
             assert not renewing.done()
             # its own request did not fail either: the token has not expired yet
             assert renewing.result(PATIENCE) == "Bearer old"
+
+
+def test_a_request_without_a_token_does_not_wait_for_another_one_without_an_end() -> None:
+    provider = OidcToken({"token_url": "https://127.0.0.1:1"}, "", seconds=0.01, verified=False)
+    with provider._renewing, pytest.raises(ClusterError, match="another request") as raised:
+        provider.authorization()
+    assert raised.value.transient
 
 
 def test_requests_that_have_no_token_wait_for_one_renewal() -> None:
