@@ -505,6 +505,17 @@ async def test_scaling_down_takes_the_last_pods_first(stage: Stage) -> None:
     assert deleted == ["s-2", "s-1"]
 
 
+@on_stage
+async def test_a_set_adopts_only_what_is_named_as_its_pods_are(stage: Stage) -> None:
+    for name in ("s-0", "s-test", "other-1"):
+        pod = {"metadata": {"name": name, "labels": {"app": "s"}}, "spec": pod_spec()}
+        stage.create("pods", pod)
+    stage.create("statefulsets", workload("statefulsets", "s", 2))
+    await stage.until(lambda: stage.status("statefulsets", "s").get("updatedReplicas") == 2)
+    owned = [pod for pod in stage.stored("pods") if "ownerReferences" in pod["metadata"]]
+    assert sorted(pod["metadata"]["name"] for pod in owned) == ["s-0", "s-1"]
+
+
 # --- all of them ------------------------------------------------------------------------------
 
 REFUSED = 'pods "{pod}" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: '

@@ -42,19 +42,23 @@ class ClaimingController(Controller):
 
         A deleted owner adopts nothing, and a deleted object is not adopted.
         """
-        selector, uid = owner["spec"]["selector"], owner["metadata"]["uid"]
+        uid = owner["metadata"]["uid"]
         kept = []
         for obj in self.index.controlled(self.owned, uid):
-            if matches(selector, labels_of(obj)):
+            if self.selects(owner, obj):
                 kept.append(obj)
             else:
                 self._write(released(obj, uid))
         if is_deleting(owner):
             return kept
         for obj in self.index.orphans(self.owned, owner["metadata"]["namespace"]):
-            if matches(selector, labels_of(obj)) and not is_deleting(obj):
+            if self.selects(owner, obj) and not is_deleting(obj):
                 kept.append(self._write(adopted(obj, owner)))
         return kept
+
+    def selects(self, owner: Json, obj: Json) -> bool:
+        """Return whether an object of its namespace may be the owner's, by its labels."""
+        return matches(owner["spec"]["selector"], labels_of(obj))
 
     def owned_changed(self, event: str, obj: Json, previous: Json | None) -> None:
         """Handle an event of an owned object or of an orphan that an owner may adopt."""
@@ -65,7 +69,7 @@ class ClaimingController(Controller):
                 self.queue.add((namespace, owner["name"]))
         if controller_of(obj) is None and event != "DELETED":
             for candidate in self.registry.list(self.resource, namespace):
-                if matches(candidate["spec"]["selector"], labels_of(obj)):
+                if self.selects(candidate, obj):
                     self.queue.add(key_of(candidate))
 
     def requeue_when_available(self, owner: Json, pods: list[Json]) -> None:

@@ -61,6 +61,12 @@ class StatefulSets(ClaimingController):
             self._revisions.clean_up(owner, in_use | names)
         self.requeue_when_available(owner, pods)
 
+    def selects(self, owner: Json, obj: Json) -> bool:
+        """Return whether a pod may be the owner's, by its name too."""
+        parent, _, number = obj["metadata"]["name"].rpartition("-")
+        is_named = parent == owner["metadata"]["name"] and number.isdigit()
+        return is_named and super().selects(owner, obj)
+
     def create_claims(self, owner: Json, pod: str) -> None:
         """Create the claims that a pod lacks, and report them."""
         namespace, name = key_of(owner)
@@ -118,9 +124,7 @@ class _Sync:
         strategy = spec.get("updateStrategy") or {}
         self._is_rolling = strategy.get("type", "RollingUpdate") == "RollingUpdate"
         self._first_updated = first + ((strategy.get("rollingUpdate") or {}).get("partition") or 0)
-        name = owner["metadata"]["name"]
-        suffixes = {pod["metadata"]["name"].removeprefix(f"{name}-"): pod for pod in pods}
-        self._pods = {int(suffix): pod for suffix, pod in suffixes.items() if suffix.isdigit()}
+        self._pods = {int(pod["metadata"]["name"].rpartition("-")[2]): pod for pod in pods}
         self._counts = self._count()
 
     def act(self) -> None:
