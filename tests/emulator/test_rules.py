@@ -353,6 +353,15 @@ def test_a_service_keeps_its_address_when_a_put_leaves_it_out(registry: Registry
         registry.update("services", "n", "x", service(clusterIP="10.96.0.99"))
 
 
+def test_an_object_in_no_namespace_loses_the_one_that_it_states(registry: Registry) -> None:
+    stated = {"metadata": {"name": "x", "namespace": "n"}, "value": 1}
+    created = registry.create("priorityclasses", "", stated)
+    assert "namespace" not in created["metadata"]
+    assert registry.update("priorityclasses", "", "x", stated) is created
+    with pytest.raises(ApiError, match="does not match the namespace sent on the request"):
+        registry.create("configmaps", "n", {"metadata": {"name": "x", "namespace": "other"}})
+
+
 def role_ref(name: str) -> dict[str, Any]:
     return {"metadata": {"name": "x"}, "roleRef": {"kind": "Role", "name": name}}
 

@@ -229,14 +229,14 @@ class Registry:
             raise api_errors.not_supported(kind.group, kind.plural, "create")
 
     def _check_namespace(self, kind: Resource, namespace: str, body: Json) -> None:
+        if not kind.namespaced:  # one that it states is dropped
+            return
         stated = (body.get("metadata") or {}).get("namespace")
         if stated and stated != namespace:
             raise api_errors.bad_request(
                 "the namespace of the provided object does not match the namespace sent on the "
                 "request"
             )
-        if not kind.namespaced:
-            return
         home = self.require("namespaces", "", namespace)
         if "deletionTimestamp" in home["metadata"]:
             name = (body.get("metadata") or {}).get("name", "")
