@@ -465,6 +465,20 @@ def test_the_record_stands_for_the_old_package(shell: Shell) -> None:
     assert names(shell.cnf) == set()
 
 
+def test_what_is_in_a_new_file_is_said_not_to_take_effect_without_the_old_package_too(
+    shell: Shell,
+) -> None:
+    old = shell.package(**FILES)
+    assert shell.run("install", old)[0] == 0
+    new = shell.package(**FILES, more=config_map("more", a="b"))
+    for packages in ((old, new), (new,)):
+        status, text = shell.run("plan", *packages)
+        assert status == 2
+        assert f"ConfigMap {shell.cnf.namespace}/more: is new in Files/more.yaml:" in text
+        assert "the running objects already match" not in text
+    assert "is new in" not in shell.run("plan", new, "--def-file", "Files/w.yaml")[1]
+
+
 def test_what_is_not_installed_is_not_updated_but_installed_where_that_is_asked_for(
     shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:

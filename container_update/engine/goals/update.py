@@ -249,8 +249,8 @@ def _match(
     known = ReadDocuments(in_both=frozenset(in_both))
     before = read_manifests(old, def_files, request, known)
     refuse_none(before, old, request.def_files)
-    every = not request.def_files
-    matched = _matched(request, before, def_files, new, ReadDocuments(known.parts), whole=every)
+    parts, every = ReadDocuments(known.parts), not request.def_files
+    matched = _matched(request, before, def_files, new, parts, once=every)
     if all(map(_is_comparable, matched.pairs)):
         return matched
     return _match(request, old, new, whole=True)  # of one file the same, of another not
@@ -263,13 +263,14 @@ def _matched(  # noqa: PLR0913
     new: csar.Csar,
     known: ReadDocuments | None = None,
     *,
-    whole: bool = False,
+    once: bool = False,
 ) -> match.Matching:
     """Return each old object with its manifest in the new package.
 
     :param before: the old objects by their def-files.
-    :param whole: all files of the packages are def-files; see match.
+    :param once: in all files of the new package no object may be there twice.
     """
+    whole = not request.def_files
     listed = read_manifests(new, request.config_paths, request, known)
     if request.config_paths:
         refuse_none(listed, new, request.config_paths)
@@ -280,6 +281,8 @@ def _matched(  # noqa: PLR0913
         paths = [path for path in new.manifest_files() if path not in listed and path not in kept]
         others = read_manifests(new, paths, request, known)
     refuse_none({**listed, **kept, **others}, new)
+    if once:
+        match.index({**listed, **kept, **others})
     return match.match(before, listed, kept, others, whole=whole)
 
 

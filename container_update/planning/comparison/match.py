@@ -73,8 +73,8 @@ def match(
     :param listed: the new package's files named by the request.
     :param kept: the new package's files at the paths of old def-files, where they are there.
     :param others: the new package's remaining def-files; may be empty where *unmatched* is.
-    :param whole: all of the new package's files are def-files: in none of them may an object be
-        there twice, and what is new in any of them is reported.
+    :param whole: all of the new package's files are the CNF's, and what is new in any of them is
+        reported.
     :raises PackageError: an object is there twice, a listed object is none of the CNF's, a
         ConfigMap or Secret was renamed, alone or with the references to it, or a def-file is gone
         from the new package with objects that are nowhere else.
@@ -82,7 +82,7 @@ def match(
     old_by_key = index(old)
     new_listed, new_kept = index(listed), index(kept)
     missing = unmatched(old, listed, kept)
-    every = index({**listed, **kept, **others}) if whole else {}
+    every = {manifest.key: manifest for manifest in _all(others)} if whole else {}
     # of the other files only what is needed: they may hold the same object many times over
     needed = {p: tuple(m for m in others[p] if m.key in missing) for p in others}
     new_by_key = {**index(needed), **new_kept, **new_listed}
@@ -99,7 +99,7 @@ def match(
         added=tuple(added),
         not_added=tuple(
             manifest
-            for key, manifest in {**{m.key: m for m in new_here}, **every}.items()
+            for key, manifest in {**every, **{m.key: m for m in new_here}}.items()
             if key not in old_by_key and manifest not in added
         ),
         def_files=_def_files(old, tuple(listed), new_by_key, staying),
