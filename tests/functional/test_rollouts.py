@@ -71,14 +71,20 @@ def test_pods_of_an_on_delete_strategy_are_evicted_in_turn(cnf: Cnf, kind: str) 
     assert not after & before
 
 
-def test_a_partition_keeps_the_pods_below_it(cnf: Cnf) -> None:
-    spec = "updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 1}}"
+@pytest.mark.parametrize("first", [0, 5])
+def test_a_partition_keeps_the_pods_below_it(cnf: Cnf, first: int) -> None:
+    """It is counted from the first ordinal."""
+    spec = f"""\
+        ordinals: {{start: {first}}}
+        updateStrategy: {{type: RollingUpdate, rollingUpdate: {{partition: 1}}}}
+        """
     cnf.instantiate(w=workload("StatefulSet", spec=spec, replicas=2))
     before = cnf.pods("StatefulSet", "w")
-    cnf.update({"w": workload("StatefulSet", spec=spec, replicas=2, image=IMAGES[1])})
+    outcome = cnf.update({"w": workload("StatefulSet", spec=spec, replicas=2, image=IMAGES[1])})
     after = cnf.pods("StatefulSet", "w")
-    assert after["w-0"] == before["w-0"]
-    assert after["w-1"].image == IMAGES[1]
+    assert after[f"w-{first}"] == before[f"w-{first}"]
+    assert after[f"w-{first + 1}"].image == IMAGES[1]
+    assert f"keeps the pods with ordinals below {first + 1} as" in str(outcome.plan.notes)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from container_update.workloads.readiness import (
 
 
 class StatefulSet(WorkloadKind):
-    """All pods from the partition's ordinal on are updated, all are ready."""
+    """All pods from the partition on are updated, all are ready."""
 
     group, kind = "apps", "StatefulSet"
     keeps_broken_pods = True
@@ -32,8 +32,8 @@ class StatefulSet(WorkloadKind):
 
     def notes(self, live: Json) -> Iterator[str]:
         """Yield a note about the pods that a partition keeps."""
-        if kept := partition(live):
-            yield f"its partition keeps the pods with ordinals below {kept} as they are"
+        if kept := kept_ordinals(live):
+            yield f"its partition keeps the pods with ordinals below {kept.stop} as they are"
 
     def counts_without(self, live: Json, leaving: Sequence[Json]) -> Counts:
         """Return the counts without the names of these pods, kept until they are gone."""
@@ -43,8 +43,8 @@ class StatefulSet(WorkloadKind):
 
     def left_alone(self, live: Json, pods: Sequence[Json]) -> frozenset[str]:
         """Return the UIDs of the pods that the partition keeps: they have lower ordinals."""
-        first = partition(live)
-        return frozenset(pod["metadata"]["uid"] for pod in pods if ordinal(pod) < first)
+        kept = kept_ordinals(live)
+        return frozenset(pod["metadata"]["uid"] for pod in pods if ordinal(pod) in kept)
 
     def completeness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
         """Judge whether all of its pods are there; no more come while one is not Ready."""
@@ -54,12 +54,14 @@ class StatefulSet(WorkloadKind):
         return judged
 
 
-def partition(live: Json) -> int:
-    """Return the first ordinal that a rolling update replaces; 0 with OnDelete."""
-    strategy = (live.get("spec") or {}).get("updateStrategy") or {}
+def kept_ordinals(live: Json) -> range:
+    """Return the ordinals that a rolling update keeps: as many as the partition says, from the
+    first on; none with OnDelete."""
+    strategy, first = (live.get("spec") or {}).get("updateStrategy") or {}, first_ordinal(live)
     if strategy.get("type") == "OnDelete":
-        return 0
-    return int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
+        return range(first, first)
+    number = int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
+    return range(first, first + number)
 
 
 def ordinal(pod: Json) -> int:
