@@ -94,7 +94,7 @@ def test_an_update_that_is_not_approved_writes_nothing(kubeconfig: str) -> None:
     recording = update(kubeconfig, answer="\n")
     assert recording.status == 13
     assert (
-        "Not approved: nothing was written. Run the same command again and answer y"
+        "Not approved: nothing of it was written. Run the same command again and answer y"
         in recording.words
     )
     assert "Updated in" in update(kubeconfig, "--yes").text
@@ -103,32 +103,48 @@ def test_an_update_that_is_not_approved_writes_nothing(kubeconfig: str) -> None:
 def test_an_interrupt_at_the_question_writes_nothing(kubeconfig: str) -> None:
     recording = update(kubeconfig, answer="\x03")
     assert recording.status == 13
-    assert "nothing was written" in recording.words
+    assert "nothing of it was written" in recording.words
 
 
 def test_before_an_operation_of_somebody_else_is_ended_it_is_shown_and_asked_about(
     kubeconfig: str,
 ) -> None:
-    def interrupt() -> None:
-        cancel = CancelToken()
-        with connect(kubeconfig) as cluster:
-            request = replace(REQUEST, instance_id=only_instance(cluster, "default"))
-            with pytest.raises(UpdateInterruptedError):
-                update_cnf(request, cluster, cancel=cancel, progress=partial(_leave, cancel))
-
     def rollback(login: str, answer: str) -> Recording:
         environment = {"KUBECONFIG": kubeconfig, "LOGNAME": login}
         return record(["rollback"], 80, {ASKED: answer}, environment)
 
-    interrupt()
+    interrupt(kubeconfig)
     refused = rollback("ann", "\n")
     assert refused.status == 13
     assert f"It was begun by {getpass.getuser()}@" in refused.words
     assert rollback("ann", "y\n").status == 0
-    interrupt()
+    interrupt(kubeconfig)
     own = rollback(getpass.getuser(), "\n")
     assert own.status == 0
     assert ASKED not in own.raw
+
+
+def test_the_question_stays_on_the_screen_after_an_interrupted_operation_was_undone(
+    kubeconfig: str, bad: str
+) -> None:
+    interrupt(kubeconfig)
+    refused = update(kubeconfig, new=bad, answer="\n")
+    assert refused.status == 13
+    before_it, asked, _ = refused.raw.partition(ASKED)
+    plan = before_it[before_it.index("Plan: ") :]
+    assert asked
+    assert "elapsed" not in plan
+    assert "Undoing 7 steps" in refused.words
+    assert "Not approved: nothing of it was written" in refused.words
+
+
+def interrupt(kubeconfig: str) -> None:
+    """Begin the update and leave it when its first step is done."""
+    cancel = CancelToken()
+    with connect(kubeconfig) as cluster:
+        request = replace(REQUEST, instance_id=only_instance(cluster, "default"))
+        with pytest.raises(UpdateInterruptedError):
+            update_cnf(request, cluster, cancel=cancel, progress=partial(_leave, cancel))
 
 
 def _leave(cancel: CancelToken, event: Event) -> None:

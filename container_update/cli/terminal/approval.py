@@ -17,7 +17,7 @@ _YES = ("y", "yes")
 
 
 class NotApprovedError(ContainerUpdateError):
-    """The plan was not approved: nothing was written."""
+    """The plan was not approved: nothing of it was written."""
 
     exit_status = 13
 
@@ -37,7 +37,7 @@ def ask(question: str) -> None:
     if not answer.endswith("\n"):
         sys.stdout.write("\n")
     if answer.strip().lower() not in _YES:
-        raise NotApprovedError("Not approved: nothing was written")
+        raise NotApprovedError("Not approved: nothing of it was written")
 
 
 def is_possible() -> bool:

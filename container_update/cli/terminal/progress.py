@@ -316,6 +316,9 @@ class _LiveView(_View):
     _live: Live | None = None
 
     def show(self, event: Event) -> None:
+        if isinstance(event, Plan):  # a question may follow, which nothing may write over
+            self._opening.close()
+            self._live = None
         self._screen.show(self.lines(event))
         if self._live is None and not isinstance(event, Plan):
             self._live = self._opening.enter_context(self._new_live())
