@@ -229,12 +229,25 @@ class Planner:
 
     def _in_force(self) -> Iterator[Manifest]:
         packages = self.packages
-        staying = [packages.old[key] for key in packages.kept if key not in packages.new]
-        staying += [packages.old[key] for key in self._staying]
-        for manifest in (*packages.new.values(), *staying):
+        in_force = [
+            new if packages.concerns(key) else self._made_from(new)
+            for key, new in packages.new.items()
+        ]
+        in_force += [
+            self._made_from(new) for key, new in packages.kept.items() if key not in packages.new
+        ]
+        in_force += [packages.old[key] for key in self._staying]
+        for manifest in filter(None, in_force):
             key = manifest.key
             name = self.renamed.get(key.name, key.name) if key.kind == "Deployment" else key.name
             yield replace(manifest, key=replace(key, name=name))
+
+    def _made_from(self, new: Manifest) -> Manifest | None:
+        """Return the manifest that an object was made from that stays as it is; None: it is not
+        there. Only its digest tells of an earlier change that made it from the new one."""
+        live, old = self.live.get(self.live_key(new.key)), self.packages.old.get(new.key)
+        is_new = live is not None and recorded_digest(live) == manifest_digest(new.body)
+        return new if is_new or (live is not None and old is None) else old
 
     def live_key(self, key: ObjectKey) -> ObjectKey:
         """Return the identity under which a manifest's object lives in the cluster."""

@@ -102,6 +102,16 @@ def test_several_changes_and_updates_are_undone_at_once(site: Site) -> None:
     assert (site.is_at("v1"), maps(site)) == (True, {"gone"})
 
 
+def test_a_vdu_that_was_not_changed_comes_back_to_what_it_ran_from(site: Site) -> None:
+    for vdu in ("VDU1", "VDU2"):
+        site.change(V2, Arguments({"vdu_params": [{"vdu_id": vdu}]}))
+    assert site.is_at("v2")
+    site.undo()
+    assert site.running() == {"VDU1": {"v2"}, "VDU2": {"v1"}}
+    site.undo()
+    assert site.is_at("v1")
+
+
 def test_a_secret_of_another_namespace_does_not_come_back(site: Site, elsewhere: str) -> None:
     site.cluster = site.admin
     for release in (V2, V3):
