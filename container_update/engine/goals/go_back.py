@@ -299,7 +299,7 @@ def _first(done: Sequence[Revision], number: int | None) -> Revision | None:
             return each
     known = ", ".join(str(each.number) for each in reversed(done)) or "none"
     raise PlanError(
-        f"revision {number}: expected a finished operation that is kept (these are: {known}), "
+        f"revision {number}: expected an operation whose result is done (these are: {known}), "
         "found none of this number: name one of them"
     )
 
@@ -329,13 +329,14 @@ def changing_back(before: Revision | None, undone: Sequence[Revision], namespace
 
     :raises PlanError: the history does not have both.
     """
-    last = undone[-1]
+    first, last = undone[0], undone[-1]
     then, now = led_to(before) if before else None, led_to(last)
-    packages = " to ".join(each.source for each in reversed(last.origin.packages))
+    ends = (*last.origin.packages[1:], *first.origin.packages[:1])
+    packages = " to ".join(each.source for each in ends)
     advice = f"change the package back{f', from {packages}' if packages else ''}"
     if then is None or now is None or not (then.is_whole and now.is_whole):
         raise PlanError(
-            f"revision {undone[0].number} ({undone[0].origin.title}): what the VNF ran from before "
+            f"revision {first.number} ({first.origin.title}): what the VNF ran from before "
             "it, or runs from now, is not kept: this program did not install it, it is large, or "
             f"an earlier revision is gone: {advice}"
         )

@@ -185,6 +185,12 @@ def test_where_nothing_says_what_was_there_before_the_message_says_how_to_go_bac
             name = secret["metadata"]["name"]
             site.admin.delete(ObjectKey("", "Secret", site.namespace, name))
     site.change(V2)
-    with pytest.raises(PlanError, match=r"change the package back, from .* to "):
+    first, second = site.packages()
+    with pytest.raises(PlanError, match=f"back, from {second} to {first}$"):
         site.undo()
-    assert site.is_at("v2")
+    site.runs_from(V2)
+    site.change(V3)
+    _, third = site.packages()
+    with pytest.raises(PlanError, match=f"back, from {third} to {first}$"):
+        site.undo(revision=1)
+    assert site.is_at("v3")
