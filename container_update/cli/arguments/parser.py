@@ -41,6 +41,7 @@ class CommandParser(argparse.ArgumentParser):
     def __init__(self, *, configured: bool = False, **how: Any) -> None:
         formatter = argparse.RawDescriptionHelpFormatter
         super().__init__(**{"allow_abbrev": False, "formatter_class": formatter, **how})
+        self.register("type", int, _whole_number)
         self._configured = configured
 
     def parse_known_args(  # type: ignore[override]
@@ -87,6 +88,13 @@ class CommandParser(argparse.ArgumentParser):
         """End with the status for wrong usage."""
         text = message.removeprefix("argument ")
         self.exit(USAGE, f"{self.prog}: {text}\n{self.prog} --help shows the arguments\n")
+
+
+def _whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'expected a number, found "{text}"') from None
 
 
 def _as_argument(action: argparse.Action) -> str:

@@ -61,9 +61,9 @@ def add_change_arguments(command: argparse.ArgumentParser, *, vdus: str) -> None
     add("--vdu", action="append", default=[], metavar="VDU",
         help=f"the id of a VDU to change (repeatable; {vdus})")  # fmt: skip
     add("--coordinate-new", metavar="PATH[:CLASS]",
-        help="the coordination script in NEW for the new VNF")  # fmt: skip
+        help="the coordination script for the new VNF: in NEW, else in OLD")  # fmt: skip
     add("--coordinate-old", metavar="PATH[:CLASS]",
-        help="the coordination script in NEW for the old VNF")  # fmt: skip
+        help="the coordination script for the old VNF: in OLD, else in NEW")  # fmt: skip
     add("--new-def-file", action="append", default=[], metavar="PATH",
         help=f"a def-file of NEW, as in {DEF_FILES} (repeatable)")  # fmt: skip
     add("--instance", metavar="FILE", type=Path,

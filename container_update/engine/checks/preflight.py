@@ -112,9 +112,9 @@ def package(path: str, findings: Sequence[Finding]) -> str:
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     others = len(findings) - len(errors)
     if errors:
-        more = f" (and {len(errors) - 1} more errors)" if errors[1:] else ""
+        more = f" (and {counted(len(errors) - 1, 'more error')})" if errors[1:] else ""
         raise PackageError(f"{path}: {errors[0]}{more}")
-    return f"{path}: no errors, {others} other findings"
+    return f"{path}: no errors, {counted(others, 'other finding')}"
 
 
 def rights(plan: Plan, cluster: Cluster) -> str:

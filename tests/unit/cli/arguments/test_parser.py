@@ -52,6 +52,7 @@ WRONG = {
         (*PLAN, "--restart-for", "keys"),
         "--restart-for: expected one of changed-keys, changed-objects", 'found "keys"',
     ),
+    "the number of an argument": (("undo", "x"), 'undo: REV: expected a number, found "x"', ""),
     "a duration": ((*PLAN, "--timeout", "5x"), '--timeout: expected a duration', 'found "5x"'),
     "a maximum": (
         ("apply", "--lease-seconds", "2h"),

@@ -44,8 +44,8 @@ def test_a_server_without_policy_v1_is_too_old(text: str) -> None:
 
 
 def test_a_package_with_errors_is_told_with_the_first_one() -> None:
-    assert preflight.package("new", [NOTE]) == "new: no errors, 1 other findings"
-    with pytest.raises(PackageError, match=r"^new: error: a.yaml: is wrong.*\(and 1 more errors\)"):
+    assert preflight.package("new", [NOTE]) == "new: no errors, 1 other finding"
+    with pytest.raises(PackageError, match=r"^new: error: a.yaml: is wrong.*\(and 1 more error\)"):
         preflight.package("new", [ERROR, NOTE, ERROR])
 
 
