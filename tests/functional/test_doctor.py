@@ -11,6 +11,7 @@ import pytest
 
 from container_update import install
 from tests.functional.cnf import INSTANCE, Cnf
+from tests.functional.manifests import config_map
 from tests.internals.core import ObjectKey, guide_request, main
 
 GUIDE = guide_request("v1")
@@ -83,19 +84,41 @@ def test_a_right_that_is_missing_is_a_problem(doctor: Doctor) -> None:
 def test_an_interrupted_operation_is_a_problem_with_the_commands_that_end_it(
     doctor: Doctor,
 ) -> None:
-    cnf = doctor.cnf
+    _interrupt(doctor.cnf)
+    status, text = doctor.run()
+    assert status == 9
+    line = text.splitlines()[-1]
+    assert line.startswith("problem  operation: ")
+    assert "container-update resume --kubeconfig" in line
+    assert f"--namespace {doctor.cnf.namespace}" in line
+
+
+@pytest.mark.usefixtures("_guide")
+def test_without_an_id_the_only_instance_of_the_namespace_is_looked_at(doctor: Doctor) -> None:
+    _interrupt(doctor.cnf)
+    doctor.common = doctor.common[:-2]
+    status, text = doctor.run()
+    assert status == 9
+    assert f"--instance-id {INSTANCE}" in text.splitlines()[-1]
+
+
+@pytest.mark.usefixtures("_guide")
+def test_of_several_instances_one_has_to_be_named(doctor: Doctor, tmp_path: Path) -> None:
+    (tmp_path / "map.yaml").write_text(config_map("another", a="1"))
+    how = {"namespace": doctor.cnf.namespace, "instance_id": "another"}
+    install(str(tmp_path / "map.yaml"), doctor.cnf.admin, **how)
+    doctor.common = doctor.common[:-2]
+    assert doctor.problems() == (5, ["instance"])
+
+
+def _interrupt(cnf: Cnf) -> None:
+    """Leave the lease of an operation that has ended without releasing it."""
     name = f"container-update-{INSTANCE}"
     body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
     spec = {"holderIdentity": "host-1/1", "leaseDurationSeconds": 1}
     spec |= dict.fromkeys(("acquireTime", "renewTime"), "2020-01-01T00:00:00.000000Z")
     metadata = {"name": name, "namespace": cnf.namespace}
     cnf.admin.create({**body, "metadata": metadata, "spec": spec})
-    status, text = doctor.run()
-    assert status == 9
-    line = text.splitlines()[-1]
-    assert line.startswith("problem  operation: ")
-    assert "container-update resume --kubeconfig" in line
-    assert f"--namespace {cnf.namespace}" in line
 
 
 PROBLEMS = {

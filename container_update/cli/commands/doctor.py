@@ -88,7 +88,7 @@ def _in_cluster(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Itera
     from container_update.engine.recover import status  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
-    namespace, instance = parsed.namespace, parsed.instance_id
+    namespace = parsed.namespace
     unknown = "it answers; this account may not read its version"
     version = partial(if_allowed, lambda: preflight.version(cluster.version()), unknown)
     yield (server := preflight.check("server", version))
@@ -97,7 +97,13 @@ def _in_cluster(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Itera
     yield (there := preflight.check("namespace", lambda: preflight.namespace(namespace, cluster)))
     if there.error is not None:
         return
-    plan = Plan(namespace, instance, ())
+    plan = Plan(namespace, parsed.instance_id, ())
+    try:
+        parsed.instance_id = connection.find_instance(parsed, cluster)
+    except ContainerUpdateError as error:
+        yield preflight.Check("instance", error=error)
+        yield preflight.check("rights", lambda: preflight.rights(plan, cluster))
+        return
     if parsed.new:
         try:
             plan = plan_update(request_of(parsed), cluster, options)
@@ -105,5 +111,5 @@ def _in_cluster(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Itera
         except ContainerUpdateError as error:
             yield preflight.Check("update", error=error)
     yield preflight.check("rights", lambda: preflight.rights(plan, cluster))
-    where = {"namespace": namespace, "instance_id": instance}
+    where = {"namespace": namespace, "instance_id": parsed.instance_id}
     yield preflight.check("operation", lambda: preflight.idle(status(cluster, options, **where)))
