@@ -46,6 +46,8 @@ class Workers:
         self._pool = ThreadPoolExecutor(service.settings.workers, thread_name_prefix="worker")
         self._cancels: dict[str, CancelToken] = {}
         """By the id of each operation, batch and package that is queued or at work."""
+        self._next: dict[str, Callable[[CancelToken], bool | None]] = {}
+        """What was queued under an id while a thread was at it still."""
         self._changed = threading.Condition()
         """The lock of the cancel tokens; notified when one was removed."""
         self._forgot = datetime.min
@@ -111,12 +113,18 @@ class Workers:
         self._submit(package_id, lambda _: self._service.database.lasting(task))
 
     def _submit(self, key: str, task: Callable[[CancelToken], bool | None]) -> None:
+        """Queue a task; if a thread is at what has its key, once that has ended: it may have read
+        the database before there was a reason for this task."""
+
         def run() -> bool | None:
             with logs.about(key):
                 return task(cancel)
 
         with self._changed:
-            if key in self._cancels or self._service.ending.is_set():
+            if self._service.ending.is_set():
+                return
+            if key in self._cancels:
+                self._next[key] = task
                 return
             cancel = self._cancels[key] = CancelToken()
             future = self._pool.submit(run)
@@ -125,7 +133,10 @@ class Workers:
     def _done(self, key: str, future: Future[bool | None]) -> None:
         with self._changed:
             self._cancels.pop(key, None)
+            task = self._next.pop(key, None)
             self._changed.notify_all()
+        if task is not None:
+            self._submit(key, task)
         if future.cancelled():
             return
         if (error := future.exception()) is not None:

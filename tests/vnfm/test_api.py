@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from container_update import Options
 from container_update.emulator.faults import Fault, Faults, answer
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.functional.gate import Gate
-from tests.internals.service import Service, Settings
+from tests.internals.service import Service, Settings, workers
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 
@@ -313,6 +314,30 @@ def test_an_update_that_fails_can_be_retried_rolled_back_or_failed(
     failed = client.call("POST", f"{second_operation['_links']['self']['href']}/fail")
     assert failed["operationState"] == "FAILED"
     client.do("PATCH", running, {"vnfInstanceName": "other"})
+
+
+def test_a_retry_is_carried_out_though_the_thread_of_the_failed_try_has_not_ended(
+    client: Client,
+    running: str,
+    cluster: EmbeddedCluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    new, new_vnfd = vnfs.package(tmp_path, "2.0", vnfs.ours(client.api))
+    client.onboard(new)
+    broken(cluster, "*/web:2.0")
+    is_sent, under_way = threading.Event(), workers.batches.under_way
+
+    def after_the_retry(service: Any) -> Any:
+        is_sent.wait(60)
+        return under_way(service)
+
+    monkeypatch.setattr(workers.batches, "under_way", after_the_retry)
+    operation = client.do("PATCH", running, vnfs.modification(new_vnfd), "FAILED_TEMP")
+    broken(cluster)
+    retry = client.begin("POST", f"{operation['_links']['self']['href']}/retry")
+    is_sent.set()
+    assert client.settled(retry)["operationState"] == "COMPLETED"
 
 
 def test_a_failed_instantiation_is_rolled_back_completely(
