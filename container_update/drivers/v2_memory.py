@@ -29,9 +29,6 @@ STATES = frozenset({UNTOUCHED, UNDONE, UNDO_INCOMPLETE, UNKNOWN, UPDATED, ROLLED
 BEFORE = "before"
 """In our data: instantiatedVnfInfo before Tacker's own change of the package."""
 
-SETTLED = frozenset({UNTOUCHED, ROLLED_BACK})
-"""States of the cluster that leave a rollback nothing to do."""
-
 _BEFORE_A_WRITE = (
     errors.PackageError,
     errors.PlanError,
@@ -51,8 +48,15 @@ def recall(script: Json) -> Json:
 
 
 def has_nothing_to_undo(kept: Mapping[str, Any]) -> bool:
-    """Return whether what all scripts left says that the VIM is as it was before."""
-    return all(name == OURS and ours.get("state") in SETTLED for name, ours in kept.items())
+    """Return whether what all scripts left says that nothing was written to the VIM."""
+    return all(name == OURS and ours.get("state") == UNTOUCHED for name, ours in kept.items())
+
+
+def for_another_try(kept: Mapping[str, Any]) -> Json:
+    """Return what is kept for a retry, which begins anew where a rollback has put all back."""
+    ours = kept.get(OURS) or {}
+    is_back = ours.get("state") == ROLLED_BACK
+    return {name: value for name, value in kept.items() if not (is_back and name == OURS)}
 
 
 def after_failure(error: errors.ContainerUpdateError) -> str:

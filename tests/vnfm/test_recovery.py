@@ -9,6 +9,7 @@ import re
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -115,6 +116,62 @@ def test_a_rollback_that_failed_leaves_the_next_one_what_it_needs(
     client.do("POST", rollback, state="ROLLED_BACK")
 
     assert fleet.check(client, instances, kubernetes) == {path: "1.0"}
+
+
+@pytest.mark.parametrize("way", ["rollback", "retry"])
+def test_a_rollback_that_was_not_recorded_can_be_settled_either_way(
+    way: str,
+    client: Client,
+    cluster: EmbeddedCluster,
+    kubernetes: KubernetesCluster,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    instances = fleet.launch(client, cluster, kubernetes, tmp_path, 1)
+    (path,) = instances.paths
+    operation = _updated_without_record(client, instances, monkeypatch)
+    self = operation["_links"]["self"]["href"]
+    with unrecorded(monkeypatch):
+        client.do("POST", f"{self}/rollback", state="FAILED_TEMP")
+
+    state = {"retry": "COMPLETED", "rollback": "ROLLED_BACK"}[way]
+    client.do("POST", f"{self}/{way}", state=state)
+
+    version = {"retry": "2.0", "rollback": "1.0"}[way]
+    assert fleet.check(client, instances, kubernetes) == {path: version}
+
+
+@pytest.mark.parametrize("is_retried", [False, True])
+def test_without_a_history_it_is_known_that_a_rollback_which_was_not_recorded_was_done(
+    is_retried: bool,
+    cluster: EmbeddedCluster,
+    kubernetes: KubernetesCluster,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    options = replace(OPTIONS, history=0)
+    service = Service(Settings(state_dir=str(tmp_path / "state"), auth="none"), options)
+    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
+        client = Client(http, "v2")
+        path, new = vnfs.launched(client, cluster, tmp_path)
+        change = {"vnfdId": new, "additionalParams": {"upgrade_type": "RollingUpdate"}}
+        cluster.behaviour.bad_images = ["*/web:2.0"]
+        operation = client.do("POST", f"{path}/change_vnfpkg", change, "FAILED_TEMP")
+        cluster.behaviour.bad_images = []
+        self = operation["_links"]["self"]["href"]
+        with unrecorded(monkeypatch):
+            client.do("POST", f"{self}/rollback", state="FAILED_TEMP")
+            assert images(kubernetes) == {vnfs.IMAGES[0]}
+            if is_retried:
+                client.do("POST", f"{self}/retry", state="FAILED_TEMP")
+
+        state = "FAILED_TEMP" if is_retried else "ROLLED_BACK"
+        ended = client.do("POST", f"{self}/rollback", state=state)
+
+        if is_retried:
+            assert "only its record is missing" in ended["error"]["detail"]
+        else:
+            assert recorded(client.call("GET", path)) == living(kubernetes)
 
 
 def test_what_was_done_and_not_recorded_and_has_no_way_back_can_only_be_retried(

@@ -250,7 +250,7 @@ class OperationContext:
         """Keep how a try of our own driver ended, for another one or a rollback."""
         self.kept[v2_memory.OURS] = v2_memory.joined(self.kept.get(v2_memory.OURS) or {}, state)
 
-    def keep(self, name: str, value: str) -> None:
+    def keep(self, name: str, value: Any) -> None:
         """Store a value for another try, also if this process dies; sealed if it is secret."""
         self.kept[name] = value
         database = self.service.database

@@ -130,7 +130,7 @@ def _begun(
             recorded_vims=recorded,
             cancel=cancel,
             steps=Steps(service.database, operation_id, remember=state is State.PROCESSING),
-            kept=kept,
+            kept=v2_memory.for_another_try(kept) if state is State.PROCESSING else kept,
             again=again,
             waited=waited,
         )

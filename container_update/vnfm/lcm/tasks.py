@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from container_update.drivers import change_by_modify, v2_memory
 from container_update.drivers.change_by_modify import Work
-from container_update.drivers.way_back import go_back
 from container_update.engine.goals.change_package import coordination_of, preview_change, run_change
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.job import ChangeJob, Occurrence
@@ -29,6 +28,7 @@ from container_update.planning.summary import nothing_to_do, plan_sum
 from container_update.vnfm import instances, packages, vims
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.infrastructure import connected
+from container_update.vnfm.lcm.infrastructure.kubernetes import put_back
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
 from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED
 from container_update.vnfm.lcm.operation_context import (
@@ -166,18 +166,9 @@ def undo_modify(context: OperationContext) -> VnfRecord:
     drivers = drivers_of(context)
     record = drivers.call("modify_information_rollback_start", context.record)
     ours = context.kept.get(v2_memory.OURS) or {}
-    if ours and ours["state"] not in v2_memory.SETTLED:
+    if ours and ours["state"] != v2_memory.UNTOUCHED:
         with context.cluster() as cluster:
-            restarted = go_back(
-                str(context.package(record.vnfd_id)),
-                cluster,
-                context.service.options,
-                ours["state"],
-                context.cancel,
-                context.steps,
-                namespace=record.namespace,
-                instance_id=context.instance_id,
-            )
+            restarted = put_back(context, cluster, str(context.package(record.vnfd_id)))
             record = records.with_live_pods(context, record, cluster)
         record = replace(record, touched=restarted)
     return drivers.call("modify_information_rollback_end", record)

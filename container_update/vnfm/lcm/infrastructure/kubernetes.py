@@ -38,6 +38,31 @@ def connected(context: OperationContext) -> Iterator[KubernetesVim]:
         yield KubernetesVim(context, cluster)
 
 
+def put_back(context: OperationContext, cluster: RetryingCluster, old: str) -> frozenset[str]:
+    """Undo a modification or a change of the package, and keep that it is undone: a rollback that
+    cannot be recorded is sent again.
+
+    :param old: the package that the instance runs from by its record.
+    :returns: the ids of resources that run anew under the name that they had.
+    :raises NoWayBackError: it was complete, and what was there before it is not kept.
+    """
+    ours = context.kept.get(v2_memory.OURS) or {}
+    if ours.get("state", v2_memory.UNTOUCHED) == v2_memory.UNTOUCHED:
+        return frozenset()  # nothing was planned, or nothing written
+    restarted = go_back(
+        old,
+        cluster,
+        context.service.options,
+        ours["state"],
+        context.cancel,
+        context.steps,
+        namespace=context.namespace,
+        instance_id=context.instance_id,
+    )
+    context.keep(v2_memory.OURS, {"state": v2_memory.ROLLED_BACK})
+    return restarted
+
+
 @dataclass(frozen=True)
 class KubernetesVim:
     """A cluster, for one operation."""
@@ -154,19 +179,7 @@ class KubernetesVim:
 
         :raises NoWayBackError: it is complete, and what was there before it is not kept.
         """
-        context = self.context
-        if v2_memory.OURS not in context.kept:  # nothing was planned, and so nothing written
-            return
-        go_back(
-            job.old,
-            self.cluster,
-            job.options,
-            context.kept[v2_memory.OURS]["state"],
-            context.cancel,
-            context.steps,
-            namespace=context.namespace,
-            instance_id=context.instance_id,
-        )
+        put_back(self.context, self.cluster, job.old)
 
     def as_it_is(self, record: VnfRecord) -> VnfRecord:
         """Return the record with the pods that run now."""
