@@ -102,6 +102,47 @@ def test_a_rollback_deletes_what_an_instantiation_has_created(
     client.call("DELETE", created, status=204)
 
 
+@pytest.mark.parametrize("way", ["retry", "rollback"])
+def test_an_instantiation_stays_in_its_vim_when_another_one_becomes_the_default(
+    way: str,
+    client: Client,
+    cluster: EmbeddedCluster,
+    kubernetes: KubernetesCluster,
+    tmp_path: Path,
+) -> None:
+    package, _ = vnfs.package(tmp_path, "1.0", vnfs.ours(client.api))
+    path = client.create(client.onboard(package))
+    vim_id = register_default(client, cluster, "first")
+    request = vnfs.instantiation(None)
+    del request["vimConnectionInfo"]
+    cluster.behaviour.bad_images = ["*"]
+    cluster.behaviour.backoff_seconds = cluster.behaviour.backoff_limit_seconds = 0.1
+    failed = client.do("POST", f"{path}/instantiate", request, "FAILED_TEMP")
+    cluster.behaviour.bad_images = []
+    state = {"retry": "COMPLETED", "rollback": "ROLLED_BACK"}[way]
+    with EmbeddedCluster() as other:
+        register_default(client, other, "second")
+        client.do("POST", f"{failed['_links']['self']['href']}/{way}", state=state)
+    deployments = kubernetes.list(Collection("apps", "Deployment", "default")).items
+    assert len(deployments) == (way == "retry")
+    if way == "retry":
+        recorded_vims = client.call("GET", path)["vimConnectionInfo"]
+        (entry,) = recorded_vims if client.api == "v1" else recorded_vims.values()
+        assert entry["vimId"] == vim_id
+
+
+def register_default(client: Client, cluster: EmbeddedCluster, name: str) -> str:
+    """Register a cluster as the default VIM and return its id."""
+    body = {
+        "type": "kubernetes",
+        "name": name,
+        "is_default": True,
+        "auth_url": cluster.url,
+        "auth_cred": {"bearer_token": cluster.token, "ssl_ca_cert": cluster.ca_text},
+    }
+    return str(client.call("POST", "/v1.0/vims", {"vim": body}, 201)["vim"]["id"])
+
+
 def test_a_vnf_whose_namespace_is_gone_is_terminated(
     client: Client, created: str, cluster: EmbeddedCluster, kubernetes: KubernetesCluster
 ) -> None:

@@ -178,8 +178,8 @@ def checked(
     """Check that an instance is in the state that an operation is for, the request of it, and that
     the package that it leads to is there.
 
-    :returns: the request, with its package named by the VNFD; and the names of the parameters whose
-        values are not shown.
+    :returns: the request, with its package named by the VNFD, and with its VIM; and the names of
+        the parameters whose values are not shown.
     """
     if (needed := _INSTANTIATED.get(operation, instance.instantiated)) != instance.instantiated:
         expected = "INSTANTIATED" if needed else "NOT_INSTANTIATED"
@@ -189,6 +189,7 @@ def checked(
     hidden: frozenset[str] = frozenset()
     if operation == "INSTANTIATE":
         hidden = check_instantiation(service, session, instance, request)
+        request = _with_vim(service, session, instance, request)
     elif operation == "HEAL":
         check_heal(instance, request)
     elif operation == "SCALE":
@@ -201,6 +202,17 @@ def checked(
     if request.get("vnfdId") is not None:
         packages.of_vnfd(session, request["vnfdId"])
     return request, hidden
+
+
+def _with_vim(service: ServiceContext, session: Session, instance: Instance, request: Json) -> Json:
+    """Return an instantiation that names its VIM: the VNF is tried again, rolled back and stays
+    there when another VIM becomes the default."""
+    if request.get("vimConnectionInfo"):
+        return request
+    default = vims.connection(service, session, None)
+    entry = {name: default[name] for name in ("vimId", "vimType")}
+    named = [{"id": "default", **entry}] if instance.api == "v1" else {"default": entry}
+    return {**request, "vimConnectionInfo": named}
 
 
 def _with_vnfd_id(session: Session, request: Json) -> Json:

@@ -90,13 +90,9 @@ def _merged(body: Json, patches: Mapping[str, Any]) -> Json:
 
 
 def _in_its_vim(context: OperationContext) -> OperationContext:
-    """Return the operation in the VIM that the request names, else in the default one, which is
-    recorded: the VNF stays there when another VIM becomes the default."""
-    vims: Any = context.request.get("vimConnectionInfo")
-    if not vims:
-        entry = {name: context.connection[name] for name in ("vimId", "vimType")}
-        vims = [{"id": "default", **entry}] if context.api == "v1" else {"default": entry}
-    return replace(context, record=replace(context.record, vims=vims))
+    """Return the operation in the VIM that the request names, which is recorded."""
+    named = context.request.get("vimConnectionInfo")
+    return replace(context, record=replace(context.record, vims=named))
 
 
 def do_terminate(context: OperationContext) -> VnfRecord:
