@@ -92,6 +92,12 @@ def uncancelled(kept: Mapping[str, Any] | None) -> dict[str, Any]:
     return {name: value for name, value in (kept or {}).items() if name != CANCELLED}
 
 
+def is_cancel_pending(occurrence: Any) -> bool:
+    """Tell whether a row's occurrence is to stop, and its worker has not stopped yet."""
+    kept = occurrence.kept or {}
+    return occurrence.state == State.PROCESSING and bool(kept.get(CANCELLED))
+
+
 class BatchState(str, enum.Enum):
     """The state of a batch; extension of SOL003."""
 

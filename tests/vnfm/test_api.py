@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
@@ -402,11 +403,18 @@ def test_an_operation_at_work_can_be_cancelled_and_undoes_what_it_wrote(
         service.workers.cancel = lambda _: None  # type: ignore[method-assign]
     path = client.begin("PATCH", running, vnfs.modification(new_vnfd))
     with gate.held():
-        assert "cancel" in client.call("GET", path)["_links"]
+        before_it = client.call("GET", path)
+        assert "cancel" in before_it["_links"]
+        assert not before_it["isCancelPending"]
         client.call("POST", f"{path}/cancel", {"cancelMode": "FORCEFUL"}, 202)
+        assert client.call("GET", path)["isCancelPending"]
+        pending = f"{urlsplit(path).path.rpartition('/')[0]}?filter=(eq,isCancelPending,true)"
+        (listed,) = client.http.request("GET", pending, headers=V2).json()
+        assert listed["id"] in path
         service.workers.look()
     ended = client.settled(path)
     assert ended["operationState"] == "FAILED_TEMP"
+    assert not ended["isCancelPending"]
     assert "by a request to cancel" in ended["error"]["detail"]
     steps = client.call("GET", f"{path}/progress")["steps"]
     assert "undone" in {step["state"] for step in steps}

@@ -130,6 +130,9 @@ def operation_url(row: Any, base_url: str) -> str:
     return f"{base_url}/vnflcm/{row.api}/vnf_lcm_op_occs/{row.id}"
 
 
+_IS_AT_WORK = OperationRow.state == states.State.PROCESSING.value
+
+
 def operation(base_url: str) -> Resource:
     """Return the definition of a VnfLcmOpOcc (SOL003, 5.5.2.13)."""
 
@@ -154,7 +157,11 @@ def operation(base_url: str) -> Resource:
             "operation": text(OperationRow.operation),
             "isAutomaticInvocation": constant(False),
             "operationParams": document(OperationRow.params, required=True),
-            "isCancelPending": constant(False),
+            "isCancelPending": Attribute(
+                (OperationRow.state, OperationRow.kept),
+                states.is_cancel_pending,
+                lambda part: () if part.matches(False) else (_IS_AT_WORK,),
+            ),
             "_links": Attribute(
                 (OperationRow.id, OperationRow.api, OperationRow.instance_id,
                  OperationRow.operation, OperationRow.state, OperationRow.kept, OperationRow.due),

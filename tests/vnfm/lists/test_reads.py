@@ -37,7 +37,7 @@ READS = {
     "(eq,id,00000000-0000-0000-0000-000000000007)": (1, ("id",), 1),
     "(cont,id,-000000000017)": (1, ("id",), 1),
     "(lt,id,00000000-0000-0000-0000-000000000003)": (5000, ("id",), 2),
-    "(eq,isCancelPending,true)": (0, (), 0),
+    "(eq,isCancelPending,true)": (0, ("state", "kept"), 0),
     "(neq,isAutomaticInvocation,false)": (0, (), 0),
     "(neq,absent,1)": (0, (), 0),
     "(eq,id/below,1)": (0, ("id",), 0),
