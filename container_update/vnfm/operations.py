@@ -36,6 +36,7 @@ from container_update.vnfm.store.rows import (
     OperationRow,
     StepRow,
     compare_and_set,
+    locked,
     package_title,
 )
 
@@ -118,6 +119,7 @@ def apply_request(
 
     :raises ProblemError: 409: the request is not allowed in its state.
     """
+    operation = locked(session, operation.id)  # its worker changes what it keeps, too
     was, kind, due = State(operation.state), operation.operation, operation.due
     state = states.allowed_to(operation).get(request)
     is_still = OperationRow.due.is_not_distinct_from(due)

@@ -9,22 +9,25 @@ import re
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import select
+from sqlalchemy import TextClause, select, text
+from sqlalchemy.orm import Session
 
 from container_update import (
     CancelToken,
     LeaseLostError,
     Options,
     Outcome,
+    Plan,
     UndoIncompleteError,
     UpdateFailedError,
     UpdateInterruptedError,
@@ -45,6 +48,7 @@ from tests.internals.service import (
     ServiceEndsError,
     Settings,
     State,
+    Steps,
     content,
     liveness,
     now,
@@ -562,6 +566,60 @@ def test_of_two_requests_at_the_same_time_one_is_refused(life: Life) -> None:
                 with pytest.raises(ProblemError, match="only in FAILED_TEMP, found PROCESSING"):
                     operations.apply_request(service, session, seen_before, Request.RETRY)
     assert becomes(service, "one") == ("PROCESSING", ids["ours"], True, "")
+
+
+@dataclass
+class InTransaction:
+    """A database whose one transaction is under way."""
+
+    session: Session
+
+    def lasting(self, write: Callable[[], None]) -> None:
+        write()
+
+    def writing(self) -> AbstractContextManager[Session]:
+        return nullcontext(self.session)
+
+
+@pytest.mark.parametrize("is_cancelled_first", [True, False])
+def test_a_cancel_and_what_the_worker_keeps_at_the_same_moment_are_both_stored(
+    is_cancelled_first: bool, postgresql: str, tmp_path: Path
+) -> None:
+    settings = Settings(state_dir=str(tmp_path / "state"), auth="none", database_url=postgresql)
+    service = Service(settings, OPTIONS).context
+    database = service.database
+    store(service, "one", State.PROCESSING, service.process_lock.id)
+
+    def cancel(session: Session) -> None:
+        operation = session.get_one(OperationRow, "one")
+        operations.apply_request(service, session, operation, Request.CANCEL)
+
+    def keep(session: Session) -> None:
+        Steps(cast(Any, InTransaction(session)), "one", remember=True)(Plan("cnf", None, ()))
+        session.flush()
+
+    def read(query: TextClause) -> Any:
+        with database.engine.connect() as connection:
+            return connection.scalar(query)
+
+    first, second = (cancel, keep) if is_cancelled_first else (keep, cancel)
+
+    def then() -> None:
+        with database.writing() as session:
+            second(session)
+
+    waiting = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    with ThreadPoolExecutor(1) as pool:
+        with database.writing() as session:
+            first(session)
+            ended = pool.submit(then)
+            until(lambda: read(waiting), "the other transaction waits")
+        ended.result()
+
+    with database.reading() as session:
+        kept = session.get_one(OperationRow, "one").kept
+    assert kept == {"cancelled": True, "container_update": {"state": "unknown"}}
+    database.close()
 
 
 def test_an_operation_is_its_services_before_it_is_begun_and_the_only_one_of_its_vnf(

@@ -31,7 +31,7 @@ from container_update.package import csar
 from container_update.vnfm import packages, vims
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.database import Database, timestamp
-from container_update.vnfm.store.rows import Instance, OperationRow, Package, StepRow
+from container_update.vnfm.store.rows import Instance, OperationRow, Package, StepRow, locked
 
 Result = TypeVar("Result")
 
@@ -187,7 +187,7 @@ class Steps:
         )
         if not self.remember:
             return
-        operation = session.get_one(OperationRow, self._id)
+        operation = locked(session, self._id)
         kept = operation.kept or {}
         operation.kept = {**kept, v2_memory.OURS: {"state": v2_memory.UNKNOWN}}
 
@@ -257,7 +257,7 @@ class OperationContext:
 
         def store() -> None:
             with database.writing() as session:
-                operation = session.get_one(OperationRow, self.operation_id)
+                operation = locked(session, self.operation_id)
                 operation.kept = {**(operation.kept or {}), name: value}
 
         database.lasting(store)

@@ -41,7 +41,7 @@ from container_update.vnfm.lcm.tasks import TASKS
 from container_update.vnfm.problems import is_expected, problem_of, requests_of, without_folder
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import BY_REQUEST, RUNNING, State, is_undoable, uncancelled
-from container_update.vnfm.store.rows import Instance, OperationRow
+from container_update.vnfm.store.rows import Instance, OperationRow, locked
 
 LOG = logging.getLogger(__name__)
 _MODIFY_VIMS = frozenset({"MODIFY_INFO", "CHANGE_VNFPKG"})
@@ -193,7 +193,7 @@ def _is_interrupted(context: OperationContext, error: Exception) -> bool:
 
 def _hand_over(context: OperationContext, state: State, due: datetime | None = None) -> None:
     with context.service.database.writing() as session:
-        before = session.get_one(OperationRow, context.operation_id).kept or {}
+        before = locked(session, context.operation_id).kept or {}
         kept = {**before, **context.kept}
         values = {"kept": kept, "due": due}
         operations.hand_over(context.service, session, context.operation_id, state, **values)
@@ -210,7 +210,7 @@ def _fail(context: OperationContext, was: State, error: Exception, *, undoable: 
     trace = None if is_expected(error) else error
     LOG.error("VNF instance %s: %s", context.instance_id, problem["detail"], exc_info=trace)
     with context.service.database.writing() as session:
-        before = uncancelled(session.get_one(OperationRow, context.operation_id).kept)
+        before = uncancelled(locked(session, context.operation_id).kept)
         values = {"error": problem, "kept": {**before, **context.kept}, "owner": None}
         operations.enter(
             context.service, session, context.operation_id, was, State.FAILED_TEMP, **values
