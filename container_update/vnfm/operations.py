@@ -123,8 +123,9 @@ def apply_request(
     was, kind, due = State(operation.state), operation.operation, operation.due
     state = states.allowed_to(operation).get(request)
     is_still = OperationRow.due.is_not_distinct_from(due)
-    if states.is_held(operation.kept) and state is not None:
-        done = _decide(service, session, operation, request, is_still)
+    is_held = was is State.PROCESSING and states.is_held(operation.kept)
+    if is_held:
+        done = state is not None and _decide(service, session, operation, request, is_still)
     elif request is not Request.CANCEL:
         mine = {"owner": service.process_lock.id}
         done = state is not None and _move(service, session, operation.id, was, state, **mine)
@@ -144,7 +145,8 @@ def apply_request(
             session.execute(update(StepRow).where(*wait).values(**stopped))
     if not done:
         now_in = session.get_one(OperationRow, operation.id, populate_existing=True)
-        refusal = _refusal(request, kind, State(now_in.state))  # another request may be the first
+        # another request may be the first
+        refusal = _refusal(request, kind, State(now_in.state), is_held=is_held)
         raise ProblemError(409, f"operation {operation.id}: {refusal}")
 
 
@@ -178,8 +180,13 @@ def _cancelled(operation: OperationRow) -> Json:
     return ProblemError(409, detail, title="The operation was cancelled").as_dict()
 
 
-def _refusal(request: Request, kind: str, found: State) -> str:
+def _refusal(request: Request, kind: str, found: State, *, is_held: bool) -> str:
     """Return why a request is refused, and what is possible instead."""
+    if is_held:
+        return (
+            f"{request.value} is not possible while it waits for a person: send a request to "
+            "promote or abort it"
+        )
     if request is Request.CANCEL:
         return (
             f"cancel is possible only in STARTING and PROCESSING, found {found.value}: what failed "

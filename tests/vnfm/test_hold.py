@@ -10,25 +10,30 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import update
 
 from container_update import Options
+from container_update.emulator.faults import Fault, Faults, answer
 from container_update.emulator.kubernetes import EmbeddedCluster
-from tests.internals.service import Service, Settings
+from tests.functional.gate import Gate
+from tests.internals.service import OperationRow, Service, Settings, now
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 from tests.vnfm.waiting import until
 
 
-def served(state: Path) -> TestClient:
-    """A service with this state, as another process would start it."""
-    service = Service(Settings(state_dir=str(state), auth="none"), Options(timeout=30))
-    return TestClient(service.app, base_url="http://127.0.0.1:9890")
+def served(state: Path) -> tuple[Service, TestClient]:
+    """A service with this state, as another process would start it, and its client."""
+    options = Options(timeout=30, lease_seconds=3, retry_seconds=0)
+    service = Service(Settings(state_dir=str(state), auth="none"), options)
+    return service, TestClient(service.app, base_url="http://127.0.0.1:9890")
 
 
 @dataclass
 class Change:
     """A Blue-Green change of a small VNF that waits before the switch."""
 
+    service: Service
     client: Client
     instance: str
     operation: str
@@ -40,11 +45,18 @@ class Change:
     def requests(self) -> set[str]:
         return set(self.show()["_links"]) - {"self", "vnfInstance"}
 
+    def look(self) -> None:
+        """Let the service look at it, as it does once a minute."""
+        with self.service.context.database.writing() as session:
+            session.execute(update(OperationRow).where(OperationRow.due > now()).values(due=now()))
+        self.service.workers.look()
+
 
 @pytest.fixture
 def change(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[Change]:
     """A change that waits for a person."""
-    with served(tmp_path / "state") as http:
+    service, starting = served(tmp_path / "state")
+    with starting as http:
         client = Client(http, "v2")
         old, new = (
             client.onboard(vnfs.package(tmp_path, version, vnfs.ours("v2"))[0])
@@ -56,7 +68,9 @@ def change(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[Change]:
             "vnfdId": new,
             "additionalParams": {"upgrade_type": "Blue-Green", "hold": True},
         }
-        made = Change(client, path, client.begin("POST", f"{path}/change_vnfpkg", body), new)
+        made = Change(
+            service, client, path, client.begin("POST", f"{path}/change_vnfpkg", body), new
+        )
         until(lambda: "promote" in made.requests(), "it waits for a person", 60, lasts=True)
         yield made
 
@@ -84,9 +98,53 @@ def test_an_abort_undoes_it(change: Change) -> None:
     assert change.client.call("GET", change.instance)["vnfdId"] != change.new
 
 
+@pytest.mark.parametrize(
+    ("request_", "state"), [("promote", "COMPLETED"), ("abort", "ROLLED_BACK")]
+)
+def test_a_decision_counts_though_the_service_looks_at_it_at_that_moment(
+    request_: str, state: str, change: Change, cluster: EmbeddedCluster
+) -> None:
+    gate = Gate()
+    cluster.middlewares.append(Faults(Fault(gate, method="GET")))
+    change.look()
+    with gate.held():
+        change.client.call("POST", f"{change.operation}/{request_}", status=202)
+    ended = change.client.settled(change.operation)
+    assert ended["operationState"] == state, ended.get("error")
+
+
+@pytest.mark.parametrize(
+    ("request_", "status", "state"),
+    [("retry", 202, "PROCESSING"), ("rollback", 202, "ROLLED_BACK"), ("fail", 200, "FAILED")],
+)
+def test_where_a_look_at_it_fails_it_can_be_settled_in_every_way(
+    request_: str, status: int, state: str, change: Change, cluster: EmbeddedCluster
+) -> None:
+    refusing = Faults(Fault(answer(403), times=1000))
+    cluster.middlewares.append(refusing)
+    change.look()
+    failed = change.client.settled(change.operation)
+    assert failed["operationState"] == "FAILED_TEMP"
+    cluster.middlewares.remove(refusing)
+
+    change.client.call("POST", f"{change.operation}/{request_}", status=status)
+
+    until(lambda: change.show()["operationState"] == state, state, 60, lasts=True)
+    if request_ == "retry":
+        until(lambda: "promote" in change.requests(), "it waits for a person", 60, lasts=True)
+        test_a_promotion_lets_it_go_on(change)
+
+
+def test_a_cancel_of_what_waits_is_told_to_promote_or_abort_it(change: Change) -> None:
+    mode = {"cancelMode": "FORCEFUL"}
+    refused = change.client.call("POST", f"{change.operation}/cancel", mode, 409)
+    assert "send a request to promote or abort it" in refused["detail"]
+
+
 def test_it_outlives_the_service(cluster: EmbeddedCluster, tmp_path: Path, change: Change) -> None:
     change.client.http.__exit__(None, None, None)
-    with served(tmp_path / "state") as http:
+    change.service, starting = served(tmp_path / "state")
+    with starting as http:
         change.client = Client(http, "v2")
         assert change.requests() == {"promote", "abort"}
         test_a_promotion_lets_it_go_on(change)

@@ -40,7 +40,15 @@ from container_update.vnfm.lcm.operation_context import (
 from container_update.vnfm.lcm.tasks import TASKS
 from container_update.vnfm.problems import is_expected, problem_of, requests_of, without_folder
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.states import BY_REQUEST, RUNNING, State, is_undoable, uncancelled
+from container_update.vnfm.states import (
+    BY_REQUEST,
+    HELD,
+    PROMOTED,
+    RUNNING,
+    State,
+    is_undoable,
+    uncancelled,
+)
 from container_update.vnfm.store.rows import Instance, OperationRow, locked
 
 LOG = logging.getLogger(__name__)
@@ -193,8 +201,12 @@ def _is_interrupted(context: OperationContext, error: Exception) -> bool:
 
 def _hand_over(context: OperationContext, state: State, due: datetime | None = None) -> None:
     with context.service.database.writing() as session:
-        before = locked(session, context.operation_id).kept or {}
+        operation = locked(session, context.operation_id)
+        before = operation.kept or {}
         kept = {**before, **context.kept}
+        if operation.due is not None and before.get(PROMOTED):  # while it was looked at
+            kept |= {name: before[name] for name in (HELD, PROMOTED)}
+            due = operation.due
         values = {"kept": kept, "due": due}
         operations.hand_over(context.service, session, context.operation_id, state, **values)
 
