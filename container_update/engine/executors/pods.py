@@ -64,10 +64,12 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
     def revert(self, step: ScaleStep, deadline: float) -> Reverted:
         """Write the number of pods that there were before."""
         live = self.cluster.get(step.key)
+        if step.is_of_new_object:
+            if live is None:
+                return Reverted.UNCHANGED
+            step = replace(step, before={**live, "spec": step.old["spec"]})  # labelled meanwhile
         if live is None or is_deleting(live) or step.is_of_others(live):
             return Reverted.OF_OTHERS
-        if step.is_of_new_object:
-            step = replace(step, before={**live, "spec": step.old["spec"]})
         before = self.as_before(step, live)
         reverted = self.restore(step, live)
         if reverted is not Reverted.OF_OTHERS:

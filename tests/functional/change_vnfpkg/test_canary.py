@@ -199,6 +199,15 @@ def test_an_abort_takes_the_canary_back(make: Any) -> None:
     assert not site.left_over()
 
 
+def test_an_abort_says_of_no_step_that_somebody_else_changed_its_object(make: Any) -> None:
+    site = make()
+    site.change(V2, Arguments({"canary_steps": [30, {"percent": 60, "hold": True}, 100]}))
+    outcome = abort(site.cluster, site.options, **site.where(), packages=[site.old, site.new])
+    assert outcome is not None
+    assert outcome.left_to_others == ()
+    assert site.is_at("v1")
+
+
 @pytest.mark.parametrize("kind", [CANARY, BLUE_GREEN])
 def test_while_one_host_promotes_another_one_can_neither_promote_nor_abort(
     make: Any, kind: str
