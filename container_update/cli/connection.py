@@ -69,7 +69,8 @@ def add_cluster_arguments(
         help="the namespace of objects that name none (default: that of the context or of the pod, "
         "otherwise 'default')")  # fmt: skip
     add("--instance-id", metavar="ID",
-        help="the id of the VNF instance; objects of another instance are refused")  # fmt: skip
+        help="the id of the VNF instance; objects of another instance are refused; "
+        "'' is one without an id, beside others")  # fmt: skip
     command.set_defaults(family="", addressed_by=_ADDRESSED_BY)
     add_output(command, formats)
     option_arguments.add_arguments(command, shown=shown, used=used)
@@ -124,11 +125,14 @@ def instance_header(
 
 
 def find_instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> str | None:
-    """Return the id that is given, or else that of the only instance of the namespace."""
+    """Return the id that is given, or else that of the only instance of the namespace.
+
+    The empty id is given where the instance without one is meant, beside others.
+    """
     from container_update.engine.instances import only_instance  # noqa: PLC0415, slow to load
 
-    if parsed.instance_id:
-        return str(parsed.instance_id)
+    if parsed.instance_id is not None:
+        return str(parsed.instance_id) or None
     return only_instance(cluster, parsed.namespace, option_arguments.read(parsed))
 
 

@@ -39,9 +39,10 @@ def only_instance(
     named = sorted(each for each in ids if each)
     if len(ids) > 1:
         others = " and one without an id" if None in ids else ""
+        empty = " ('' is the one without)" if others else ""
         raise PlanError(
             f"namespace {namespace} has the VNF instances {', '.join(named)}{others}: expected the "
-            "id of the one that is meant, found none"
+            f"id of the one that is meant, found none: name it with --instance-id{empty}"
         )
     return named[0] if named else None
 

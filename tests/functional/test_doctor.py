@@ -109,6 +109,7 @@ def test_of_several_instances_one_has_to_be_named(doctor: Doctor, tmp_path: Path
     install(str(tmp_path / "map.yaml"), doctor.cnf.admin, **how)
     doctor.common = doctor.common[:-2]
     assert doctor.problems() == (5, ["instance"])
+    assert doctor.problems("--instance-id", "another") == (0, [])
 
 
 def _interrupt(cnf: Cnf) -> None:

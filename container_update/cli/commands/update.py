@@ -155,7 +155,7 @@ def _undo_request(parsed: argparse.Namespace) -> UndoRequest:
 
 def _install_request(parsed: argparse.Namespace) -> InstallRequest:
     where = parsed.package, tuple(parsed.def_file), parsed.namespace
-    return InstallRequest(*where, instance_id=parsed.instance_id)
+    return InstallRequest(*where, instance_id=parsed.instance_id or None)
 
 
 def _uninstall_request(parsed: argparse.Namespace) -> TerminateRequest:
