@@ -31,6 +31,7 @@ from container_update.planning.steps.manifest import (
 )
 from container_update.planning.steps.metadata import dropped as dropped_metadata
 from container_update.planning.steps.new_objects import new_object
+from container_update.planning.summary import counted
 from container_update.workloads.kind import POD
 from container_update.workloads.kinds.deployment import HASH_LABEL
 from container_update.workloads.pod_status import is_active
@@ -241,7 +242,7 @@ class BlueGreenPlanner(Planner):
             return  # as the new package has it, or it would be in a pair
         for step in super().workload_step(key):
             if step.action is not Action.CREATE:
-                self.note(key, "is no Deployment: changed in place, not Blue-Green")
+                self.note(key, "is no Deployment: changed in place")
             yield step
 
     def _green_name(self, key: ObjectKey, pair: Pair) -> str:
@@ -278,8 +279,9 @@ class BlueGreenPlanner(Planner):
                 f"changes while pods of {pair.blue} still serve: one that restarts before the "
                 "traffic is switched starts with the new content",
             )
+        pods = counted(self.first_replicas(pair), "replica")
         reasons = [
-            Reason(f"takes the place of {pair.blue}, with {self.first_replicas(pair)} replicas"),
+            Reason(f"takes the place of {pair.blue}, with {pods}"),
             *what_differs(pair.old, pair.new),
             *reasons_of(pair.uses),
         ]

@@ -304,6 +304,15 @@ def test_the_next_change_uses_the_free_name_again() -> None:
     ]
 
 
+def test_a_single_replica_is_counted_as_one() -> None:
+    old, new = deployment(), deployment(image="a:2")
+    for body in (old, new):
+        body["spec"]["replicas"] = 1
+    planned = plan(BlueGreenPlanner, [old], [new])
+    created = next(step for step in planned.steps if step.action.name == "CREATE")
+    assert str(created.reasons[0]).endswith(", with 1 replica")
+
+
 def test_only_chosen_vdus_change_and_the_others_are_told_of() -> None:
     old = [OLD, deployment("other", app="other")]
     new = [NEW, deployment("other", "a:2", app="other"), deployment("third", app="third")]
