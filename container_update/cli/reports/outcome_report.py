@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from container_update.cli.reports import lines
 from container_update.cli.reports.lines import Line
 from container_update.model.outcome import Outcome, StepResult, StepState
+from container_update.model.pauses import GateStep, HoldStep
 from container_update.model.plan import INSTALL, UNINSTALL, Action
+from container_update.model.scripts import ScriptStep
 from container_update.planning.comparison.diff import printable
 from container_update.planning.steps import ConfigStep, RestartStep
 from container_update.planning.summary import counted, nothing_to_do
@@ -86,7 +88,8 @@ def summary_text(outcome: Outcome) -> str:
     results = _of_the_plan(outcome)
     states = {result.state for result in results}
     if StepState.UNDONE in states and states <= {StepState.UNDONE, StepState.NOT_STARTED}:
-        undone = sum(result.state is StepState.UNDONE for result in results)
+        wrote = [result for result in results if not isinstance(result.step, _WRITES_NOTHING)]
+        undone = sum(result.state is StepState.UNDONE for result in wrote)
         return f"Undone {_cost(outcome)}: everything is as before ({counted(undone, 'step')})."
     if outcome.held:
         done = len(outcome.of_state(StepState.DONE))
@@ -104,6 +107,8 @@ def _ended_text(outcome: Outcome, results: Sequence[StepResult]) -> str:
     return f"Updated {_cost(outcome)}: {_update_sum(outcome, results)}."
 
 
+_WRITES_NOTHING = (GateStep, HoldStep, ScriptStep)
+"""There is nothing of it to be undone."""
 _ENDS = {INSTALL: "Installed", UNINSTALL: "Uninstalled"}
 
 

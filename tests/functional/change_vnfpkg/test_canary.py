@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -304,6 +305,17 @@ def test_the_command_waits_and_says_what_to_do(
     assert site.is_at("v2")
     assert main(["promote", "--yes", *site.command_options], shown) != 0
     assert "waits for a person" in capsys.readouterr().err
+
+
+def test_the_command_that_takes_a_canary_back_counts_the_same_steps_twice(make: Any) -> None:
+    site = make(Shape(replicas=4))
+    shown, packages = io.StringIO(), [site.old, site.package(V2)]
+    change = ["--upgrade-type", "canary", "--canary-steps", "50,100", "--hold", "--yes"]
+    assert main(["change-vnfpkg", *packages, *change, *site.command_options], shown) == 0
+    assert main(["abort", *packages, "--yes", *site.command_options], shown) == 0
+    announced = re.search(r"Undoing (\d+ steps)", shown.getvalue())
+    assert announced is not None
+    assert f"everything is as before ({announced[1]})." in shown.getvalue()
 
 
 # --- a gate -------------------------------------------------------------------------------------
