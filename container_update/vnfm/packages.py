@@ -77,7 +77,8 @@ def opened(service: ServiceContext, package: Package) -> AbstractContextManager[
 
 
 def with_vnfd(session: Session, vnfd_id: str) -> Package:
-    """Return the onboarded package of an instance's VNFD."""
+    """Return the package of an instance's VNFD, or of one that an operation leads to: it may have
+    been disabled meanwhile."""
     return session.scalars(select(Package).where(Package.vnfd_id == vnfd_id)).one()
 
 

@@ -341,6 +341,28 @@ def test_a_retry_is_carried_out_though_the_thread_of_the_failed_try_has_not_ende
     assert client.settled(retry)["operationState"] == "COMPLETED"
 
 
+def test_an_accepted_operation_goes_on_though_its_package_is_disabled_meanwhile(
+    client: Client, running: str, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    new, new_vnfd = vnfs.package(tmp_path, "2.0", vnfs.ours(client.api))
+    package = client.read_in(client.upload(new))
+    broken(cluster, "*/web:2.0")
+    cluster.behaviour.backoff_seconds = cluster.behaviour.backoff_limit_seconds = 0.1
+    if client.api == "v1":
+        requested = ("PATCH", running, vnfs.modification(new_vnfd))
+    else:
+        change = {"vnfdId": new_vnfd, "additionalParams": {"upgrade_type": "RollingUpdate"}}
+        requested = ("POST", f"{running}/change_vnfpkg", change)
+    operation = client.do(*requested, state="FAILED_TEMP")
+    broken(cluster)
+    path = f"/vnfpkgm/v1/vnf_packages/{package['id']}"
+    client.call("PATCH", path, {"operationalState": "DISABLED"})
+    client.call("DELETE", path, status=409)
+    client.do("POST", f"{operation['_links']['self']['href']}/retry")
+    assert client.call("GET", running)["vnfdId"] == new_vnfd
+    client.call("POST", running.rpartition("/")[0], {"vnfdId": new_vnfd}, 422)
+
+
 def test_a_failed_instantiation_is_rolled_back_completely(
     client: Client, vnfd_id: str, cluster: EmbeddedCluster
 ) -> None:

@@ -181,7 +181,7 @@ def _modified(context: OperationContext, record: VnfRecord) -> VnfRecord:
     body = _merged(body, given)
     vnfd_id = request.get("vnfdId") or record.vnfd_id
     if vnfd_id != record.vnfd_id:
-        package = context.read(lambda session: packages.of_vnfd(session, vnfd_id))
+        package = context.read(lambda session: packages.with_vnfd(session, vnfd_id))
         body |= instances.product_of(package)
         if context.api == "v1":
             body["vnfPkgId"] = package.id
@@ -315,7 +315,7 @@ def do_change(context: OperationContext) -> VnfRecord:
         vnfd_id = str(body.pop("vnfdId"))
         patches = (job.request.extensions, job.request.vnf_configurable_properties)
         given = {name: patch for name, patch in zip(_GIVEN, patches, strict=True) if patch}
-        package = context.read(lambda session: packages.of_vnfd(session, vnfd_id))
+        package = context.read(lambda session: packages.with_vnfd(session, vnfd_id))
         body = _merged(body, given) | instances.product_of(package)
         record = vim.changed(replace(context.record, vnfd_id=vnfd_id, body=body), changed)
     return drivers.call("change_current_package_end", record)
