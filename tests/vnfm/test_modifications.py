@@ -113,6 +113,30 @@ def test_a_vnf_stays_in_the_namespace_that_it_was_instantiated_in(
     assert client.call("GET", path)["metadata"]["namespace"] == "other"
 
 
+def test_properties_are_set_of_vnfcs_that_the_vnf_has(
+    http: TestClient, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    client = Client(http, "v2")
+    path = instantiated(client, cluster, tmp_path)
+    first, second = client.call("GET", path)["instantiatedVnfInfo"]["vnfcInfo"]
+    changes = [
+        {"id": vnfc_id, "vnfcConfigurableProperties": {"colour": "green"}}
+        for vnfc_id in (first["id"], "another")
+    ]
+    refused = client.call("PATCH", path, {"vnfcInfoModifications": changes}, 422)
+    assert refused["detail"] == (
+        "vnfcInfoModifications.1.id: expected an id of the instance's vnfcInfo "
+        f"({first['id']}, {second['id']}), found another"
+    )
+
+    changed = client.do("PATCH", path, {"vnfcInfoModifications": changes[:1]})["changedInfo"]
+
+    assert changed == {"vnfcInfoModifications": changes[:1]}
+    properties = {"vnfcConfigurableProperties": {"colour": "green"}}
+    info = client.call("GET", path)["instantiatedVnfInfo"]["vnfcInfo"]
+    assert info == [{**first, **properties}, second]
+
+
 def test_another_namespace_in_a_file_that_stays_is_told_and_does_not_take_effect(
     client: Client, cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
 ) -> None:

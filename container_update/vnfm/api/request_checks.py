@@ -113,8 +113,10 @@ def _check_scalable(
 def check_modification(
     service: ServiceContext, session: Session, instance: Instance, request: Json
 ) -> None:
-    """Check that the VNF stays in its namespace, and what changes of its VIMs."""
+    """Check that the VNF stays in its namespace, what changes of its VIMs, and that the record has
+    the VNFCs that are modified."""
     _check_namespace(instance, request)
+    _check_vnfcs(instance, request)
     if not any(map(request.get, ("vimConnectionInfo", "vimConnectionInfoDeleteIds"))):
         return
     if not instance.instantiated:
@@ -125,6 +127,17 @@ def check_modification(
         )
     recorded = instances.vims_of(service, instance)
     vims.checked_modification(service, session, recorded, request)
+
+
+def _check_vnfcs(instance: Instance, request: Mapping[str, Any]) -> None:
+    info = instance.body.get("instantiatedVnfInfo") or {}
+    known = [str(vnfc["id"]) for vnfc in info.get("vnfcInfo") or ()]
+    for number, entry in enumerate(request.get("vnfcInfoModifications") or ()):
+        if entry["id"] not in known:
+            raise PackageError(
+                f"vnfcInfoModifications.{number}.id: expected an id of the instance's vnfcInfo "
+                f"({', '.join(known) or 'it has none'}), found {entry['id']}"
+            )
 
 
 def _check_namespace(instance: Instance, request: Mapping[str, Any]) -> None:
