@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from container_update.model.objects import Collection, Json
+from container_update.model.objects import Collection, Json, get_at
 from container_update.model.plan import Action, ImageChange
 from container_update.workloads import readiness
 from container_update.workloads.config_references import Use
@@ -99,6 +99,13 @@ class WorkloadKind:
         del images, uses
         strategy = (live.get("spec") or {}).get("updateStrategy") or {}
         return Action.EVICT if strategy.get("type") == "OnDelete" else self.restart_action
+
+    def may_replace_pods(self, before: Json, after: Json) -> bool:
+        """Tell whether its controller may replace pods although their template is as before: it
+        goes on with a roll that was held, or numbers them anew."""
+        fields = (("spec", "updateStrategy"), ("spec", "ordinals"))
+        is_same = all(get_at(before, field) == get_at(after, field) for field in fields)
+        return not is_same and self.action(after, (), ()) is Action.ROLL
 
     def refusal(self, live: Json) -> str | None:
         """Return why a change of *live* would not be carried out and what to do; None: it would."""

@@ -60,7 +60,10 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         if step.action is Action.RESTART_CONTAINERS:
             baseline = Baseline.of([step.old], tuple(step.images))
             self.rollout.until(step.key, lambda live: pod.restarted(live, baseline), deadline)
-        elif step.action is Action.ROLL:
+        elif step.action is Action.ROLL or (
+            step.action is Action.REPLACE
+            and known_kind(step.key).may_replace_pods(step.old, written)
+        ):
             stuck = self._stuck(step.key, self.informer.pods_of(written))
             self.rollout.until_replaced(step.key, lambda _: before, deadline, stuck)
         elif step.action is Action.EVICT:

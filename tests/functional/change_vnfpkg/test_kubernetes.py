@@ -227,6 +227,37 @@ def test_other_workloads_are_changed_in_place(site: Site, kind: str) -> None:
     assert all(pod["spec"]["containers"][0]["env"] == [{"name": "A", "value": "b"}] for pod in live)
 
 
+HELD = "updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 1}}"
+BESIDE_THE_TEMPLATE = {
+    "a partition that is gone": (HELD, "", ["x-0", "x-1"]),
+    "other ordinals": ("", "ordinals: {start: 5}", ["x-5", "x-6"]),
+}
+
+
+@ROLLING
+@pytest.mark.parametrize(
+    ("first", "last", "names"), BESIDE_THE_TEMPLATE.values(), ids=BESIDE_THE_TEMPLATE
+)
+def test_pods_that_are_replaced_for_a_field_beside_their_template_are_waited_for(
+    site: Site, first: str, last: str, names: list[str]
+) -> None:
+    def shaped(spec: str, value: str) -> Shape:
+        container = f"env: [{{name: A, value: {value}}}]"
+        text = workload("StatefulSet", "x", replicas=2, spec=spec, container=container)
+        return Shape(more={"x.yaml": text})
+
+    site.shape = shaped(first, "a")
+    site.instantiate(V1)
+    site.shape = shaped(first, "b")
+    site.change(V2)
+    site.shape = shaped(last, "b")
+    site.change(V2)
+    pods = [pod for pod in site.objects("", "Pod") if pod["metadata"]["name"].startswith("x-")]
+    assert sorted(pod["metadata"]["name"] for pod in pods) == names
+    assert {pod["spec"]["containers"][0]["env"][0]["value"] for pod in pods} == {"b"}
+    assert all(pod["status"]["containerStatuses"][0]["ready"] for pod in pods)
+
+
 def test_a_change_cancelled_before_its_scripts_ran_is_not_taken_for_done(site: Site) -> None:
     site.instantiate(V1)
     cancel = CancelToken()
