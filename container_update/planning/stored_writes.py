@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
-from container_update.model.plan import Action, FieldChange, Note, Place, Plan, Step
+from container_update.model.plan import Action, FieldChange, Note, Place, Plan, Reason, Step
 from container_update.planning.comparison import diff, live_objects
 from container_update.planning.comparison.live_objects import manifest_name
 from container_update.planning.order import DEFINITION, RBAC, wave_of
@@ -48,7 +48,7 @@ def as_stored(plan: Plan, stored: Stored) -> Plan:
         void = list(_without_effect(step, live, then))
         notes += (_kept(step.key, change) for change in void)
         if _content(live) != _content(then):
-            steps.append(_effective(step, void, live, then))
+            steps.append(_effective(step, void, live, then, source_of(step, sources)))
             continue
         unchanged.append(step.key)
         if not void:
@@ -68,10 +68,15 @@ def source_of(step: ObjectStep, sources: Mapping[ObjectKey, Source]) -> Source |
     return sources.get(step.key) or sources.get(named)
 
 
-def _effective(step: ManifestStep, void: list[FieldChange], live: Json, then: Json) -> Step:
+def _effective(
+    step: ManifestStep, void: list[FieldChange], live: Json, then: Json, source: Source | None
+) -> Step:
     """Return the step without the reasons that are none; it replaces no pods where their template
-    stays."""
+    stays. Where the packages give no reason, what the write changes is the reason."""
     reasons = tuple(reason for reason in step.reasons if reason.cause not in void)
+    if not reasons:
+        changes = _changes(step.key, _content(live), _content(then), source)
+        reasons = tuple(Reason(f"{each.path} differs ({each.place})", each) for each in changes)
     rolls = step.action in (Action.ROLL, Action.EVICT)
     if rolls and pod_template.pod_template(live) == pod_template.pod_template(then):
         step = replace(step, action=Action.REPLACE)

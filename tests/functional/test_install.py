@@ -479,6 +479,15 @@ def test_what_is_in_a_new_file_is_said_not_to_take_effect_without_the_old_packag
     assert "is new in" not in shell.run("plan", new, "--def-file", "Files/w.yaml")[1]
 
 
+def test_what_was_made_from_neither_package_has_a_reason_to_change(shell: Shell) -> None:
+    assert shell.run("install", shell.package(**FILES))[0] == 0
+    other = workload("Deployment", container=f"{ENV}\nworkingDir: /there")
+    new = shell.package(cm=FILES["cm"], w=other)
+    status, text = shell.run("change", new, new, "--upgrade-type", "RollingUpdate", "--plan")
+    assert status == 3
+    assert "because spec.template.spec.containers[main].workingDir: none -> " in text
+
+
 def test_what_is_not_installed_is_not_updated_but_installed_where_that_is_asked_for(
     shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
