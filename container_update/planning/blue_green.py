@@ -99,9 +99,10 @@ class BlueGreenPlanner(Planner):
         if live is None:
             return None
         uses = tuple(self.config.config_uses(blue, live))
-        same = old is not None and old_key == key and old.body == new.body
+        stamp = recorded_digest(live)  # an update may have left out what the old package says
+        same = not stamp and old is not None and old_key == key and old.body == new.body
         same = same and not self.is_left_behind(new, live)
-        if (same or recorded_digest(live) == manifest_digest(new.body)) and not uses:
+        if (same or stamp == manifest_digest(new.body)) and not uses:
             return None
         self.config.refuse_unfit(blue, live)
         self.refuse_foreign(blue, old, live)

@@ -488,6 +488,20 @@ def test_what_was_made_from_neither_package_has_a_reason_to_change(shell: Shell)
     assert "because spec.template.spec.containers[main].workingDir: none -> " in text
 
 
+@pytest.mark.parametrize("upgrade_type", ["Blue-Green", "RollingUpdate"])
+def test_a_change_brings_what_an_update_before_it_left_out(shell: Shell, upgrade_type: str) -> None:
+    """As a VNFM asks for it: with the old package, of which an update wrote the image alone."""
+    first = shell.package(**FILES)
+    assert shell.run("install", first)[0] == 0
+    changed = workload("Deployment", container=f"{ENV}\nworkingDir: /there", image=IMAGES[1])
+    second = shell.package(cm=FILES["cm"], w=changed)
+    assert shell.run("apply", first, second)[0] == 0
+    assert "workingDir" not in str(shell.cnf.get("Deployment", "w")["spec"])
+    third = shell.package(cm=config_map(setting="a", other="b"), w=changed)
+    assert shell.run("change", second, third, "--upgrade-type", upgrade_type)[0] == 0
+    assert "'workingDir': '/there'" in str(shell.cnf.get("Deployment", "w")["spec"])
+
+
 def test_what_is_not_installed_is_not_updated_but_installed_where_that_is_asked_for(
     shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
