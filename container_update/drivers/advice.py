@@ -27,6 +27,8 @@ V1_SENTENCES: Mapping[NextStep, str] = {
     "has begun it, then send the same request again: {modify}",
     NextStep.NAME_PACKAGES: "Delete the Secret if nobody of yours has written it, then send the "
     "same request again: {modify}",
+    NextStep.NAME_BOTH_PACKAGES: "Delete the Secret if nobody of yours has written it, then send "
+    "the same request again: {modify}",
     NextStep.CHECK_STATUS: "See whether another operation of this VNF runs: openstack vnflcm op "
     "list; if none does, send the same request again: {modify}",
 }
@@ -45,6 +47,8 @@ SOL003_SENTENCES: Mapping[NextStep, str] = {
     "promote and abort; then try again: {again}",
     NextStep.NAME_PACKAGES: "Delete the Secret if nobody of yours has written it, then try again: "
     "{again}",
+    NextStep.NAME_BOTH_PACKAGES: "Delete the Secret if nobody of yours has written it, then try "
+    "again: {again}",
     NextStep.CHECK_STATUS: "See whether another operation of this VNF runs; if none does, finish "
     "it: {retry}; or go back: {rollback}",
 }

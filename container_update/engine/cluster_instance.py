@@ -369,8 +369,9 @@ class ClusterInstance:
         if not self.cluster.journal_key:
             source = f"the history of the VNF instance in namespace {self.namespace}"
             owned = self._owned(described, recorded_in, all_of_it=True)
-            seen = {step.key: step.before for step in object_steps(plan)}
-            self._believed(object_steps(plan), seen, owned, Action.DELETE, source)
+            steps, both = object_steps(plan), errors.NextStep.NAME_BOTH_PACKAGES
+            seen = {step.key: step.before for step in steps}
+            self._believed(steps, seen, owned, Action.DELETE, source, next_step=both)
 
     def _owned(
         self, described: Iterable[ObjectKey] | None, namespaces: Iterable[str], *, all_of_it: bool
@@ -379,18 +380,21 @@ class ClusterInstance:
         own = {self.namespace, *namespaces, *(key.namespace for key in known)} - {""}
         return Owned(self.instance_id, known, frozenset(own), all_of_it)
 
-    def _believed(
+    def _believed(  # noqa: PLR0913
         self,
         steps: Sequence[ObjectStep],
         seen: Mapping[ObjectKey, Json | None],
         owned: Owned,
         deletes: Action,
         source: str,
+        *,
+        next_step: errors.NextStep = errors.NextStep.NAME_PACKAGES,
     ) -> tuple[ObjectStep, ...]:
         """Return the steps that are believed; see :class:`Owned`.
 
         :param seen: what is live of these objects, as far as that is known; None: there is none.
         :param source: what they are read from, for people.
+        :param next_step: of who is refused.
         :raises PlanError: one is about an object that is not known to be the VNF's.
         """
         keys = [key for key in owned.undescribed(steps) if key not in seen]
@@ -406,7 +410,7 @@ class ClusterInstance:
                 f"{foreign[0]}{more}, which no package of this request describes and which is not "
                 "known to be the instance's: whoever may create Secrets there may have written "
                 "it; nothing was written",
-                next_step=errors.NextStep.NAME_PACKAGES,
+                next_step=next_step,
             )
         return believed
 

@@ -41,7 +41,9 @@ class NextStep(enum.Enum):
     PROMOTE_OR_ABORT = "promote or abort"
     """The operation waits for a person: let it go on, or undo it."""
     NAME_PACKAGES = "name packages"
-    """What lies in the cluster is not believed about an object: name packages that describe it."""
+    """What a journal says is not believed about an object: name packages that describe it."""
+    NAME_BOTH_PACKAGES = "name both packages"
+    """The history is not believed about an object: make the request with both packages."""
     CHECK_STATUS = "check status"
     """Another run may hold the instance: check its status, then resume or roll back."""
 

@@ -502,6 +502,27 @@ def test_a_change_brings_what_an_update_before_it_left_out(shell: Shell, upgrade
     assert "'workingDir': '/there'" in str(shell.cnf.get("Deployment", "w")["spec"])
 
 
+def test_who_is_refused_an_undo_of_the_history_alone_is_told_how_to_name_the_packages(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    role = f"""
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {{name: {shell.cnf.namespace}}}
+rules: [{{apiGroups: [""], resources: [pods], verbs: [get]}}]
+"""
+    old = shell.package(**FILES, role=role)
+    new = shell.package(**FILES, role=role.replace("[get]", "[list]"))
+    assert shell.run("install", old)[0] == 0
+    assert shell.run("change", new, "--upgrade-type", "RollingUpdate")[0] == 0
+    capsys.readouterr()
+    assert shell.run("undo")[0] == PlanError.exit_status
+    told = "If it is yours, run the same command again and name both packages, --package OLD"
+    assert told in capsys.readouterr().err
+    assert shell.run("undo", "--package", old, "--package", new)[0] == 0
+    assert shell.run("uninstall", "--delete-shared")[0] == 0
+
+
 def test_what_is_not_installed_is_not_updated_but_installed_where_that_is_asked_for(
     shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:

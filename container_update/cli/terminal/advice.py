@@ -26,6 +26,8 @@ SENTENCES: Mapping[NextStep, str] = {
     NextStep.PROMOTE_OR_ABORT: "Let it go on: {promote}; or undo it: {abort}",
     NextStep.NAME_PACKAGES: "If it is yours, name its packages: {rollback} OLD NEW, or update to "
     "the old one with both; else delete the Secret",
+    NextStep.NAME_BOTH_PACKAGES: "If it is yours, run the same command again and name both "
+    "packages, {both}; else delete the Secret",
     NextStep.CHECK_STATUS: "See whether another run goes on with it: {status}; if none does, "
     "finish it: {resume}; or go back: {rollback}",
 }
@@ -62,6 +64,7 @@ def next_sentence(step: NextStep, parsed: argparse.Namespace) -> str:
     return SENTENCES[step].format(
         **{verb: f"{program}{family} {verb}{given}{options}" for verb in verbs},
         status=f"{program}{family} status{options}",
+        both="--package OLD --package NEW" if hasattr(parsed, "revision") else "OLD NEW",
     )
 
 
