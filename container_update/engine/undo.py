@@ -4,8 +4,9 @@
 Traffic returns to the old pods before the new ones are deleted, and configuration is restored
 before the workloads that read it as they start. Old pods that are gone already are created first of
 all, with their configuration. What was created goes last, when nothing uses it any more; but first
-of all goes what may refuse the other writes: quotas, admission webhooks. Every object is read
-again, so that reverting what was never done, or twice, is safe.
+of all goes what may refuse the other writes, quotas and admission webhooks, and the configuration
+without which the old pods start too. Every object is read again, so that reverting what was never
+done, or twice, is safe.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from container_update.model.outcome import Diagnosis, Reverted, StepResult, Step
 from container_update.model.plan import Action, Step
 from container_update.model.reporter import REPORTED
 from container_update.planning import order
+from container_update.planning.configuration import starts_without
 from container_update.planning.steps import ObjectStep, WorkloadStep
 from container_update.workloads.pod_status import is_deleting
 from container_update.workloads.registry import is_workload
@@ -82,7 +84,9 @@ class Undo:
     def _rounds(self, steps: Sequence[ObjectStep]) -> Iterator[list[ObjectStep]]:
         """Yield the steps in their order on the way back, those of a round at the same time."""
         created = [s for s in steps if s.action is Action.CREATE and not s.starts_pods]
-        yield [step for step in created if order.hinders(step.key)]
+        optional = starts_without({s.key: s.before for s in steps if s.before is not None})
+        first = [s for s in created if order.hinders(s.key) or s.key in optional]
+        yield first
         steps = [step for step in steps if step not in created]
         handed = [step for step in steps if step.action is Action.HAND_OVER]
         yield handed  # what was removed has the name again that it had
@@ -102,7 +106,7 @@ class Undo:
             yield list(together)
         yield held
         for group in reversed(list(order.groups(created))):
-            yield [step for step in reversed(group) if not order.hinders(step.key)]
+            yield [step for step in reversed(group) if step not in first]
 
     def _is_gone(self, key: ObjectKey) -> bool:
         """Tell whether an old workload has to be created again; the undo goes on without knowing:

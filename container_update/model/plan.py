@@ -25,6 +25,7 @@ class ConfigChange(enum.Enum):
     REPLACE = "replace"
     RECREATE = "recreate"
     """Deleted and created: it is immutable, or the type changes, which the server refuses."""
+    DELETE = "delete"
 
 
 VOLUME = "volume "
@@ -143,8 +144,8 @@ class ConfigDifference:
     keys: frozenset[str]
     """The data keys that are added, removed or have another value."""
     whole: bool
-    """Every use counts, whatever its key: the object appears, its type changed, or ``restart_for``
-    says so."""
+    """Every use counts, whatever its key: the object appears or goes, its type changed, or
+    ``restart_for`` says so."""
     source: Source
     reasons: tuple[Reason, ...] = ()
     """What differs: a reason for each key, never with a value."""

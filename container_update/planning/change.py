@@ -21,7 +21,7 @@ from container_update.model.scripts import NEW, OLD, ScriptStep, VduChange
 from container_update.planning import followers, release_labels
 from container_update.planning.comparison import diff, live_objects
 from container_update.planning.comparison.package_pair import Packages
-from container_update.planning.configuration import Live, reasons_of
+from container_update.planning.configuration import Live, reasons_of, starts_without, users
 from container_update.planning.order import in_groups
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.planning.steps.manifest import (
@@ -120,15 +120,16 @@ class Planner:
         self._note_out_of_scope()
         self._note_replicas()
         steps = [*self._config_steps()]
+        withdrawn = [*self._withdrawals()]
         self._follow()
         steps += [*self.workload_steps(), *self._restarts(), *self._other_steps()]
         steps += self._removals()
-        untouched = self.live.keys() - {step.key for step in steps}
+        untouched = self.live.keys() - {step.key for step in (*withdrawn, *steps)}
         live_keys = map(self.live_key, dict.fromkeys((*self.packages.new, *self.packages.kept)))
         return Plan(
             namespace=self.namespace,
             instance_id=self.instance_id,
-            steps=in_groups(*self.phases(steps)),
+            steps=in_groups(withdrawn, *self.phases(steps)),
             unchanged=tuple(key for key in live_keys if key in untouched),
             notes=(*self.notes, *self.config.notes),
             def_files=self.packages.def_files,
@@ -494,11 +495,35 @@ class Planner:
 
     # --- what is removed ------------------------------------------------------------------------
 
+    def _withdrawals(self) -> Iterator[Step]:
+        """Yield the steps that delete configuration without which pods start too: they go before
+        any pod is started, and whoever has it restarts."""
+        for key in filter(self._is_optional, self.packages.old):
+            for step in self._removal(key):
+                self.config.withdraw(step.key, self.packages.old[key].source)
+                yield step
+
     def _removals(self) -> Iterator[Step]:
         for key in self.packages.old:
-            is_there = key in self.packages.new or key in self.packages.kept
-            if not is_there and not self.is_succeeded(key):
+            gone = not self._is_there(key) and not self._is_optional(key)
+            if gone and not self.is_succeeded(key):
                 yield from self._removal(key)
+
+    def _is_there(self, key: ObjectKey) -> bool:
+        return key in self.packages.new or key in self.packages.kept
+
+    def _is_optional(self, key: ObjectKey) -> bool:
+        return key in self._starts_without and not self._is_there(key)
+
+    @cached_property
+    def _starts_without(self) -> frozenset[ObjectKey]:
+        return starts_without(self._bodies)
+
+    @cached_property
+    def _bodies(self) -> dict[ObjectKey, Json]:
+        """The manifests of what is there after the change."""
+        manifests = {**self.packages.kept, **self.packages.new}
+        return {key: manifest.body for key, manifest in manifests.items()}
 
     def is_succeeded(self, key: ObjectKey) -> bool:  # noqa: ARG002
         """Tell whether another object takes the place of this old one, which is removed for it."""
@@ -516,7 +541,14 @@ class Planner:
             self._staying.append(named)
             self.note(key, f"{what}, but {staying}: stays")
         else:
+            self._note_users(key)
             yield ManifestStep(key, Action.DELETE, live, reasons=(Reason(what),))
+
+    def _note_users(self, gone: ObjectKey) -> None:
+        """Say who does not start without an object that is deleted."""
+        for user, config, use in users(self._bodies) if gone.is_config else ():
+            if config == gone and not use.optional:
+                self.note(gone, f"is deleted, and {user} of the new package needs it: {use.what}")
 
     def _why_it_stays(self, key: ObjectKey, live: Json) -> str | None:
         successor = self.packages.unlisted_successor(key)

@@ -8,11 +8,18 @@ the old one has is removed, and what neither has is somebody else's and stays.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from container_update.model.errors import PlanError
-from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey, instance_of
+from container_update.model.objects import (
+    INSTANCE_LABEL,
+    Json,
+    Manifest,
+    ObjectKey,
+    Source,
+    instance_of,
+)
 from container_update.model.plan import (
     CHANGED_KEYS,
     CHANGED_OBJECTS,
@@ -27,7 +34,7 @@ from container_update.planning.comparison import diff, live_objects
 from container_update.planning.steps import ConfigStep
 from container_update.planning.steps.config import laid_over
 from container_update.workloads import config_references, pod_status, pod_template
-from container_update.workloads.registry import kind_of
+from container_update.workloads.registry import is_workload, kind_of
 
 OPT_OUT_ANNOTATION = "container-update/on-config-change"
 """On a workload, a ConfigMap or a Secret: ``ignore`` or ``reload``."""
@@ -50,6 +57,8 @@ class ChangedUse:
         what, key = self.use.what, self.change.key
         if self.change.how is ConfigChange.CREATE:
             text = f"{what} uses {self._used} {key}, which appears"
+        elif self.change.how is ConfigChange.DELETE:
+            text = f"{what} uses {self._used} {key}, which goes"
         elif self.use.keys is None:
             keys = ", ".join(self._changed) or "its type"
             text = f"{what} uses all keys of {key}, of which {keys} changed"
@@ -114,6 +123,16 @@ class ConfigPlanner:
         self.opt_outs[new.key] = _opt_out(step.after)
         return replace(step, action=Action[change.how.name], reasons=change.reasons)
 
+    def withdraw(self, key: ObjectKey, source: Source) -> None:
+        """Count a live object as one that goes, for whoever starts without it too.
+
+        :param source: where it is described.
+        """
+        live = self.live[key]
+        keys, how = diff.key_names(live), ConfigChange.DELETE
+        self.changes[key] = ConfigDifference(key, how, keys, whole=True, source=source)
+        self.opt_outs[key] = _opt_out(live)
+
     def change(self, old: Manifest | None, new: Manifest) -> ConfigDifference | None:
         """Return what the new manifest changes in the live object; None where that is nothing."""
         step = laid_over(old, new, self.live.get(new.key))
@@ -150,7 +169,7 @@ class ConfigPlanner:
         uses = []
         for use in _uses(live):
             change = self.changes.get(ObjectKey("", use.kind, key.namespace, use.name))
-            if change is None:
+            if change is None or (change.how is ConfigChange.DELETE and not use.optional):
                 continue
             used = change.keys if use.keys is None else change.keys & use.keys
             if not change.whole and not used:
@@ -212,6 +231,22 @@ class ConfigPlanner:
             )
         if (kind := kind_of(key)) is not None and (refusal := kind.refusal(live)) is not None:
             raise PlanError(f"{key}: {refusal}")
+
+
+def starts_without(workloads: Mapping[ObjectKey, Json]) -> frozenset[ObjectKey]:
+    """Return the ConfigMaps and Secrets that these workloads use where they are there: a pod that
+    starts before such an object goes has its content."""
+    return frozenset(config for _, config, use in users(workloads) if use.optional)
+
+
+def users(
+    workloads: Mapping[ObjectKey, Json],
+) -> Iterator[tuple[ObjectKey, ObjectKey, config_references.Use]]:
+    """Yield each workload among these objects with each ConfigMap and Secret that it uses, and
+    how."""
+    for key, body in workloads.items():
+        for use in _uses(body) if is_workload(key) else ():
+            yield key, ObjectKey("", use.kind, key.namespace, use.name), use
 
 
 def keys_of_others(old: Manifest | None, new: Manifest, live: Json) -> dict[str, str]:

@@ -15,7 +15,8 @@ from functools import cached_property
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.plan import Action, Plan, Reason
 from container_update.planning.comparison.match import Matching
-from container_update.planning.configuration import Live
+from container_update.planning.configuration import Live, starts_without
+from container_update.planning.order import in_groups
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.planning.steps.new_objects import new_object
 
@@ -42,18 +43,26 @@ class Undoing:
     def matching(self, live: Live) -> Matching:
         """Return what stands for the packages: each object as the updates left it, with what it was
         before them. What they have created is not in there; see :meth:`completed`."""
-        return Matching(tuple(self._pairs(live)), (), (), self.def_files)
+        created = (key for key in self._created(live) if key.is_config)
+        removed = tuple(self._manifest(key, live[key]) for key in created)
+        return Matching(tuple(self._pairs(live)), (), (), self.def_files, removed=removed)
 
     def completed(self, plan: Plan, live: Live) -> Plan:
-        """Return the plan of the matching with the deletion of what the updates have created, and
-        without remarks on what only the updates themselves have written, like digests."""
+        """Return the plan of the matching with the deletion of what the updates have created, first
+        what pods start without, and without remarks on what only the updates themselves have
+        written, like digests."""
         why = Reason(f"is new since revision {self.first}")
-        removals = (
+        removals = [
             ManifestStep(key, Action.DELETE, live[key], reasons=(why,))
-            for key in self.keys
-            if key in live and self._is_created(key)
-        )
-        return replace(plan, steps=(*plan.steps, *removals), ignored=())
+            for key in self._created(live)
+        ]
+        optional = starts_without({key: live[key] for key in self.keys if key in live})
+        first = [step for step in removals if step.key in optional]
+        last = [step for step in removals if step not in first]
+        return replace(plan, steps=in_groups(first, (*plan.steps, *last)), ignored=())
+
+    def _created(self, live: Live) -> Iterator[ObjectKey]:
+        return (key for key in self.keys if key in live and self._is_created(key))
 
     def _is_created(self, key: ObjectKey) -> bool:
         steps = self._by_key.get(key, ())

@@ -164,6 +164,8 @@ class UpdatePlanner(ConfigPlanner):
             if step := self.config_step(*self.as_stated(None, new)):
                 self._refuse_foreign(new)
                 yield step
+        for old in matching.removed:
+            self.withdraw(old.key, old.source)
 
     def _note_unlisted(self, old: Manifest, new: Manifest) -> None:
         if self.change(*self.as_stated(old, new)) is not None:

@@ -40,6 +40,8 @@ class Matching:
     unlisted: frozenset[ObjectKey] = frozenset()
     """ConfigMaps and Secrets of the new package that the request does not list although it lists
     files: they are not written."""
+    removed: tuple[Manifest, ...] = ()
+    """ConfigMaps and Secrets that go; only a way back has any."""
 
 
 def index(by_path: ByPath) -> dict[ObjectKey, Manifest]:
