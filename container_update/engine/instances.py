@@ -42,7 +42,7 @@ def only_instance(
         empty = " ('' is the one without)" if others else ""
         raise PlanError(
             f"namespace {namespace} has the VNF instances {', '.join(named)}{others}: expected the "
-            f"id of the one that is meant, found none: name it with --instance-id{empty}"
+            f"id of the one that is meant{empty}, found none"
         )
     return named[0] if named else None
 
