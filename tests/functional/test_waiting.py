@@ -407,3 +407,42 @@ def test_a_watch_that_went_silent_is_noticed(lab: Lab, monkeypatch: pytest.Monke
     lab.cnf.update({"w": workload("Deployment", image=IMAGES[1])}, patient)
     assert lab.ready() == [IMAGES[1]]
     assert {path.rsplit("/", 1)[1] for path in silenced} >= {"deployments", "pods"}
+
+
+class Deaf:
+    """A cluster whose watch of pods is late from the first eviction on, which cancels the run,
+    until the next one."""
+
+    def __init__(self, cluster: Any, cancel: CancelToken, replaced: Any) -> None:
+        self._cluster, self._cancel, self._replaced = cluster, cancel, replaced
+        self._is_late = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+    def evict(self, key: Any, **more: Any) -> None:
+        self._is_late = not self._cancel
+        self._cluster.evict(key, **more)
+        if not self._cancel:
+            until(self._replaced)
+            self._cancel.request("by the test")
+
+    def watch(self, collection: Collection, *where: Any) -> Iterator[Any]:
+        for event in self._cluster.watch(collection, *where):
+            if not (self._is_late and collection.kind == "Pod"):
+                yield event
+
+
+def test_an_undo_finds_a_pod_of_the_new_template_that_no_watch_has_told_of(cnf: Cnf) -> None:
+    old = {"w": workload("ReplicaSet", replicas=2)}
+    cnf.instantiate(**old)
+    request = cnf.request({"w": workload("ReplicaSet", replicas=2, image=IMAGES[1])})
+
+    def new_pods() -> bool:
+        return any(state.image == IMAGES[1] for state in cnf.pods("ReplicaSet", "w").values())
+
+    cancel = CancelToken()
+    late: Any = Deaf(cnf.cluster, cancel, new_pods)
+    with pytest.raises(UpdateInterruptedError, match="Everything is as before"):
+        update(request, late, cnf.options, cancel)
+    assert {state.image for state in cnf.pods("ReplicaSet", "w").values()} == {IMAGES[0]}

@@ -16,7 +16,9 @@ from container_update.model.outcome import Reverted
 from container_update.model.plan import Action
 from container_update.planning.steps import WorkloadStep
 from container_update.planning.steps.new_objects import recreated_pod
+from container_update.workloads.kind import pods_in
 from container_update.workloads.kinds import pod
+from container_update.workloads.ownership import owned_pods
 from container_update.workloads.pod_status import is_deleting, is_finished, is_ready
 from container_update.workloads.pod_template import images, pod_template
 from container_update.workloads.readiness import DONE, Baseline, Readiness, conditions
@@ -99,6 +101,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             return reverted
         if step.action is Action.EVICT:
             self.rollout.until_complete(step.key, before, deadline)
+            self._observe_pods(live)
             self._evict_one_by_one(step.key, self._pods_since(step, live), before, deadline)
         elif step.action is not Action.TEMPLATE:
             self._roll_back(step, since, before, deadline)
@@ -109,6 +112,14 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         before = super().as_before(step, live)
         failed = _uids(filter(step.is_applied, self.informer.pods_of(step.old)))
         return replace(before, abandoned=before.abandoned - failed)
+
+    def _observe_pods(self, live: Json) -> None:
+        """Read the pods of a workload that creates them itself: their watch may not have told yet
+        of one that was created from the new template."""
+        pods = self.cluster.list(pods_in(live["metadata"]["namespace"])).items
+        for owned in owned_pods(live, pods, ()):
+            if not is_deleting(owned):
+                self.informer.observe(owned)
 
     def _pods_since(self, step: WorkloadStep, live: Json) -> list[Json]:
         before = self.context.pods_before.get(step.key, frozenset())
