@@ -241,8 +241,7 @@ class Options:
 
         Its history is the VNFM's: the cluster has what a rollback of the last operation needs (of a
         change of the package what the one before led to, too), and no more, since the record would
-        not know of another undo. Its files are read as Tacker does,
-        which the user guides show.
+        not know of another undo. Its files are read as Tacker does, which the user guides show.
         """
         return replace(self, history=min(self.history, 2), file_end=TACKER)
 

@@ -322,7 +322,8 @@ def test_an_uninstallation_that_was_interrupted_is_finished_in_other_namespaces_
     cnf: Cnf,
 ) -> None:
     other = f"{cnf.namespace}-other"
-    cnf.admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other}})
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other}}
+    cnf.admin.create(namespace)
     elsewhere = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: there, namespace: {other}}}\n"
     files = {f"{name}.yaml": text for name, text in {**FILES, "there": elsewhere}.items()}
     package = cnf.package(files)
@@ -331,6 +332,7 @@ def test_an_uninstallation_that_was_interrupted_is_finished_in_other_namespaces_
     interrupted(cnf, uninstall, "Deployment")
     uninstall(options=cnf.options)
     assert cnf.admin.get(ObjectKey("", "ConfigMap", other, "there")) is None
+    cnf.admin.delete(ObjectKey.of(namespace))
 
 
 def test_an_undo_goes_on_where_a_workload_cannot_be_read(cnf: Cnf) -> None:
