@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -43,6 +44,35 @@ def test_ci_runs_the_thorough_tests_too():
     assert first < second
     assert (ROOT / ".ci/run").stat().st_mode & 0o111
     subprocess.run(["bash", "-n", ROOT / ".ci/run"], check=True)
+
+
+@pytest.mark.parametrize(
+    ("versions", "others"),
+    [
+        (["3.11"], []),
+        (["3.9", "3.11", "3.11-config"], []),
+        (["3.10", "3.11", "3.12", "3.13"], ["py310", "py313"]),
+        (["3.11", "3.13"], ["py313"]),
+    ],
+)
+def test_ci_tries_the_oldest_and_the_newest_python_of_the_machine(versions, others, tmp_path):
+    for name in ("", *versions):
+        program = tmp_path / (f"python{name}" if name else "python3")
+        program.write_text("#!/bin/sh\necho 3.11\n")
+        program.chmod(0o755)
+    for name in ("grep", "sed", "sort"):
+        (tmp_path / name).symlink_to(str(shutil.which(name)))
+    function = re.search(r"^others\(\) \{.*?^\}$", (ROOT / ".ci/run").read_text(), re.M | re.S)
+    assert function
+    done = subprocess.run(
+        [str(shutil.which("bash")), "-c", f"{function.group()}; others"],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == others, done.stderr
+    assert "for environment in minimums $(others); do" in lines(".ci/run")
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING", *PAGES])
