@@ -299,13 +299,16 @@ class Live:
 def blue_green(live: Live, new: StackBody, places: Mapping[str, Place], new_name: str) -> StackPlan:
     """Plan a new stack beside the old one, the scripts of both, and the deletion of the old one."""
     old_name = live.reference.partition("/")[0]
-    reason = f"takes the place of {old_name}"
+    reason = f"it takes the place of {old_name}"
     steps = (
         StackStep.of(Action.CREATE, new_name, after=new, reasons=[reason]),
         StackScript.of("new", new_name),
         StackScript.of("old", live.reference),
         StackStep.of(
-            Action.DELETE, live.reference, before=live.body, reasons=["from here on no way back"]
+            Action.DELETE,
+            live.reference,
+            before=live.body,
+            reasons=["from here on there is no way back"],
         ),
     )
     return live.plan(BLUE_GREEN, places, steps)

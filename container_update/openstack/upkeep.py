@@ -96,7 +96,7 @@ class Renew(_Upkeep):
                 f"({', '.join(hidden)}), so that it cannot be created anew: heal it without "
                 "additionalParams.all, or terminate and instantiate it"
             )
-        old, new = "from here on no way back", "with what it had"
+        old, new = "from here on there is no way back", "it gets what it had"
         steps = (
             StackStep.of(Action.DELETE, state.reference, state.body, reasons=[old]),
             StackStep.of(Action.CREATE, name, after=state.body, reasons=[new]),

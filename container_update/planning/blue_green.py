@@ -282,7 +282,7 @@ class BlueGreenPlanner(Planner):
             )
         pods = counted(self.first_replicas(pair), "replica")
         reasons = [
-            Reason(f"takes the place of {pair.blue}, with {pods}"),
+            Reason(f"it takes the place of {pair.blue}, with {pods}"),
             *what_differs(pair.old, pair.new),
             *reasons_of(pair.uses),
         ]
@@ -351,7 +351,7 @@ class BlueGreenPlanner(Planner):
             "spec": {"selector": selector, "ports": _without_node_ports(new.body)},
         }
         body = with_recorded_digest(body, manifest_digest(body))
-        why = Reason("shows the new pods alone, until the change is promoted or aborted")
+        why = Reason("it shows the new pods alone, until the change is promoted or aborted")
         yield ManifestStep(key, Action.CREATE, None, body, reasons=(why,))
         yield ManifestStep(key, Action.DELETE, body, reasons=(Reason("everybody sees them now"),))
 

@@ -366,7 +366,7 @@ class Planner:
     def creation(self, new: Manifest) -> ManifestStep:
         """Return the step that creates an object."""
         content = self._content_of(new, None)
-        return ManifestStep(new.key, Action.CREATE, None, content, reasons=(Reason("is new"),))
+        return ManifestStep(new.key, Action.CREATE, None, content, reasons=(Reason("it is new"),))
 
     def _pod_images(self, old: Manifest, new: Manifest, live: Json) -> Iterator[Step]:
         """Yield the step for a Pod whose manifests differ in images alone: it restarts in place."""
@@ -595,7 +595,7 @@ def refuse_headless(new: Manifest, live: Json) -> None:
 def what_differs(old: Manifest | None, new: Manifest) -> Iterator[Reason]:
     """Yield how two manifests differ: images, then the other fields with both values."""
     if old is None:
-        yield Reason(f"is new in {new.source}")
+        yield Reason(f"it is new in {new.source}")
         return
     before = pod_template.images(old.body)
     for name, image in pod_template.images(new.body).items():

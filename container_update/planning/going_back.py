@@ -51,7 +51,7 @@ class Undoing:
         """Return the plan of the matching with the deletion of what the updates have created, first
         what pods start without, and without remarks on what only the updates themselves have
         written, like digests."""
-        why = Reason(f"is new since revision {self.first}")
+        why = Reason(f"it is new since revision {self.first}")
         removals = [
             ManifestStep(key, Action.DELETE, live[key], reasons=(why,))
             for key in self._created(live)

@@ -21,7 +21,7 @@ from container_update.workloads.kinds.statefulset import first_ordinal
 # An installation only creates. What the instance has already stays as it is, so that a second one
 # only adds what is missing; what is somebody else's is not touched.
 
-_MISSING = Reason("is not there yet")
+_MISSING = Reason("it is not there yet")
 
 
 def install_plan(
@@ -146,7 +146,7 @@ def uninstall_plan(  # noqa: PLR0913, PLR0917
     steps = []
     for key in (key for key in own if key not in staying):
         more = (goes_with or {}).get(key)
-        reason = Reason(f"with it goes {more}" if more else "is the instance's")
+        reason = Reason(f"it is the instance's{f'; with it goes {more}' if more else ''}")
         steps.append(ManifestStep(key, Action.DELETE, live[key], reasons=(reason,)))
     return Plan(
         namespace=namespace,

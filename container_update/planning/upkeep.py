@@ -95,7 +95,7 @@ def workloads_of(vdu_id: str, packages: Packages) -> Iterator[ObjectKey]:
 # in its own way. So what an update left out takes effect too. Kept as in every plan: the number of
 # pods, what others added, and objects that hold data.
 
-_WHOLE = Reason("heal of the whole VNF")
+_WHOLE = Reason("the whole VNF is healed")
 
 
 @dataclass(eq=False, repr=False)
@@ -139,7 +139,7 @@ class HealPlanner(Planner):
             yield from self._mended(new, live, Action.SWITCH if follows else Action.REPLACE)
 
     def _missing(self, new: Manifest) -> Step:
-        return replace(self.creation(new), reasons=(Reason("was not in the cluster any more"),))
+        return replace(self.creation(new), reasons=(Reason("it was not in the cluster any more"),))
 
     def _mended(self, new: Manifest, live: Json, action: Action) -> Iterator[Step]:
         step = replace(self._replacement(new, live), mends=True)
@@ -150,7 +150,7 @@ class HealPlanner(Planner):
             self.note(new.key, "differs from its manifest: left as it is, because it holds data")
             return
         self.config.refuse_unfit(step.key, live)
-        yield replace(step, action=action, reasons=(Reason("differs from its manifest"),))
+        yield replace(step, action=action, reasons=(Reason("it differs from its manifest"),))
 
     # --- some VNFCs -----------------------------------------------------------------------------
 
@@ -190,7 +190,7 @@ class HealPlanner(Planner):
         self.config.refuse_unfit(self.live_key(key), live)
         if known_kind(key).is_pod:
             step = self._replacement(new, live)
-            return replace(step, action=Action.RECREATE_POD, reasons=(Reason("heal"),))
+            return replace(step, action=Action.RECREATE_POD, reasons=(Reason("it is healed"),))
         pods = [body for at, body in self.live.items() if (at.group, at.kind) == POD]
         sets = [body for at, body in self.live.items() if (at.group, at.kind) == REPLICA_SET]
         doomed = tuple(
@@ -198,5 +198,5 @@ class HealPlanner(Planner):
             for pod in ownership.owned_pods(live, pods, sets)
             if pod["metadata"]["name"] in names
         )
-        reasons = tuple(Reason(f"heal of pod {name}") for name in names)
+        reasons = tuple(Reason(f"pod {name} is healed") for name in names)
         return PodsStep(self.live_key(key), Action.REPLACE_PODS, live, reasons=reasons, pods=doomed)

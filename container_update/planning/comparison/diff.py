@@ -141,7 +141,7 @@ def config_change(
     """
     if live is None:
         keys = key_names(after)
-        why = (Reason("is not there yet"),)
+        why = (Reason("it is not there yet"),)
         return ConfigDifference(new.key, ConfigChange.CREATE, keys, True, new.source, why)
     now, then = content(live), content(after)
     labels = _label_changes(old or new, new, live, after)
