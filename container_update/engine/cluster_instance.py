@@ -447,7 +447,7 @@ class ClusterInstance:
                 f"operation {record.operation}, a change of the VNF package, has not ended",
                 next_step=errors.NextStep.RESUME_OR_ROLLBACK,
             )
-        why = f"was promoted after {promote}" if promote else "was interrupted"
+        why = f"was promoted ({promote})" if promote else "was interrupted"
         self.progress(ResumeStarted(f"operation {record.operation} {why}", record.steps))
         with run.until_ended():
             if run.is_over:

@@ -31,6 +31,7 @@ from container_update.model.outcome import (
     Progress,
     StepResult,
     StepState,
+    StepWait,
     UndoStarted,
 )
 from container_update.model.pauses import HoldStep
@@ -169,10 +170,13 @@ class Execution:
 
     def _drain(self, steps: Iterable[Step]) -> None:
         """Let pods that get no traffic any more end the requests that they have, before they go."""
-        removes_pods = any(step.is_removal and is_workload(step.key) for step in steps)
-        if removes_pods and any(step.is_switch for step in self.plan.steps):
+        removed = [step.key for step in steps if step.is_removal and is_workload(step.key)]
+        seconds = self.options.drain_seconds
+        if removed and any(step.is_switch for step in self.plan.steps):
+            for key in removed if seconds else ():
+                self.progress(StepWait(key, f"its pods end their requests, for {seconds:g} s"))
             try:
-                self._waiter.sleep(self.options.drain_seconds)
+                self._waiter.sleep(seconds)
             except AbortedError:
                 self.give_up()
 

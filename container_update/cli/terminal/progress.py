@@ -63,6 +63,7 @@ class Running:
     _planned: int = 0
     _ended: int = 0
     _steps: dict[ObjectKey, _Begun] = field(default_factory=dict)
+    _had_results: set[ObjectKey] = field(default_factory=set)
     _what: str = "reading the packages and the cluster"
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -79,10 +80,13 @@ class Running:
             elif isinstance(event, StepResult):
                 self._ended += 1
                 self._steps.pop(event.step.key, None)
+                self._had_results.add(event.step.key)
             elif isinstance(event, Step):
                 self._steps[event.key] = _Begun(now)
-            elif event.key in self._steps:
-                self._steps[event.key] = replace(self._steps[event.key], wait=event, seen=now)
+                self._had_results.discard(event.key)
+            elif event.key not in self._had_results:
+                begun = self._steps.get(event.key, _Begun(now))
+                self._steps[event.key] = replace(begun, wait=event, seen=now)
 
     def lines(self, now: float, most: int, width: int | None = None) -> Iterator[Line]:
         """Yield a line for each step that has begun, those in trouble first, then the sum.

@@ -53,6 +53,20 @@ def test_plan_steps_scripts_and_sum_are_shown_in_this_order(site: KubernetesCont
     assert change(site)[0] == 2
 
 
+def test_it_says_why_old_pods_stay_for_a_while(site: KubernetesContractSite) -> None:
+    status, text = change(site, V2, "--progress", "json")
+    assert status == 0
+    events = [json.loads(line) for line in text.splitlines()]
+    switched = next(
+        n for n, e in enumerate(events) if e["event"] == "result" and e["action"].startswith("sw")
+    )
+    deleted = next(
+        n for n, e in enumerate(events) if e["event"] == "step" and e["action"] == "delete"
+    )
+    texts = [e["message"] for e in events[switched:deleted] if e["event"] == "waiting"]
+    assert "its pods end their requests, for 0.1 s" in texts
+
+
 def test_the_command_that_goes_back_does(site: KubernetesContractSite) -> None:
     status, text = change(site, V2, "--vdu", "VDU1", "--vdu", "VDU2")
     assert status == 0

@@ -37,6 +37,7 @@ WAIT = StepWait(
 )
 REFUSED = StepWait(DEPLOYMENT, "no room (0 of 12 pods are there)", 0, 12, 30.0)
 BETTER = StepWait(DEPLOYMENT, "8 of 12 pods are ready: pod d-1 is not Ready", 8, 12)
+DRAINED = StepWait(DEPLOYMENT, "its pods end their requests, for 15 s")
 DONE = StepResult(ROLL, StepState.DONE, seconds=2.0)
 
 
@@ -81,6 +82,15 @@ STATES = {
         ((101, PLAN), (101, RESTART), (102, ROLL), (103, WAIT)), 104.0,
         [f"  Deployment ns/d  new 7/12  {TROUBLE}  undo in 29 s  {WAIT.message}",
          "  0 of 5 steps done, 2 under way, 4 s elapsed, 1 more not shown"],
+    ),
+    "what a step waits for before it begins": (
+        ((101, PLAN), (102, DRAINED)), 105.0,
+        ["  Deployment ns/d  its pods end their requests, for 15 s  3 s",
+         "  0 of 5 steps done, 1 under way, 5 s elapsed"],
+    ),
+    "what is looked at again after its step": (
+        ((101, PLAN), (102, ROLL), (103, DONE), (104, BETTER)), 105.0,
+        ["  1 of 5 steps done, 0 under way, 5 s elapsed"],
     ),
     "an undo": (
         ((101, PLAN), (102, ROLL), (103, UndoStarted("it failed", (ROLL,)))), 104.0,
