@@ -35,6 +35,7 @@ from container_update.model.objects import Json, ObjectKey
 from container_update.model.operation import name_of
 from container_update.model.options import LONGEST_LEASE
 from container_update.model.process_identity import ProcessIdentity
+from container_update.model.times import time_of
 
 LOG = logging.getLogger(__name__)
 
@@ -290,7 +291,7 @@ class LeaseLock:
 
 def _time(text: str, lease: Json) -> datetime:
     try:
-        return datetime.fromisoformat(text.replace("Z", "+00:00"))
+        return time_of(text)
     except ValueError as error:
         raise ClusterError(
             f"{ObjectKey.of(lease)}: expected a time as spec.renewTime, found another text: is the "

@@ -13,6 +13,7 @@ from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.pauses import GateStep, HoldStep
 from container_update.model.plan import INSTALL, UNINSTALL, Action
 from container_update.model.scripts import ScriptStep
+from container_update.model.times import time_of
 from container_update.planning.comparison.diff import printable
 from container_update.planning.steps import ConfigStep, RestartStep
 from container_update.planning.summary import counted, nothing_to_do
@@ -196,7 +197,7 @@ def _age(created: str, now: datetime) -> str:
     """Return how long ago something was created: '3d', '5h', '12m', '40s'."""
     if not created:
         return "?"
-    seconds = int((now - datetime.fromisoformat(created.replace("Z", "+00:00"))).total_seconds())
+    seconds = int((now - time_of(created)).total_seconds())
     for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
         if seconds >= length:
             return f"{seconds // length}{unit}"

@@ -21,6 +21,7 @@ from functools import lru_cache
 from typing import Any
 
 from container_update.model.objects import Json
+from container_update.model.times import time_of
 from container_update.vnfm.problems import ProblemError
 
 _MAX_CHARACTERS, _MAX_EXPRESSIONS, _MAX_VALUES, _MAX_DEPTH = 4096, 16, 64, 12
@@ -188,7 +189,7 @@ def _number(text: str) -> float | None:
 def moment_of(text: str) -> datetime | None:
     """Return a date with time and zone; without the zone two of them could not be compared."""
     try:
-        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        moment = time_of(text)
     except ValueError:
         return None
     return moment if moment.tzinfo else None
