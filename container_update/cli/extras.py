@@ -48,12 +48,12 @@ def _source(extras: str) -> tuple[str, ...]:
     PEP 610: who installs from anywhere else says from where.
     """
     try:
-        found = metadata.distribution(_NAME).read_text("direct_url.json")
+        direct_url = metadata.distribution(_NAME).read_text("direct_url.json")
     except metadata.PackageNotFoundError:
-        found = None
-    if found is None:
+        direct_url = None
+    if direct_url is None:
         return (f"{_NAME}[{extras}]",)
-    origin = json.loads(found)
+    origin = json.loads(direct_url)
     url = str(origin["url"])
     if "dir_info" in origin:
         folder = f"{Path(unquote(urlsplit(url).path))}[{extras}]"

@@ -144,12 +144,12 @@ def ask_about_others(
     from container_update.engine.recover import status  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
-    found = status(cluster, options, namespace=parsed.namespace, instance_id=instance_id)
-    if not isinstance(found.record, Record) or not (found.holder is None or found.expired):
+    current = status(cluster, options, namespace=parsed.namespace, instance_id=instance_id)
+    if not isinstance(current.record, Record) or not (current.holder is None or current.expired):
         return
-    who = found.record.origin.who if found.record.origin else "somebody else"
+    who = current.record.origin.who if current.record.origin else "somebody else"
     if who != origin_of("", ()).who:
-        out.write(f"{found}\n")
+        out.write(f"{current}\n")
         approval.ask(f"It was begun by {who}, and is finished or undone first. Go on?")
 
 

@@ -200,9 +200,9 @@ def checked(progress: Progress, saved: Mapping[str, Any] | None, server: str) ->
 
     def report(event: Event) -> None:
         plan = event if isinstance(event, Plan) and not event.is_empty else None
-        if saved and plan and (found := list(_differences(saved, plan, server))):
+        if saved and plan and (differences := list(_differences(saved, plan, server))):
             raise StalePlanError(
-                f"the saved plan cannot be carried out any more: {'; '.join(found)}"
+                f"the saved plan cannot be carried out any more: {'; '.join(differences)}"
             )
         progress(event)
 

@@ -170,12 +170,12 @@ def seconds_of(text: str) -> float:
     """
     if re.fullmatch(f"-?{_NUMBER}", text):
         return float(text)
-    found = _TIME.fullmatch(text)
-    if not text or found is None:
+    match = _TIME.fullmatch(text)
+    if not text or match is None:
         raise ValueError(
             f'expected a duration such as 5m, 1h30m, 500ms or a number of seconds, found "{text}"'
         )
-    parts = zip(found.groups(), _TIMES.values(), strict=True)
+    parts = zip(match.groups(), _TIMES.values(), strict=True)
     return sum(float(number) * unit for number, unit in parts if number)
 
 
@@ -187,9 +187,9 @@ def bytes_of(text: str) -> int:
 
     :raises ValueError: it is none.
     """
-    found = _SIZE.fullmatch(text)
-    if found:
-        return int(found[1]) * _SIZES[found[2]]
+    match = _SIZE.fullmatch(text)
+    if match:
+        return int(match[1]) * _SIZES[match[2]]
     try:
         return int(text)
     except ValueError:

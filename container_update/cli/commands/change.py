@@ -107,14 +107,14 @@ def _on_cluster(
         approval.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
         connection.connected_cluster(parsed) as cluster,
     ):
-        found = parsed.instance_id if saved else connection.find_instance(parsed, cluster)
-        connection.instance_header(parsed, cluster, found)
+        instance_id = parsed.instance_id if saved else connection.find_instance(parsed, cluster)
+        connection.instance_header(parsed, cluster, instance_id)
         request = saved_plan.request_of(saved) if saved else request_of(parsed, body)
         assert isinstance(request, ChangePackageRequest), "others are no change"
         target, server = goals.target_of(request, cluster), cluster.context.server
         with opened_job(parsed, request, target.vim_type) as job:
             if not parsed.plan:
-                operate.ask_about_others(parsed, out, cluster, found)
+                operate.ask_about_others(parsed, out, cluster, instance_id)
                 check = partial(saved_plan.checked, saved=saved, server=server)
                 return carry_out(parsed, job, target, cancel, out, check=check)
             with operate.planned(parsed, out):

@@ -94,8 +94,8 @@ def _in_cluster(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Itera
     yield (server := preflight.check("server", version))
     if isinstance(server.error, ClusterError):
         return
-    yield (there := preflight.check("namespace", lambda: preflight.namespace(namespace, cluster)))
-    if there.error is not None:
+    yield (space := preflight.check("namespace", lambda: preflight.namespace(namespace, cluster)))
+    if space.error is not None:
         return
     plan = Plan(namespace, parsed.instance_id, ())
     try:

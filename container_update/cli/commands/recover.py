@@ -65,10 +65,10 @@ def _status(parsed: argparse.Namespace, out: TextIO) -> int:
     options = option_arguments.read(parsed)
     states: Sequence[WorkloadState] = ()
     with connection.connected_instance(parsed) as (cluster, where):
-        found = recovery.status(cluster, options, **where)
-        if not (found.record or found.holder):
+        current = recovery.status(cluster, options, **where)
+        if not (current.record or current.holder):
             states = instances.workloads(cluster, **where, options=options)
-    return show_status(found, states, parsed, out)
+    return show_status(current, states, parsed, out)
 
 
 def show_status(
@@ -77,8 +77,8 @@ def show_status(
     """Write what is under way, and how the workloads are where nothing is; return the exit
     status."""
     if parsed.output == output.JSON:
-        found = [state.as_dict() for state in states]
-        body = json_report.document("Status", {**current.as_dict(), "workloads": found})
+        workloads = [state.as_dict() for state in states]
+        body = json_report.document("Status", {**current.as_dict(), "workloads": workloads})
         output.write_document(body, parsed, out)
     else:
         out.write(f"{current}\n")

@@ -122,11 +122,11 @@ def reason_texts(step: Step, *others: Step) -> tuple[str, ...]:
 
 def _why(step: Step) -> Mapping[object, list[Reason]]:
     """Return the reasons of a step; those about one ConfigMap or Secret together."""
-    found: dict[object, list[Reason]] = {}
+    by_cause: dict[object, list[Reason]] = {}
     for why in step.reasons:
         place = why.cause.object if isinstance(why.cause, ConfigUse) else str(why)
-        found.setdefault(place, []).append(why)
-    return found
+        by_cause.setdefault(place, []).append(why)
+    return by_cause
 
 
 def _text(place: object, why: Sequence[Reason], is_of_each: bool) -> str:
