@@ -70,22 +70,22 @@ def connect(
     :raises ClusterError: there is no usable configuration.
     """
     files = kubeconfigs.files(kubeconfig)
-    configuration, found = configurations.read(files, context, options)
+    configuration, chosen = configurations.read(files, context, options)
     access = {"kubeconfig": os.pathsep.join(map(str, files))} if files else {}
     if context or len(files) > 1:  # other programs may choose another of several files
-        access["context"] = str(found.name)
+        access["context"] = str(chosen.name)
 
     def renew() -> Login:
-        again, _ = configurations.read(files, found.name, options)
+        again, _ = configurations.read(files, chosen.name, options)
         if again.host != configuration.host:
             raise ClusterError(
-                f"context {found.name}: expected the server {configuration.host} as before, found "
+                f"context {chosen.name}: expected the server {configuration.host} as before, found "
                 f"{again.host}: begin anew with the other cluster"
             )
         return Login.of(again)
 
-    its = replace(found, server=configuration.host)
-    return KubernetesCluster(configuration, options, renew=renew, access=access, context=its)
+    used = replace(chosen, server=configuration.host)
+    return KubernetesCluster(configuration, options, renew=renew, access=access, context=used)
 
 
 def connect_vim(  # noqa: PLR0913

@@ -144,8 +144,8 @@ class Informer:
         others = [key for key in keys if Collection.of(key) not in listed]
         with context_threads.pool(_READERS) as pool:
             bodies = pool.map(self._cluster.get, others)
-            found = {key: body for key, body in zip(others, bodies, strict=True) if body}
-        return {**self.live, **found}
+            one_by_one = {key: body for key, body in zip(others, bodies, strict=True) if body}
+        return {**self.live, **one_by_one}
 
     def in_order(self, collections: Iterable[Collection]) -> Iterator[Collection]:
         """Yield collections in the order in which they are to be read; see Scope."""
@@ -365,11 +365,11 @@ class Informer:
 
     def _gone(self, collection: Collection, listing: Listing) -> Sequence[Json]:
         """Return what is known of a collection and not in a list, and was not written since."""
-        there, newest = {ObjectKey.of(b) for b in listing.items}, _number(listing.resource_version)
+        listed, newest = {ObjectKey.of(b) for b in listing.items}, _number(listing.resource_version)
         return [
             body
             for key, body in self._objects.items()
-            if Collection.of(key) == collection and key not in there and _version(body) <= newest
+            if Collection.of(key) == collection and key not in listed and _version(body) <= newest
         ]
 
     def _controllers(self, body: Json) -> set[ObjectKey] | None:

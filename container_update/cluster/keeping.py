@@ -140,9 +140,9 @@ def signed(body: Json, key: str) -> Json:
 
 def is_signed(body: Json, key: str) -> bool:
     """Tell whether a holder of the key has written the Secret as it is."""
-    found = str((body.get("data") or {}).get(_NAME, ""))
+    signature = str((body.get("data") or {}).get(_NAME, ""))
     expected = base64.b64encode(_signature(body, key).encode()).decode()
-    return bool(key) and hmac.compare_digest(found.encode(), expected.encode())
+    return bool(key) and hmac.compare_digest(signature.encode(), expected.encode())
 
 
 def _signature(body: Json, key: str) -> str:

@@ -44,10 +44,10 @@ def files(named_file: str | None) -> tuple[Path, ...]:
     """
     text = named_file or os.environ.get("KUBECONFIG") or "~/.kube/config"
     paths = [Path(path).expanduser().absolute() for path in text.split(os.pathsep) if path]
-    there = tuple(path for path in paths if path.exists())
-    if named_file and not there:
+    existing = tuple(path for path in paths if path.exists())
+    if named_file and not existing:
         raise ClusterError(f"kubeconfig {named_file}: there is no such file: name one that exists")
-    return there
+    return existing
 
 
 def named(paths: Iterable[Path]) -> str:
@@ -192,5 +192,5 @@ def _names(known: Iterable[str]) -> str:
 
 
 def _unexpected(place: str, expected: str, value: object) -> ClusterError:
-    found = "nothing" if value is None else type(value).__name__
-    return ClusterError(f"{place}: expected {expected}, found {found}: correct the file")
+    kind = "nothing" if value is None else type(value).__name__
+    return ClusterError(f"{place}: expected {expected}, found {kind}: correct the file")

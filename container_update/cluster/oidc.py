@@ -141,17 +141,17 @@ class OidcToken:
             context.load_default_certs()
         return context
 
-    def _refused(self, found: str) -> ClusterError:
+    def _refused(self, reason: str) -> ClusterError:
         return ClusterError(
-            f"{self._url}: expected a token, got none ({found}): check the VIM's "
+            f"{self._url}: expected a token, got none ({reason}): check the VIM's "
             "OpenID Connect fields",
             status=401,
         )
 
-    def _no_answer(self, found: str) -> ClusterError:
+    def _no_answer(self, reason: str) -> ClusterError:
         return ClusterError(
             f"{self._url}: expected a token within {self._seconds:g} seconds "
-            f"(option request_timeout), got none: {found}: check that the provider is reachable",
+            f"(option request_timeout), got none: {reason}: check that the provider is reachable",
             transient=True,
         )
 

@@ -242,8 +242,8 @@ _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 def warnings(answer: Answer) -> tuple[str, ...]:
     """Return what the server warns of in the headers of an answer."""
-    found = _WARNING.findall(answer.headers.get("Warning", ""))
-    return tuple(re.sub(r"\\(.)", r"\1", text) for text in found)
+    texts = _WARNING.findall(answer.headers.get("Warning", ""))
+    return tuple(re.sub(r"\\(.)", r"\1", text) for text in texts)
 
 
 def refuse(what: str, answer: Answer) -> NoReturn:

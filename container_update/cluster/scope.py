@@ -66,11 +66,11 @@ def without_managed_fields(body: Json) -> Json:
 def scope_of(steps: Iterable[ObjectStep]) -> Scope:
     """Return the scope of an operation that carries out these steps, or undoes them."""
     steps, scope = tuple(steps), Scope()
-    found = [(step.key, step.before) for step in steps if step.before is not None]
+    bodies = [(step.key, step.before) for step in steps if step.before is not None]
     for step in steps:
         if isinstance(step, ManifestStep) and step.content is not None:
-            found.append((step.key, step.content))
-    scope.include((step.key for step in steps), found)
+            bodies.append((step.key, step.content))
+    scope.include((step.key for step in steps), bodies)
     return scope
 
 

@@ -275,12 +275,12 @@ def _read(values_of: Callable[[], Json], decoded: Callable[[Json], Value]) -> Va
     other ones."""
     try:
         values = values_of()
-        found = int(values["format"])
-        if found == _FORMAT:
+        number = int(values["format"])
+        if number == _FORMAT:
             return decoded(values)
     except DAMAGED as error:
         raise ValueError("is damaged") from error
-    raise ValueError(f"has format {found}, expected {_FORMAT}")
+    raise ValueError(f"has format {number}, expected {_FORMAT}")
 
 
 def _decoded(values: Json, data: Mapping[str, bytes]) -> Revision:

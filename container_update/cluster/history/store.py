@@ -74,8 +74,7 @@ class History:
         :raises PlanError: names the Secret that cannot be read.
         """
         decode = _decode if whole else _decoded
-        found = (decode(body, self._parts(body)) for body in self._believed())
-        return tuple(revision for revision in found if revision is not None)
+        return tuple(filter(None, (decode(body, self._parts(body)) for body in self._believed())))
 
     def _believed(self) -> Iterator[Json]:
         """Yield the Secrets of this instance that are believed, the newest revision first."""
@@ -202,13 +201,13 @@ class History:
 
     def _parts(self, body: Json) -> dict[str, bytes]:
         """Return what is not in the head itself, by its name there, as far as it is whole."""
-        found = {}
+        parts = {}
         for name, keys in _part_keys(body).items():
-            parts = [part for key in keys if (part := self.cluster.get(key))]
-            whole = b"".join(_data(part).get(_PART, b"") for part in parts)
+            secrets = [secret for key in keys if (secret := self.cluster.get(key))]
+            whole = b"".join(_data(secret).get(_PART, b"") for secret in secrets)
             if revisions.is_part(name, whole, _data(body)):
-                found[name] = whole
-        return found
+                parts[name] = whole
+        return parts
 
     def instances(self) -> frozenset[str | None]:
         """Return the ids of all instances that have a history or a journal in the namespace; None:
@@ -219,12 +218,11 @@ class History:
         kept = Collection("", "Secret", self.namespace, labels="=".join(*keeping.KEPT.items()))
         bodies = self.cluster.list(kept).items
         annotations = [body["metadata"].get("annotations") or {} for body in bodies]
-        found = (
-            each[keeping.INSTANCE_ANNOTATION]
+        return frozenset(
+            each[keeping.INSTANCE_ANNOTATION] or None
             for each in annotations
             if keeping.INSTANCE_ANNOTATION in each
         )
-        return frozenset(instance_id or None for instance_id in found)
 
     def bodies(self) -> Sequence[Json]:
         """Return the Secrets of this instance, the newest revision first."""
@@ -285,8 +283,8 @@ def _part_keys(body: Json) -> dict[str, list[ObjectKey]]:
 
 
 def _is_done(body: Json) -> bool:
-    found = _decoded(body)
-    return found is not None and found.result is Result.DONE
+    revision = _decoded(body)
+    return revision is not None and revision.result is Result.DONE
 
 
 def _data(body: Json) -> dict[str, bytes]:

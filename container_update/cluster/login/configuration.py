@@ -112,15 +112,15 @@ def read(
     :raises ClusterError: there is no usable configuration.
     """
     if files:
-        configuration, found = _of_files(files, name, options)
+        configuration, context = _of_files(files, name, options)
     elif name:
         raise ClusterError(f"there is no kubeconfig, and so no context {name}: name a file")
     else:
         configuration = _of_pod()
-        found = ClusterContext("", namespace=kubeconfigs.namespace_of_pod() or "default")
+        context = ClusterContext("", namespace=kubeconfigs.namespace_of_pod() or "default")
     if options.insecure_skip_tls_verify:
         configuration = replace(configuration, verify_ssl=False)
-    return configuration, found
+    return configuration, context
 
 
 def _of_pod() -> Configuration:

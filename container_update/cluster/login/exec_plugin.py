@@ -200,8 +200,8 @@ def _login(output: bytes, version: str) -> dict[str, str]:
     status = answer.get("status")
     status = status if isinstance(status, Mapping) else {}
     names = ("token", "clientCertificateData", "clientKeyData")
-    found = (status.get(name) for name in names)
-    token, certificate, key = (value if isinstance(value, str) else "" for value in found)
+    values = (status.get(name) for name in names)
+    token, certificate, key = (value if isinstance(value, str) else "" for value in values)
     if bool(certificate) != bool(key) or not (token or certificate):
         raise ValueError("status has neither a token nor a client certificate with its key")
     login = {"token": token} if token else {}
