@@ -77,8 +77,8 @@ class Tacker:
         """
         from tacker.vnflcm import utils  # noqa: PLC0415 (only there inside Tacker)
 
-        found = utils.get_vim(self._context, vnf_instance.vim_connection_info)
-        access = checked(found, _VIM, "vim")["access_info"]
+        tacker_vim = utils.get_vim(self._context, vnf_instance.vim_connection_info)
+        access = checked(tacker_vim, _VIM, "vim")["access_info"]
         interface = {"endpoint": access.get("auth_url"), "ssl_ca_cert": access.get("ssl_ca_cert")}
         return {"vimType": "kubernetes", "interfaceInfo": interface, "accessInfo": access}
 
@@ -142,10 +142,10 @@ def checked(value: Any, schema: Fields, name: str) -> Json:
 
     :raises PackageError: names the attribute that is wrong.
     """
-    found: Json = _plain(value, schema)
+    plain: Json = _plain(value, schema)
     for each in (schema, PLAIN):
-        each.check(found, name)
-    return found
+        each.check(plain, name)
+    return plain
 
 
 def _plain(value: Any, schema: Schema | None) -> Any:

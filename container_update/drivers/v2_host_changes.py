@@ -228,10 +228,10 @@ def _preview(
 
 def _refuse_unfinished(base: UpdateRequest, cluster: Cluster, options: Options) -> None:
     """Refuse while an operation of ours runs, or has left a journal: Tacker knows of neither."""
-    found = status(cluster, options, namespace=base.namespace, instance_id=base.instance_id)
-    if found.holder is not None and not found.expired:
-        raise UpdateInProgressError(f"VNF instance {base.instance_id}: {found}")
-    if found.record is not None:
+    current = status(cluster, options, namespace=base.namespace, instance_id=base.instance_id)
+    if current.holder is not None and not current.expired:
+        raise UpdateInProgressError(f"VNF instance {base.instance_id}: {current}")
+    if current.record is not None:
         raise PlanError(
             f"VNF instance {base.instance_id}: an operation was interrupted and has left its"
             f" journal in the namespace {base.namespace}: finish or undo it first",

@@ -37,9 +37,9 @@ _BEFORE_A_WRITE = (
 )
 
 
-def remember(output: Json, ours: Json) -> None:
-    """Add *ours* to what Tacker keeps."""
-    output[KEPT] = {OURS: ours}
+def remember(output: Json, entry: Json) -> None:
+    """Add our entry to what Tacker keeps."""
+    output[KEPT] = {OURS: entry}
 
 
 def recall(script: Json) -> Json:
@@ -49,13 +49,13 @@ def recall(script: Json) -> Json:
 
 def has_nothing_to_undo(kept: Mapping[str, Any]) -> bool:
     """Return whether what all scripts left says that nothing was written to the VIM."""
-    return all(name == OURS and ours.get("state") == UNTOUCHED for name, ours in kept.items())
+    return all(name == OURS and entry.get("state") == UNTOUCHED for name, entry in kept.items())
 
 
 def for_another_try(kept: Mapping[str, Any]) -> Json:
     """Return what is kept for a retry, which begins anew where a rollback has put all back."""
-    ours = kept.get(OURS) or {}
-    is_back = ours.get("state") == ROLLED_BACK
+    entry = kept.get(OURS) or {}
+    is_back = entry.get("state") == ROLLED_BACK
     return {name: value for name, value in kept.items() if not (is_back and name == OURS)}
 
 

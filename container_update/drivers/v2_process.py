@@ -164,12 +164,12 @@ def _read(stream: BinaryIO) -> Script:
     """
     try:
         script = pickle.load(stream)  # noqa: S301 (Tacker's own bytes, from its own process)
-        found = f"a {type(script).__name__}"
+        kind = f"a {type(script).__name__}"
     except Exception:  # noqa: BLE001 (damaged bytes may ask for anything that fails)
-        script, found = None, "none"
+        script, kind = None, "none"
     if not isinstance(script, dict):
         raise PackageError(
-            f"standard input: expected a pickled dict, found {found}: this script is run by"
+            f"standard input: expected a pickled dict, found {kind}: this script is run by"
             " tacker-conductor, not by hand"
         )
     return script

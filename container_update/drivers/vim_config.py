@@ -54,8 +54,8 @@ def _login(user: Entry) -> dict[str, str]:
     login = {name: user.text(name) for name in ("username", "password")}
     if all(login.values()):
         return login
-    found = next((text for name, text in _OTHERS.items() if user.body.get(name)), "no login")
-    raise ClusterError(f"{user.place}: found {found}: {_INSTEAD}")
+    other = next((text for name, text in _OTHERS.items() if user.body.get(name)), "no login")
+    raise ClusterError(f"{user.place}: found {other}: {_INSTEAD}")
 
 
 def _authority(cluster: Entry) -> str:

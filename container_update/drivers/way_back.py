@@ -94,8 +94,8 @@ def _led_away(
     old: str, cluster: Cluster, options: Options, *, namespace: str, instance_id: str
 ) -> Revision | None:
     """Return the newest revision if it led from the old package to another one."""
-    found = history(cluster, options, namespace=namespace, instance_id=instance_id)
-    newest = next((each for each in found if each.result is Result.DONE), None)
+    revisions = history(cluster, options, namespace=namespace, instance_id=instance_id)
+    newest = next((each for each in revisions if each.result is Result.DONE), None)
     if newest is None:
         return None
     with csar.open_package(old, options=options) as package:
