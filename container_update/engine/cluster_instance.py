@@ -301,12 +301,12 @@ class ClusterInstance:
             return record
 
         @contextmanager
-        def held(found: Record) -> Iterator[ExitStack]:
+        def held(record: Record) -> Iterator[ExitStack]:
             nonlocal owns
             try:
-                owns = self._refuse_missing_rights(self.plan_of(found))
+                owns = self._refuse_missing_rights(self.plan_of(record))
             except errors.ClusterError:  # of what is not to be believed, that is said
-                believed(found, back or found.phase is operation.Phase.UNDO)
+                believed(record, back or record.phase is operation.Phase.UNDO)
                 raise
             with lock, ExitStack() as stack:
                 yield stack

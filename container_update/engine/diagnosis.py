@@ -88,9 +88,11 @@ class Diagnostician:
         if kind is None or live is None:
             return None, None
         pods = [live] if kind.is_pod else self.informer.pods_of(live)
-        present = [pod for pod in pods if not is_deleting(pod)]
-        found = [(pod, failing_container(pod, before.restarts)) for pod in present]
-        failing = [(pod, container) for pod, container in found if container is not None]
+        failing = [
+            (pod, container)
+            for pod in pods
+            if not is_deleting(pod) and (container := failing_container(pod, before.restarts))
+        ]
 
         def rank(entry: tuple[Json, FailingContainer]) -> tuple[bool, bool]:
             return not entry[1].has_trouble, entry[0]["metadata"]["uid"] in before.uids

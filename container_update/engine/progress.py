@@ -53,7 +53,7 @@ def remarks(plan: Plan) -> list[Json]:
         for note in notes:
             texts.setdefault((action, note.key), []).append(note.text)
     return [
-        _entry(key, action, NO_ACTION, "; ".join(found)) for (action, key), found in texts.items()
+        _entry(key, action, NO_ACTION, "; ".join(said)) for (action, key), said in texts.items()
     ]
 
 

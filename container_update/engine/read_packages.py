@@ -139,12 +139,12 @@ def read_manifests(
     return by_path
 
 
-def refuse_none(found: match.ByPath, package: csar.Csar, def_files: Sequence[str] = ()) -> None:
+def refuse_none(manifests: match.ByPath, package: csar.Csar, def_files: Sequence[str] = ()) -> None:
     """Raise PackageError where a package, or those of its files that are named, has no manifests.
 
-    :param found: what was read of it.
+    :param manifests: what was read of it.
     """
-    if not any(found.values()):
+    if not any(manifests.values()):
         raise no_manifests.refusal(package, def_files)
 
 

@@ -156,8 +156,8 @@ def _with_pods(instance: ClusterInstance, outcome: Outcome) -> Outcome:
     manifests = record.manifests if record else ()
     informer = instance.informer
     assert informer is not None, "an operation was recovered"
-    there = live_objects.live_names(informer.live)
-    named = tuple(live_objects.with_live_name(manifest, there) for manifest in manifests)
+    live_names = live_objects.live_names(informer.live)
+    named = tuple(live_objects.with_live_name(manifest, live_names) for manifest in manifests)
     return replace(
         outcome,
         vnfcs=ownership.vnfcs(record.vdus if record else {}, named, informer.live),
@@ -172,10 +172,10 @@ def _hold_of(instance: ClusterInstance) -> str:
     """
     record = instance.journal.read()
     if record is None or record.held_at is None:
-        found = "none under way" if record is None else f"one that is {record.progress}"
+        state = "none under way" if record is None else f"one that is {record.progress}"
         raise PlanError(
             f"VNF instance {instance.instance_id or 'without an id'} in {instance.namespace}: "
-            f"expected an operation that waits for a person, found {found}"
+            f"expected an operation that waits for a person, found {state}"
         )
     return record.held_at.key.name
 
@@ -229,10 +229,10 @@ def status(
     """
     retrying = RetryingCluster(cluster, options.retry_seconds)
     instance = ClusterInstance(retrying, namespace, instance_id, options)
-    found = instance.status()
-    if not (found.record or found.holder or found.leftovers):
+    current = instance.status()
+    if not (current.record or current.holder or current.leftovers):
         refuse_if_known_missing(namespace, instance.cluster)
-    return found
+    return current
 
 
 @dataclass(frozen=True)
@@ -255,8 +255,8 @@ class Named:
             with csar.open_package(path, options=options) as package:
                 paths[package.sha256()] = path
                 by_path = described_in(package, Placing(namespace=here))
-            found = {manifest.key for manifests in by_path.values() for manifest in manifests}
-            keys |= found | {replace(key, namespace=here) for key in found if key.namespace}
+            described = {manifest.key for manifests in by_path.values() for manifest in manifests}
+            keys |= described | {replace(key, namespace=here) for key in described if key.namespace}
         return cls(paths, frozenset(keys))
 
     def described(self) -> frozenset[ObjectKey] | None:

@@ -188,11 +188,11 @@ def recover(  # noqa: PLR0913
     :raises UpdateInProgressError: it is still running.
     :raises UndoIncompleteError: it could not be undone.
     """
-    found = read()
-    if found is None:
+    record = read()
+    if record is None:
         return None
     asked = goal() if goal else None
-    with hold(found) as held:
+    with hold(record) as held:
         record = read()  # as it is now that nobody else changes it
         if record is None:
             return None
@@ -245,9 +245,9 @@ def from_bytes(data: bytes, version: int) -> tuple[dict[str, Any], Json]:
     :raises: one of :data:`.packing.DAMAGED`: somebody else wrote it.
     """
     content: Json = unpacked(data)
-    if (found := int(content["format"])) != version:
+    if (number := int(content["format"])) != version:
         raise UpdateInProgressError(
-            f"the journal has format {found}, expected {version}: another version of "
+            f"the journal has format {number}, expected {version}: another version of "
             "this program wrote it; finish the operation with that version",
             next_step=NextStep.FIX_AND_RETRY,
         )

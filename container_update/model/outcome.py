@@ -137,10 +137,10 @@ class Outcome:
     @property
     def diagnosed(self) -> tuple[str, ...]:
         """What the failing pods reported, as lines: of each its newest Events, then its log."""
-        found = [result.diagnosis for result in self.results if result.diagnosis]
+        diagnoses = [result.diagnosis for result in self.results if result.diagnosis]
         return tuple(
             line[:_LONGEST_LINE]
-            for each in dict.fromkeys(found)
+            for each in dict.fromkeys(diagnoses)
             for line in (
                 f"Pod {each.pod.name}, container {each.container}: {each.reason}",
                 *(f"  Event: {event}" for event in each.events),

@@ -214,11 +214,11 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 def _numbers(value: object) -> dict[str, int]:
     """Return ``number_of_instances`` of each entry that has one."""
-    found = {
+    numbers = {
         name: _number(_mapping(entry).get("number_of_instances"))
         for name, entry in _mapping(value).items()
     }
-    return {name: number for name, number in found.items() if number is not None}
+    return {name: number for name, number in numbers.items() if number is not None}
 
 
 def _number(value: object) -> int | None:

@@ -207,8 +207,8 @@ class _Pulling:
         key, deadline, why = ObjectKey.of(pod), time.monotonic() + self.seconds, ""
         while time.monotonic() < deadline and not self.stopped.wait(_PAUSE):
             status = (self.cluster.get(key) or {}).get("status") or {}
-            found = next(iter(container_statuses({"status": status})), {})
-            state = found.get("state") or {}
+            container = next(iter(container_statuses({"status": status})), {})
+            state = container.get("state") or {}
             waiting: Json = state.get("waiting") or {}
             if waiting.get("reason") in _FAILED:
                 # while it waits for the next pull, its status may not say why one failed

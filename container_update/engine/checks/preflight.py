@@ -62,7 +62,7 @@ def check(name: str, function: Callable[[], str]) -> Check:
 
 def exit_status(checks: Iterable[Check]) -> int:
     """Return the status of the first problem's class, 0 without a problem."""
-    return next((found.error.exit_status for found in checks if found.error), 0)
+    return next((each.error.exit_status for each in checks if each.error), 0)
 
 
 def place(context: ClusterContext) -> str:
@@ -81,8 +81,8 @@ def version(text: str) -> str:
     :param text: ``v1.36.2``, perhaps with a distributor's suffix.
     :raises PlanError: it is too old.
     """
-    found = re.match(r"v?(\d+)\.(\d+)", text)
-    number = (int(found[1]), int(found[2])) if found else None
+    match = re.match(r"v?(\d+)\.(\d+)", text)
+    number = (int(match[1]), int(match[2])) if match else None
     if number is not None and number < OLDEST:
         raise PlanError(
             f"the API server has version {text}: expected {_dotted(OLDEST)} or later, which evicts "

@@ -56,9 +56,9 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
         if live is None:
             raise ChangedByAnotherError(f"{step.key} was deleted by somebody else")
         abandoned = self.abandoned(live)
-        there = Baseline.of(self.informer.pods_of(live)).uids - abandoned
+        present = Baseline.of(self.informer.pods_of(live)).uids - abandoned
         self.informer.observe(self.writer.apply(step, live))
-        before = Baseline(there, allowed=there, abandoned=abandoned)
+        before = Baseline(present, allowed=present, abandoned=abandoned)
         self.rollout.until_new(step.key, before, deadline)
 
     def revert(self, step: ScaleStep, deadline: float) -> Reverted:

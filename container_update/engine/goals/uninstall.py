@@ -137,13 +137,13 @@ class Uninstall(Goal):
         kinds = (*registry.installed(), *_OTHERS)
         others = {Collection(*kind, space) for kind in kinds for space in spaces}
         list_if_allowed(observed.informer, others - collections(keys))
-        found = {
+        live = {
             key: body
             for key, body in observed.live.items()
             if not ownership.controller(body)  # whose end is its controller's business
         }
-        missing = {key: observed.cluster.get(key) for key in keys if key not in found}
-        return {**found, **{key: body for key, body in missing.items() if body is not None}}
+        missing = {key: observed.cluster.get(key) for key in keys if key not in live}
+        return {**live, **{key: body for key, body in missing.items() if body is not None}}
 
 
 def _claims(bodies: Iterable[Json], observed: Observed) -> Live:
@@ -154,8 +154,8 @@ def _claims(bodies: Iterable[Json], observed: Observed) -> Live:
             continue
         every = Collection("", "PersistentVolumeClaim", body["metadata"].get("namespace", ""))
         listing = if_allowed(partial(observed.cluster.list, every), None)
-        found = {item["metadata"]["name"]: item for item in listing.items} if listing else {}
-        claims |= {ObjectKey.of(found[name]): found[name] for name in claims_of(body, found)}
+        by_name = {item["metadata"]["name"]: item for item in listing.items} if listing else {}
+        claims |= {ObjectKey.of(by_name[name]): by_name[name] for name in claims_of(body, by_name)}
     return claims
 
 

@@ -199,8 +199,8 @@ class Update(Goal):
         the account may not read that kind."""
         described = unknown_workloads(old for old, _ in self.matched().pairs)
         read = observed.cluster.get
-        found = {m.key: if_allowed(partial(read, m.key), m.body) for m in described}
-        return {key: body for key, body in found.items() if body is not None}
+        bodies = {m.key: if_allowed(partial(read, m.key), m.body) for m in described}
+        return {key: body for key, body in bodies.items() if body is not None}
 
     def vdus(self) -> Mapping[str, str]:
         """See Goal."""

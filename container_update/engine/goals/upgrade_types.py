@@ -89,13 +89,13 @@ def find(vim_type: str, upgrade_type: str) -> Any:
     """
     vim = kind_of_vim(vim_type)
     name = f"{vim}-{resolve(upgrade_type, vim_type)}"
-    found, *others = (each for each in entry_points() if each.name == name)
+    strategy, *others = (each for each in entry_points() if each.name == name)
     if others:
         raise ContainerUpdateError(
-            f"{name}: expected one strategy of this name, found {found.value} and "
+            f"{name}: expected one strategy of this name, found {strategy.value} and "
             f"{others[0].value}: uninstall one of them"
         )
     try:
-        return found.load()
+        return strategy.load()
     except Exception as error:  # a plugin may raise anything
-        raise ContainerUpdateError(f"{found} cannot be loaded: {error}") from error
+        raise ContainerUpdateError(f"{strategy} cannot be loaded: {error}") from error

@@ -79,10 +79,10 @@ def _kill_descendants() -> None:
         with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
             parent = int(file.read().rpartition(b")")[2].split()[1])
             children.setdefault(parent, []).append(int(name))
-    found = [os.getpid()]
-    for pid in found:
-        found += children.get(pid, ())
-    for pid in found[1:]:
+    pids = [os.getpid()]
+    for pid in pids:
+        pids += children.get(pid, ())
+    for pid in pids[1:]:
         _send(pid, signal.SIGKILL)
 
 
