@@ -106,15 +106,15 @@ def content(answer: requests.Response, schema: Schema) -> Json:
     :raises ClusterError: it is not JSON, as from a proxy or a portal in between, or a field has
         another type than it should have.
     """
-    found = f"something else ({answer.headers.get('Content-Type', 'no Content-Type')})"
+    problem = f"something else ({answer.headers.get('Content-Type', 'no Content-Type')})"
     with contextlib.suppress(ValueError, RecursionError):
         body: Json = json.loads(answer.content)
         wrong = schema.first_violation(body) or PLAIN.first_violation(body)
         if wrong is None:
             return body
-        found = str(wrong)
+        problem = str(wrong)
     raise ClusterError(
         f"{answer.request.method} {urlsplit(str(answer.url)).path}: expected an answer in JSON "
-        f"with the status {answer.status_code}, found {found}: check that the address in the "
+        f"with the status {answer.status_code}, found {problem}: check that the address in the "
         "cloud's catalogue is that of the service and no proxy answers in its place"
     )

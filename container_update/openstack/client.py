@@ -356,8 +356,8 @@ class Heat:
         """Look Heat's address up in the service catalogue once: the adapter would do it for each
         request, and copy the catalogue."""
         if self._adapter.endpoint_override is None:
-            found = self._adapter.get_endpoint()
-            self._adapter.endpoint_override = found and found.replace("%", "%%")  # it is formatted
+            url = self._adapter.get_endpoint()
+            self._adapter.endpoint_override = url and url.replace("%", "%%")  # it is formatted
 
 
 def _path(stack: str) -> str:

@@ -143,6 +143,6 @@ class Terminate(StackGoal):
 
     def plan(self, service: Heat) -> StackPlan:
         """See Goal."""
-        found = sorted(map(reference, live.stacks_of(service, self.name)))
-        steps = tuple(StackStep.of(Action.DELETE, stack) for stack in found)
+        stacks = sorted(map(reference, live.stacks_of(service, self.name)))
+        steps = tuple(StackStep.of(Action.DELETE, stack) for stack in stacks)
         return StackPlan("", None, steps, kind=TERMINATE, stack=self.name)

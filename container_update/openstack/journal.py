@@ -63,7 +63,7 @@ class UnsignedError(ContainerUpdateError):
 
 
 @dataclass(frozen=True)
-class _Found:
+class _StoredJournal:
     """The journal of an operation that has not ended."""
 
     stacks: tuple[Json, ...]
@@ -102,10 +102,10 @@ class StackJournal:
 
     def read(self) -> StackRecord | None:
         """Return the change that is under way; None where there is none, or it ends just now."""
-        found = self._find()
-        if found is None:
+        journal = self._find()
+        if journal is None:
             return None
-        text, _, signature = found.record.partition(_SIGNED)
+        text, _, signature = journal.record.partition(_SIGNED)
         if self._key and not hmac.compare_digest(signature, self._signature(text)):
             raise UnsignedError(
                 f"stack {self._name}: expected a journal that is signed with the key of this host "
@@ -135,8 +135,8 @@ class StackJournal:
 
     def holder(self) -> StackHolder | None:
         """Return who holds the journal; None where there is none, or where its run left it."""
-        found = self._find()
-        stack = found and self.service.stack(reference(found.stacks[-1]))
+        journal = self._find()
+        stack = journal and self.service.stack(reference(journal.stacks[-1]))
         holder = StackHolder.of(stack) if stack else None
         return None if holder is None or holder.renewed is None else holder
 
@@ -148,7 +148,7 @@ class StackJournal:
             if str(stack["stack_name"]).partition(".")[0] == self._name
         ]
 
-    def _find(self) -> _Found | None:
+    def _find(self) -> _StoredJournal | None:
         """Return the journal of the change that is under way.
 
         A run that lost its hold may have left a stack without a record. One that has the first
@@ -159,7 +159,7 @@ class StackJournal:
         for chain in sorted(chains, key=lambda chain: chain[0]["stack_name"] == self._name):
             record = self._latest(chain)
             if record is not None and not self._has_successor(chain[-1], stacks):
-                return _Found(chain, record)
+                return _StoredJournal(chain, record)
         return None
 
     def _latest(self, chain: tuple[Json, ...]) -> str | None:
@@ -200,8 +200,8 @@ class StackJournal:
         """
         self.sweep()
         self._own = self._create(self._name, self._files(record))
-        found = self._find()
-        if found is None or found.stacks[0]["id"] != self._own["id"]:
+        journal = self._find()
+        if journal is None or journal.stacks[0]["id"] != self._own["id"]:
             self._delete(self._own)  # another run had just taken over: no stack has the first name
             raise self._taken(self._name)
         self.confirm()
@@ -212,23 +212,23 @@ class StackJournal:
         :raises UpdateInProgressError: its holder lives, or another run takes over too.
         :raises LeaseLostError: another run has taken over from this one.
         """
-        found = self._find()
-        if found is None:
+        journal = self._find()
+        if journal is None:
             return
-        latest = found.stacks[-1]
+        latest = journal.stacks[-1]
         if not is_free(lambda: self.service.stack(reference(latest)), self.clock, self.cancel):
             self.take_over()
             return
         self._own = self._create(self._successor_of(latest), {})
         # from here on an earlier run stops when it looks next: read what it wrote last
-        record = self._latest(found.stacks)
+        record = self._latest(journal.stacks)
         self.confirm()
         if record is None:  # the change ended in the meantime
             self._delete(self._own)
             self._own = None
             return
         self._write({"files": {_FILE: record}})
-        for stack in found.stacks:  # the first one first: who sees a later one sees its successor
+        for stack in journal.stacks:  # the first one first: who sees a later one sees its successor
             self._delete(stack)
         self.confirm()
 

@@ -28,8 +28,7 @@ _KEPT = ("parameter_defaults", "resource_registry")
 
 def stacks_of(service: Heat, name: str) -> list[Json]:
     """Return a VNF's stacks by the name of its first one: more than one during a change."""
-    found = service.stacks()
-    return [stack for stack in found if SUFFIX.sub("", str(stack["stack_name"])) == name]
+    return [s for s in service.stacks() if SUFFIX.sub("", str(s["stack_name"])) == name]
 
 
 def find(service: Heat, name: str) -> Json:
@@ -92,17 +91,17 @@ def read_for_update(
 
     :raises PlanError: one of these stacks is in no state for a change.
     """
-    found = read(service, stack, body, places)
-    nested, updated = {}, {found.reference: stack.get("updated_time")}
-    groups_of = dict.fromkeys(member.group for member in found.members if member.group)
-    for name in (*dict.fromkeys(member.stack for member in found.members), *groups_of):
-        if name != found.reference:
+    current = read(service, stack, body, places)
+    nested, updated = {}, {current.reference: stack.get("updated_time")}
+    groups_of = dict.fromkeys(member.group for member in current.members if member.group)
+    for name in (*dict.fromkeys(member.stack for member in current.members), *groups_of):
+        if name != current.reference:
             updated[name] = find(service, name).get("updated_time")
             read_body = group_body_of if name in groups_of else body_of
             nested[name] = read_body(service, name)
-    bodies = {found.reference: body, **nested}
-    servers = tuple(_with_software(service, member, bodies) for member in found.members)
-    return replace(found, members=servers, nested=nested, updated=updated)
+    bodies = {current.reference: body, **nested}
+    servers = tuple(_with_software(service, member, bodies) for member in current.members)
+    return replace(current, members=servers, nested=nested, updated=updated)
 
 
 def group_body_of(service: Heat, stack: str) -> StackBody:

@@ -46,7 +46,7 @@ class StackStep(Step):
     """The VNFC that it is about; None: the stack as a whole."""
     updated: str | None = None
     """The stack's ``updated_time`` when this was planned."""
-    doomed: tuple[tuple[str, str, str], ...] = ()
+    replaced: tuple[tuple[str, str, str], ...] = ()
     """What Heat is to replace: stack, name and physical id of each resource. Nothing brings it
     back."""
 

@@ -144,7 +144,7 @@ def _step_to_dict(step: AnyStep, store: Callable[[StackBody | None], str | None]
         "after": store(step.after),
         "reasons": [reason.text for reason in step.reasons],
         "updated": step.updated,
-        "doomed": step.doomed,
+        "doomed": step.replaced,
     }
 
 
@@ -162,7 +162,8 @@ def _step_from_dict(values: Mapping[str, Any], bodies: Mapping[str, StackBody]) 
         values["reasons"],
         values["updated"],
     )
-    return replace(step, doomed=tuple((stack, name, id_) for stack, name, id_ in values["doomed"]))
+    resources = tuple((stack, name, id_) for stack, name, id_ in values["doomed"])
+    return replace(step, replaced=resources)
 
 
 def _member_from_dict(values: Mapping[str, Any]) -> VnfcServer:

@@ -71,15 +71,15 @@ class StackHeal(_Upkeep):
 
     def planned(self, state: Live, places: Mapping[str, Place]) -> StackPlan:  # noqa: ARG002
         """See Goal."""
-        asked, doomed, reasons = set(self.server_ids), [], []
+        asked, replaced, reasons = set(self.server_ids), [], []
         for server in state.members:
             if server.server_id in asked:
-                doomed.append((server.stack, server.resource, server.server_id))
+                replaced.append((server.stack, server.resource, server.server_id))
                 volumes = server.volumes if self.with_storage else {}
-                doomed += [(server.stack, name, id_) for name, id_ in volumes.items()]
+                replaced += [(server.stack, name, id_) for name, id_ in volumes.items()]
                 reasons.append(f"{server} is replaced")
         step = state.update(state.reference, state.body, state.body, reasons)
-        return state.plan(HEAL, {}, (replace(step, doomed=tuple(doomed)),))
+        return state.plan(HEAL, {}, (replace(step, replaced=tuple(replaced)),))
 
 
 @dataclass(frozen=True)

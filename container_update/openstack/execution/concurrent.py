@@ -46,11 +46,11 @@ def unexpected(service: Heat, plan: StackPlan, number: int, tag_of: TagOf) -> st
         )
         if is_known or tag_of(later[0].after) in tags:
             continue
-        found = live.body_for(service, plan, later[0])
-        if found not in (expected, later[0].after):
+        body = live.body_for(service, plan, later[0])
+        if body not in (expected, later[0].after):
             return (
                 f"stack {current['stack_name']} was changed by somebody else since this change was "
-                f"planned ({_difference(expected, found)}): repeat the change"
+                f"planned ({_difference(expected, body)}): repeat the change"
             )
     return ""
 
@@ -110,7 +110,7 @@ def surplus(service: Heat, plan: StackPlan, body: StackBody) -> list[tuple[str, 
     stack, name and physical id. Heat removes what is unhealthy first, else the oldest."""
     resources = service.resources(plan.stack, live.DEPTH)
     servers = vnfcs.members(resources, plan.stack, plan.places)
-    found = []
+    members = []
     for vdu_id, place in plan.places.items():
         size = groups.size_of(body, place.head)
         of_vdu = [server.name for server in servers if server.vdu_id == vdu_id]
@@ -118,5 +118,5 @@ def surplus(service: Heat, plan: StackPlan, body: StackBody) -> list[tuple[str, 
         for resource in resources:
             stack = vnfcs.stack_of(resource)
             if resource["resource_name"] in names and stack and stack != plan.stack:
-                found.append((stack, resource["resource_name"], resource["physical_resource_id"]))
-    return found
+                members.append((stack, resource["resource_name"], resource["physical_resource_id"]))
+    return members

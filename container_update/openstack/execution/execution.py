@@ -122,11 +122,11 @@ class StackExecution:
         old, new = (set(side.template["resources"]) for side in (step.before, step.after))
         if step.stack != plan.stack or not new - old:
             return plan
-        found = {
+        ids = {
             str(resource["resource_name"]): resource["physical_resource_id"]
             for resource in self.service.resources(plan.stack)
         }
-        return plan.with_ids({name: found.get(name) for name in new - old})
+        return plan.with_ids({name: ids.get(name) for name in new - old})
 
     @property
     def results(self) -> tuple[StepResult, ...]:
@@ -162,7 +162,7 @@ class StackExecution:
         if message := unexpected(self.service, plan, number, self.record.tag):
             raise StepError(message)
         assert step.after is not None
-        if step.doomed:
+        if step.replaced:
             self._commit()
         self._send(step, step.after)
         if step.member is not None:
@@ -173,11 +173,11 @@ class StackExecution:
     def _send(self, step: StackStep, body: StackBody, *, again: bool = False) -> None:
         """Update a step's stack to a body, after what is to go with that is marked."""
         plan, marked = self.record.plan, False
-        doomed = step.doomed if plan.kind != SCALE else surplus(self.service, plan, body)
-        if doomed:
+        unwanted = step.replaced if plan.kind != SCALE else surplus(self.service, plan, body)
+        if unwanted:
             resources = self.service.resources(plan.stack, live.DEPTH)
             present = {str(resource["physical_resource_id"]) for resource in resources}
-            for stack, name, id_ in doomed:
+            for stack, name, id_ in unwanted:
                 if id_ in present:  # else an earlier run has replaced it
                     self._stacks.mark_unhealthy(stack, name, plan.kind)
                     marked = True
@@ -390,14 +390,14 @@ class StackExecution:
     def _was_late(self, step: StackStep) -> bool:
         """Bring a stack to its end where its tags show another request of this operation."""
         current = self.service.stack(step.stack) or {}
-        ours = self._marks(current)
-        if not ours:
+        marks = self._marks(current)
+        if not marks:
             return False
         body = step.after
         if self._is_undo:
             body = step.before and restorable(self.service, self.record.plan, step)
         is_complete = str(current.get("stack_status")).endswith("_COMPLETE")
-        if body and is_complete and ours == {self.record.tag(body)}:
+        if body and is_complete and marks == {self.record.tag(body)}:
             return False
         if body is None:
             self._stacks.delete(reference(current))

@@ -201,19 +201,19 @@ def added_resources(old: StackBody, new: StackBody, places: Mapping[str, Place])
     """Return the top resources of the new stack that have to be there before a VNFC is updated by
     itself: those that a nested template or a group's member gets the id of, with all that belongs
     to them, such as the subnet of a network."""
-    there, resources = old.template["resources"], new.template["resources"]
+    existing, resources = old.template["resources"], new.template["resources"]
     wanted = {
         argument
         for place in places.values()
-        if place.head in there and (place.file or place.grouped)
+        if place.head in existing and (place.file or place.grouped)
         for name, argument in hot.calls(hot.outer_definition(new, place).get("properties") or {})
-        if name == "get_resource" and argument in resources and argument not in there
+        if name == "get_resource" and argument in resources and argument not in existing
     }
-    needed = hot.with_dependencies(new.template, wanted) - set(there)
+    needed = hot.with_dependencies(new.template, wanted) - set(existing)
     servers = {place.head for place, _ in hot.servers(new)}
     beside = {
         name
-        for name in set(resources) - set(there)
+        for name in set(resources) - set(existing)
         if needed & (closure := hot.with_dependencies(new.template, {name}))
         and not servers & closure
     }

@@ -65,18 +65,18 @@ def computed(
     for path in dict.fromkeys(_asked(body)):
         is_of_request = path[:1] == (_POINTS,) and path[1] in points
         known: tuple[Any, ...] = ({_POINTS: points},) if is_of_request else (carried, vnfd)
-        found = _first(path, given, *known)
-        if found is None:  # so Tacker's user data names the first instance of a VDU
-            found = get_at(given, (*path[:1], f"{path[1]}-0", *path[2:]))
-        if found is None and (path[-1] in _OPTIONAL or not is_new):
+        leaf = _first(path, given, *known)
+        if leaf is None:  # so Tacker's user data names the first instance of a VDU
+            leaf = get_at(given, (*path[:1], f"{path[1]}-0", *path[2:]))
+        if leaf is None and (path[-1] in _OPTIONAL or not is_new):
             continue
-        if found is None:
+        if leaf is None:
             names = ".".join(map(str, path))
             raise PackageError(
                 f"{NFV}.{names}: the top template asks for it, and neither the VNFD nor "
                 f"extVirtualLinks gives it: give it in additionalParams.{NFV}"
             )
-        value = hot.set_at(value, path, found)
+        value = hot.set_at(value, path, leaf)
     return value
 
 
@@ -95,8 +95,8 @@ def of_vnfd(
         ("computeFlavourId", flavours),
         ("desired_capacity", sizes),
     ):
-        for node, found in source.items():
-            values.setdefault(node, {})[name] = found
+        for node, entry in source.items():
+            values.setdefault(node, {})[name] = entry
     return {"VDU": values}
 
 
@@ -109,5 +109,5 @@ def _asked(body: StackBody) -> Iterator[FieldPath]:
 
 def _first(path: FieldPath, *sources: Mapping[str, Any]) -> Any:
     """Return the value of the first source that has one at the path."""
-    found = (get_at(source, path) for source in sources)
-    return next((value for value in found if value is not None), None)
+    values = (get_at(source, path) for source in sources)
+    return next((value for value in values if value is not None), None)

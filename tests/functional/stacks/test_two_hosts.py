@@ -39,7 +39,7 @@ from tests.internals.stacks import (
     StackPlan,
     StackRecord,
     StackScript,
-    _Found,
+    _StoredJournal,
     is_free,
     tags_of,
 )
@@ -329,7 +329,9 @@ def test_a_journal_that_somebody_has_written_is_damaged(
 ) -> None:
     journal = hosts.begun()
     journal.service.journal_key = ""  # a host with a key would ask for a signature first
-    monkeypatch.setattr(journal, "_find", lambda: _Found([], base64.b64encode(record).decode()))
+    monkeypatch.setattr(
+        journal, "_find", lambda: _StoredJournal([], base64.b64encode(record).decode())
+    )
     with pytest.raises(ContainerUpdateError, match=r"^stack .*: the journal is damaged"):
         journal.read()
 
