@@ -250,8 +250,8 @@ class Csar:
     @cached_property
     def packages_inside(self) -> tuple[str, ...]:
         """The folders that are laid out as a package, each with / at its end; '' is the root."""
-        found = (_LAYOUT.match(name) for name in self._names if not _is_hidden(name))
-        return tuple(dict.fromkeys(match[1] for match in found if match))
+        matches = (_LAYOUT.match(name) for name in self._names if not _is_hidden(name))
+        return tuple(dict.fromkeys(match[1] for match in matches if match))
 
     def manifests(self, path: str, default_namespace: str) -> tuple[Manifest, ...]:
         """Return the objects of a def-file, in order.

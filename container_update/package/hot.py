@@ -319,8 +319,8 @@ def bind(value: Any, parameters: Mapping[str, Any]) -> Any:
     """
     path = parameter_path(value)
     if path is not None and path[0] in parameters:
-        found = get_at(parameters, path)
-        return "" if found is None and len(path) > 1 else found
+        bound = get_at(parameters, path)
+        return "" if bound is None and len(path) > 1 else bound
     if isinstance(value, dict):
         return {key: bind(inner, parameters) for key, inner in value.items()}
     if isinstance(value, list):

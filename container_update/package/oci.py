@@ -154,13 +154,14 @@ def pull(source: str, folder: Path, options: Options) -> Path:
             left -= file.tell()
             file.seek(0)
             _compare(source, digest, file)
-    found = [name for name in files if not name.endswith(signature.ENDINGS)]  # they are beside it
-    if len(found) != 1:
+    # signatures lie beside the package
+    packages = [name for name in files if not name.endswith(signature.ENDINGS)]
+    if len(packages) != 1:
         raise PackageError(
             f"{source}: expected an artifact with one file, the package, found "
-            f"{', '.join(found) or 'none'}: oras push {source.removeprefix(SCHEME)} FILE.zip"
+            f"{', '.join(packages) or 'none'}: oras push {source.removeprefix(SCHEME)} FILE.zip"
         )
-    return folder / found[0]
+    return folder / packages[0]
 
 
 def _files(source: str, content: bytes) -> Mapping[str, str]:
@@ -199,10 +200,10 @@ def _files(source: str, content: bytes) -> Mapping[str, str]:
 
 def _compare(source: str, expected: str, file: IO[bytes]) -> None:
     algorithm = expected.partition(":")[0]
-    found = hashlib.new(algorithm)
+    hasher = hashlib.new(algorithm)
     while chunk := file.read(_MIB):
-        found.update(chunk)
-    if expected != (digest := f"{algorithm}:{found.hexdigest()}"):
+        hasher.update(chunk)
+    if expected != (digest := f"{algorithm}:{hasher.hexdigest()}"):
         raise PackageError(f"{source}: expected what has the digest {expected}, found {digest}")
 
 
@@ -247,8 +248,8 @@ def _from_helper(program: str, host: str) -> str:
         )  # fmt: skip
         if ran.returncode:
             return ""  # so it says that it has none
-        found = json.loads(ran.stdout)
-        pair = f"{found['Username']}:{found['Secret']}"
+        login = json.loads(ran.stdout)
+        pair = f"{login['Username']}:{login['Secret']}"
     except (OSError, subprocess.TimeoutExpired, *_NO_DOCUMENT) as error:
         raise PackageError(f"{program} does not work: {type(error).__name__}") from error
     return base64.b64encode(pair.encode()).decode()

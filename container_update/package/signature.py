@@ -62,8 +62,8 @@ def check_beside(source: str, path: Path, options: Options) -> bool:
 
 
 def _beside(path: Path, endings: Sequence[str]) -> Iterator[Path]:
-    found = (path.with_name(f"{name}{end}") for name in (path.name, path.stem) for end in endings)
-    return (each for each in found if each.is_file() and each.stat().st_size <= _LARGEST)
+    paths = (path.with_name(f"{name}{end}") for name in (path.name, path.stem) for end in endings)
+    return (each for each in paths if each.is_file() and each.stat().st_size <= _LARGEST)
 
 
 def check(

@@ -184,13 +184,13 @@ def load(
             lines[path] = FieldLines(text)
             for index, name in enumerate(_imported_names(path, files[path])):
                 source = Source(path, lines[path].line(0, ("imports", index)))
-                found = in_package.find(name, source) if is_url(name) else _beside(path, name)
-                imports.append(Import(name, found, source))
+                target = in_package.find(name, source) if is_url(name) else _beside(path, name)
+                imports.append(Import(name, target, source))
                 if len(imports) > _MOST_IMPORTS:
                     raise PackageError(
                         f"{source}: the VNFD has more than {_MOST_IMPORTS} imports: join its files"
                     )
-                queue.append((found, str(source)))
+                queue.append((target, str(source)))
 
     follow([(entry, "Entry-Definitions")])
     folder = posixpath.dirname(entry)
@@ -201,9 +201,9 @@ def load(
         text = read(path)
         if b"substitution_mappings" not in text or b"flavour_id" not in text:
             continue
-        found = _flavour_id(mapping(text, path, options, "TOSCA definitions", Reading()))
-        if found and found not in known:
-            known.add(found)
+        flavour_id = _flavour_id(mapping(text, path, options, "TOSCA definitions", Reading()))
+        if flavour_id and flavour_id not in known:
+            known.add(flavour_id)
             follow([(path, path)])
     if "tosca_definitions_version" not in files[entry]:
         raise PackageError(f"{entry}: expected TOSCA definitions with tosca_definitions_version")
@@ -262,12 +262,12 @@ class _Finder:
         name = posixpath.basename(_QUERY.split(url, maxsplit=1)[0])
         beside = _beside(source.path, name)
         named = self._by_base_name.get(name, []) if name else []
-        found = [path for path in named if path.startswith("Definitions/") or path == beside]
-        if beside in found or len(found) == 1:
-            return beside if beside in found else found[0]
+        candidates = [path for path in named if path.startswith("Definitions/") or path == beside]
+        if beside in candidates or len(candidates) == 1:
+            return beside if beside in candidates else candidates[0]
         problem = (
-            f"is in the package as {' and as '.join(found[:3])}"
-            if found
+            f"is in the package as {' and as '.join(candidates[:3])}"
+            if candidates
             else "is not in the package"
         )
         raise PackageError(

@@ -469,12 +469,12 @@ class FieldLines:
         """
         while len(self._documents) <= document:
             self._documents.append(next(self._rest))
-        found = self._documents[document]
+        node = self._documents[document]
         for step in path:
-            if step not in found.parts:
+            if step not in node.parts:
                 break
-            found = found.parts[step]
-        return self._lines_before + found.line
+            node = node.parts[step]
+        return self._lines_before + node.line
 
 
 def _documents(text: bytes) -> Iterator[_Field]:

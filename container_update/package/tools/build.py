@@ -206,15 +206,15 @@ def init(folder: str | Path, product: str = "", version: str = "", provider: str
     """
     folder = Path(folder)
     with csar.open_package(str(folder), check_hashes=False) as package:
-        if there := vnfds(package.names()):
+        if files := vnfds(package.names()):
             raise PackageError(
-                f"{folder} has the VNFD {there[0]} already: edit that, or delete it for a new one"
+                f"{folder} has the VNFD {files[0]} already: edit that, or delete it for a new one"
             )
         objects = [o for path in package.manifest_files() for o in package.manifests(path, "")]
         if not objects:
             raise no_manifests.refusal(package)
-    found = _VERSIONED.fullmatch(folder.resolve().name)
-    named, numbered = found.groups() if found else ("vnf", None)
+    match = _VERSIONED.fullmatch(folder.resolve().name)
+    named, numbered = match.groups() if match else ("vnf", None)
     product, version = product or named, version or numbered or "1.0"
     names = dict.fromkeys(each.key.name for each in objects if is_workload(each.key))
     body = _vnfd([product, version, provider or "unknown"], list(names))

@@ -229,12 +229,12 @@ def without_manifests(subject: Subject) -> Iterator[Finding]:
     package = subject.package
     if subject.manifests or package.has_templates or not subject.is_complete:
         return
-    found, advice = no_manifests.found(package)
+    instead, advice = no_manifests.found(package)
     if package.charts:
-        message = f"found {found} and no manifests: an update does not read charts"
+        message = f"found {instead} and no manifests: an update does not read charts"
         yield Finding.note(_ROOT, message, advice)
     else:
-        yield Finding.error(_ROOT, f"expected manifests, found {found}", advice)
+        yield Finding.error(_ROOT, f"expected manifests, found {instead}", advice)
 
 
 # --- rules about flavours, VDUs and the scripts of operations -----------------------------------

@@ -65,10 +65,10 @@ def _a_package(package: Csar, inside: Sequence[str]) -> tuple[str, str]:
     folder = inside[0].rstrip("/")
     if len(inside) > 1:
         return f"packages in {_some(inside, 'folder')}", "name one of them"
-    found = f"a package in its folder {folder}"
+    nested = f"a package in its folder {folder}"
     if Path(package.source).is_dir():
-        return found, f"name that: {package.source.rstrip('/')}/{folder}"
-    return found, f"zip what is in {folder}, not {folder} itself"
+        return nested, f"name that: {package.source.rstrip('/')}/{folder}"
+    return nested, f"zip what is in {folder}, not {folder} itself"
 
 
 def _some(names: Sequence[str], what: str) -> str:

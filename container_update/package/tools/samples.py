@@ -54,11 +54,11 @@ def root() -> Path:
 
 def titles() -> Mapping[str, str]:
     """Return the name of each sample with the title of its README, in the order of the names."""
-    found = {}
+    by_name = {}
     for readme in sorted(root().glob("*/README.rst")):
         lines = readme.read_text(encoding="utf-8").splitlines()
-        found[readme.parent.name] = next(line for line in lines if line.strip("="))
-    return found
+        by_name[readme.parent.name] = next(line for line in lines if line.strip("="))
+    return by_name
 
 
 def copy(name: str, target: Path) -> Path:

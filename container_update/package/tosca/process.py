@@ -121,7 +121,7 @@ def _answer(path: str, request: bytes, options: Options) -> bytes:
             return known
         others = _UNDER_WAY.get(key)
         if others is None:
-            ours = _UNDER_WAY[key] = Future()
+            future = _UNDER_WAY[key] = Future()
     if others is not None:
         return others.result()
     try:
@@ -131,9 +131,9 @@ def _answer(path: str, request: bytes, options: Options) -> bytes:
                 _KNOWN[digest] = answer
                 for oldest in list(_KNOWN)[:-_MOST_KNOWN]:
                     _KNOWN.pop(oldest, None)
-        ours.set_result(answer)
+        future.set_result(answer)
     except BaseException as error:
-        ours.set_exception(error)
+        future.set_exception(error)
         raise
     finally:
         del _UNDER_WAY[key]
@@ -161,14 +161,14 @@ def _output(path: str, request: bytes, options: Options) -> bytes:
     if process.returncode == 0:
         return answer
     if process.returncode == -signal.SIGPROF:
-        found = f"used more than {options.vnfd_seconds:g} s of processor time (option vnfd_seconds)"
+        fault = f"used more than {options.vnfd_seconds:g} s of processor time (option vnfd_seconds)"
     elif process.returncode == parser.OUT_OF_MEMORY:
-        found = f"used more than {options.vnfd_bytes} bytes of memory (option vnfd_bytes)"
+        fault = f"used more than {options.vnfd_bytes} bytes of memory (option vnfd_bytes)"
     elif process.returncode == parser.TOO_LONG:
-        found = "answered with too many bytes"
+        fault = "answered with too many bytes"
     else:
-        found = f"ended with the status {process.returncode}"
-    raise _ended(path, f"{found}: {_ADVICE}")
+        fault = f"ended with the status {process.returncode}"
+    raise _ended(path, f"{fault}: {_ADVICE}")
 
 
 def start(number: int, options: Options) -> None:
