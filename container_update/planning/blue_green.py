@@ -199,13 +199,13 @@ class BlueGreenPlanner(Planner):
             if key.kind == "Deployment" and self.packages.concerns(key)
         }
         selectors = {key: labels.match_labels(body) for key, body in others.items()}
-        found: dict[ObjectKey, ObjectKey] = {}
+        rivals: dict[ObjectKey, ObjectKey] = {}
         for key, body in bodies.items():
             pods = body["spec"]["template"]
             for other, selector in selectors.items():
                 if other != key and (not selector or selects(selector, pods)):
-                    found.setdefault(key, other)
-        return found
+                    rivals.setdefault(key, other)
+        return rivals
 
     def _hand_over(self, key: ObjectKey, pair: Pair) -> ManifestStep:
         green, body = self.green_body(pair), self._new_body(pair)

@@ -81,9 +81,9 @@ class CanaryPlanner(BlueGreenPlanner):
     def _more(self, before: int, percent: int) -> Iterator[ScaleStep]:
         """Yield the steps that give the new Deployments their next pods; they are not there yet."""
         for key, pair in self.pairs.items():
-            there = self.beside[key]
+            beside = self.beside[key]
             body = new_object(self.green_body(pair), key.namespace, {})
-            yield from _scaled(there, body, _share(pair, before), _share(pair, percent), percent)
+            yield from _scaled(beside, body, _share(pair, before), _share(pair, percent), percent)
 
     def _fewer(self, before: int, percent: int) -> Iterator[ScaleStep]:
         """Yield the steps that take as many pods from the old Deployments."""
@@ -145,8 +145,8 @@ def _scaled(
 ) -> Iterator[ScaleStep]:
     if before != after:
         why = (Reason(f"canary of {percent} %: {before} -> {after} pods"),)
-        there = with_replicas(body, before)
-        yield ScaleStep(key, Action.SCALE, there, reasons=why, replicas=after)
+        current = with_replicas(body, before)
+        yield ScaleStep(key, Action.SCALE, current, reasons=why, replicas=after)
 
 
 def _old_share(pair: Pair, percent: int) -> int:

@@ -105,7 +105,7 @@ class Planner:
 
     def __post_init__(self) -> None:
         self.live_names = live_objects.live_names(self.live)
-        self.renamed = {named.name: there.name for named, there in self.live_names.items()}
+        self.renamed = {named.name: live.name for named, live in self.live_names.items()}
         """A Deployment's name in its manifest to its name in the cluster after the change."""
         self.config = UpdatePlanner(self.live, self.instance_id, restart_for=self.restart_for)
         self._staying: list[ObjectKey] = []
@@ -274,10 +274,10 @@ class Planner:
             old, live = self.packages.old.get(key), self.live.get(self.live_key(key))
             if not is_workload(key) or old is None or live is None:
                 continue
-            before, there, after = map(replicas, (old.body, live, new.body))
-            if after not in (before, there):
+            before, current, after = map(replicas, (old.body, live, new.body))
+            if after not in (before, current):
                 self.note(
-                    key, f"keeps its {there} replicas: {after} in {new.source} do not take effect"
+                    key, f"keeps its {current} replicas: {after} in {new.source} do not take effect"
                 )
 
     def _restarts(self) -> Iterator[Step]:
@@ -289,18 +289,18 @@ class Planner:
             if not self.packages.concerns(key):
                 self._leave(key, live)
                 continue
-            there, kind = self.live_key(key), known_kind(key)
-            uses = self.config.config_uses(there, live)
+            live_key, kind = self.live_key(key), known_kind(key)
+            uses = self.config.config_uses(live_key, live)
             if uses and kind.can_change:
-                self.config.refuse_unfit(there, live)
-                yield self.config.restart_step(there, live, (), uses)
+                self.config.refuse_unfit(live_key, live)
+                yield self.config.restart_step(live_key, live, (), uses)
             elif uses:
                 self.note(key, f"a {kind.kind} cannot change, it uses configuration that does")
 
     def _follow(self) -> None:
         """Have what stays and sends traffic to pods that change follow them."""
-        found = list(followers.followers(self.packages.kept, self.live, list(self.moves())))
-        for _, after in found:
+        pairs = list(followers.followers(self.packages.kept, self.live, list(self.moves())))
+        for _, after in pairs:
             self.note(
                 after.key,
                 "is in no file of the request: only its selector or scaleTargetRef changes, for "
@@ -308,8 +308,8 @@ class Planner:
             )
         self.packages = replace(
             self.packages,
-            old={**self.packages.old, **{before.key: before for before, _ in found}},
-            new={**self.packages.new, **{after.key: after for _, after in found}},
+            old={**self.packages.old, **{before.key: before for before, _ in pairs}},
+            new={**self.packages.new, **{after.key: after for _, after in pairs}},
         )
 
     def moves(self) -> Iterator[followers.Move]:

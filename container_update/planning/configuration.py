@@ -258,8 +258,8 @@ def keys_of_others(old: Manifest | None, new: Manifest, live: Json) -> dict[str,
     except ValueError:
         return {}
     to_be, theirs = diff.stated(new).data, dict[str, str]()
-    said, there = dict.fromkeys(_DATA, was), dict.fromkeys(_DATA, now)
-    for manager in live_objects.managers(said, {**there, "metadata": live["metadata"]}):
+    said, live_data = dict.fromkeys(_DATA, was), dict.fromkeys(_DATA, now)
+    for manager in live_objects.managers(said, {**live_data, "metadata": live["metadata"]}):
         for step in (step for name in _DATA for step in manager.fields.get(f"f:{name}") or ()):
             key = step.removeprefix("f:")
             before, after = was.get(key), to_be.get(key)

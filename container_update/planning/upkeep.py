@@ -193,10 +193,10 @@ class HealPlanner(Planner):
             return replace(step, action=Action.RECREATE_POD, reasons=(Reason("it is healed"),))
         pods = [body for at, body in self.live.items() if (at.group, at.kind) == POD]
         sets = [body for at, body in self.live.items() if (at.group, at.kind) == REPLICA_SET]
-        doomed = tuple(
+        healed = tuple(
             (pod["metadata"]["name"], pod["metadata"]["uid"])
             for pod in ownership.owned_pods(live, pods, sets)
             if pod["metadata"]["name"] in names
         )
         reasons = tuple(Reason(f"pod {name} is healed") for name in names)
-        return PodsStep(self.live_key(key), Action.REPLACE_PODS, live, reasons=reasons, pods=doomed)
+        return PodsStep(self.live_key(key), Action.REPLACE_PODS, live, reasons=reasons, pods=healed)

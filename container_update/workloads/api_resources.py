@@ -66,10 +66,10 @@ class Resources:
             return version, f"{kind.lower()}s", kind not in CLUSTER_SCOPED
         if (known := self._discovered.get((group, kind, wanted))) is not None:
             return known
-        found = self._discover(group, kind, wanted)
-        if wanted in ("", found[0]):  # another one may be served later on
-            self._discovered[group, kind, wanted] = found
-        return found
+        resource = self._discover(group, kind, wanted)
+        if wanted in ("", resource[0]):  # another one may be served later on
+            self._discovered[group, kind, wanted] = resource
+        return resource
 
     def _discover(self, group: str, kind: str, wanted: str) -> tuple[str, str, bool]:
         what = f"look up the kind {kind} of group {group or 'core'}"
@@ -85,6 +85,6 @@ class Resources:
         """Return the versions of a group, the preferred one first: not every kind is in that."""
         if not group:
             return ("v1",)
-        found = self._get(f"/apis/{group}", what, _GROUP)
-        versions = (found["preferredVersion"], *(found.get("versions") or ()))
+        answer = self._get(f"/apis/{group}", what, _GROUP)
+        versions = (answer["preferredVersion"], *(answer.get("versions") or ()))
         return tuple(dict.fromkeys(each["groupVersion"] for each in versions))

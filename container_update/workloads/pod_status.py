@@ -65,8 +65,8 @@ def is_on_lost_node(pod: Mapping[str, Any]) -> bool:
     reason, or its containers are not ready either. Source: Kubernetes documentation, "Nodes", "Node
     controller"; "Pod Lifecycle", "Pod conditions".
     """
-    found: Sequence[Json] = (pod.get("status") or {}).get("conditions") or ()
-    conditions = {condition.get("type"): condition for condition in found}
+    reported: Sequence[Json] = (pod.get("status") or {}).get("conditions") or ()
+    conditions = {condition.get("type"): condition for condition in reported}
     ready, containers = conditions.get("Ready") or {}, conditions.get("ContainersReady") or {}
     said_by_kubelet = ready.get("status") == "True" or ready.get("reason")
     return not said_by_kubelet and containers.get("status") == "True"
@@ -185,8 +185,8 @@ def failing_container(
     :param restarts: as for :func:`problem`.
     """
     statuses = [status for status in container_statuses(pod) if not _is_fine(status)]
-    found = [_failing(status, restarts) for status in statuses]
-    return min(found, key=lambda container: not container.has_trouble, default=None)
+    containers = [_failing(status, restarts) for status in statuses]
+    return min(containers, key=lambda container: not container.has_trouble, default=None)
 
 
 def _is_fine(status: Json) -> bool:

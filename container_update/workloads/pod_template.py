@@ -66,8 +66,8 @@ def images(workload: Mapping[str, Any]) -> dict[str, str]:
     """Return container name to image of a workload or its manifest; init containers too, and
     volumes that are an image."""
     spec = pod_spec(workload)
-    found = {str(each.get("name")): str(each.get("image", "")) for _, each in containers(spec)}
-    return found | {name: str(image.get("reference", "")) for name, image in image_volumes(spec)}
+    images = {str(each.get("name")): str(each.get("image", "")) for _, each in containers(spec)}
+    return images | {name: str(image.get("reference", "")) for name, image in image_volumes(spec)}
 
 
 def runs_to_its_end(group: str, container: Mapping[str, Any]) -> bool:

@@ -119,8 +119,8 @@ def abandoned(pods: Sequence[Json], before: Collection[str]) -> frozenset[str]:
 
 def conditions(live: Json) -> Sequence[Json]:
     """Return the conditions in the status of a workload."""
-    found: Sequence[Json] = (live.get("status") or {}).get("conditions") or ()
-    return found
+    reported: Sequence[Json] = (live.get("status") or {}).get("conditions") or ()
+    return reported
 
 
 def _progressing(
@@ -257,8 +257,8 @@ def all_there(live: Json, desired: int, pods: Sequence[Json], baseline: Baseline
     if baseline.restores is not None:
         desired = min(desired, baseline.restores.total)
     if number < desired:
-        there = f"{number} of {desired} pods are there"
-        return _progressing(there, (), (), baseline.news(live))
+        count = f"{number} of {desired} pods are there"
+        return _progressing(count, (), (), baseline.news(live))
     return DONE
 
 

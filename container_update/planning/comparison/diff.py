@@ -218,7 +218,7 @@ def image_changes(old: Manifest, new: Manifest) -> tuple[ImageChange, ...]:
         for group, container in pod_template.containers(pod_template.pod_spec(old.body))
         if pod_template.runs_to_its_end(group, container)
     }
-    there = [name for name in desired if not name.startswith(VOLUME)]
+    names = [name for name in desired if not name.startswith(VOLUME)]
     changes = []
     for name, image in pod_template.images(old.body).items():
         if name not in desired and name.startswith(VOLUME):
@@ -226,7 +226,7 @@ def image_changes(old: Manifest, new: Manifest) -> tuple[ImageChange, ...]:
         if name not in desired:
             raise PackageError(
                 f"{new.source}: {new.key}: expected a container {name} as in {old.source}, found "
-                f"{', '.join(there) or 'none'}: containers are matched by name, so keep the name"
+                f"{', '.join(names) or 'none'}: containers are matched by name, so keep the name"
             )
         if image and not desired[name]:
             raise PackageError(

@@ -126,9 +126,9 @@ def _is_same_quantity(said: Any, live: Any) -> bool:
 
 def _number(value: object) -> float | None:
     """Return what a quantity comes to (API reference, Quantity); None for another text."""
-    found = _QUANTITY.fullmatch(str(value))
+    match = _QUANTITY.fullmatch(str(value))
     try:
-        return None if found is None else float(found[1]) * _FACTORS[found[2] or ""]
+        return None if match is None else float(match[1]) * _FACTORS[match[2] or ""]
     except ValueError:
         return None
 

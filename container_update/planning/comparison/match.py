@@ -183,11 +183,11 @@ def _references(workload: Manifest) -> frozenset[ObjectKey]:
 
 
 def _refuse_lost_files(
-    old: ByPath, there: Container[str], new: Mapping[ObjectKey, Manifest]
+    old: ByPath, new_paths: Container[str], new: Mapping[ObjectKey, Manifest]
 ) -> None:
     for path, manifests in old.items():
         for manifest in manifests:
-            if path not in there and manifest.key not in new:
+            if path not in new_paths and manifest.key not in new:
                 raise ChangeNeededError(
                     f"{path}: the new package does not have this def-file, and {manifest.key} of "
                     "it is in no other file: put the file back, put the object into another "
