@@ -48,8 +48,8 @@ def create(
     :raises ProblemError: 422: an instance is named twice, or does not exist.
     """
     ids: list[str] = wanted["vnfInstanceIds"]
-    found = session.scalars(select(Instance).where(Instance.api == api, Instance.id.in_(ids)))
-    known = {row.id: row.body.get("vnfInstanceName") or row.id for row in found}
+    instances = session.scalars(select(Instance).where(Instance.api == api, Instance.id.in_(ids)))
+    known = {row.id: row.body.get("vnfInstanceName") or row.id for row in instances}
     for number, instance_id in enumerate(ids):
         if instance_id not in known or instance_id in ids[:number]:
             expected = "each instance once" if instance_id in known else f"instances of {api}"

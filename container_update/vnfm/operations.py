@@ -180,7 +180,7 @@ def _cancelled(operation: OperationRow) -> Json:
     return ProblemError(409, detail, title="The operation was cancelled").as_dict()
 
 
-def _refusal(request: Request, kind: str, found: State, *, is_held: bool) -> str:
+def _refusal(request: Request, kind: str, state: State, *, is_held: bool) -> str:
     """Return why a request is refused, and what is possible instead."""
     if is_held:
         return (
@@ -189,14 +189,14 @@ def _refusal(request: Request, kind: str, found: State, *, is_held: bool) -> str
         )
     if request is Request.CANCEL:
         return (
-            f"cancel is possible only in STARTING and PROCESSING, found {found.value}: what failed "
+            f"cancel is possible only in STARTING and PROCESSING, found {state.value}: what failed "
             "can be rolled back"
         )
     if request in (Request.PROMOTE, Request.ABORT):
         return f"{request.value} is possible only where it waits for a person"
-    if request is Request.ROLLBACK and found is State.FAILED_TEMP:
+    if request is Request.ROLLBACK and state is State.FAILED_TEMP:
         return f"{kind} cannot be rolled back: send a request to retry or fail"
-    return f"{request.value} is possible only in FAILED_TEMP, found {found.value}"
+    return f"{request.value} is possible only in FAILED_TEMP, found {state.value}"
 
 
 def _move(

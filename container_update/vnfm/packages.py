@@ -169,10 +169,10 @@ def artifact(service: ServiceContext, package: Package, path: str) -> Path:
     try:
         with opened(service, package) as files:
             name = archive.inside(path)
-            found = name in files.names()
+            is_inside = name in files.names()
     except PackageError:
-        found = False
-    if not found:
+        is_inside = False
+    if not is_inside:
         raise ProblemError(404, f"package {package.id} has no file {path}")
     return unpacked(service, package.id) / name
 

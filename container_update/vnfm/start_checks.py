@@ -134,8 +134,8 @@ def _any_sealed(settings: Settings) -> str | None:
                 row = connection.execute(query).fetchone()
                 return str(row[0]) if row else None
         with closing(database.engine.connect()) as connected:
-            found: str | None = connected.scalar(text(query))
-            return found
+            sealed: str | None = connected.scalar(text(query))
+            return sealed
     except (ContainerUpdateError, SQLAlchemyError, sqlite3.Error):
         return None
 
@@ -170,11 +170,11 @@ def _database(settings: Settings) -> str:
 
 
 def _tables(database: Database) -> str:
-    found, newest = database.revision(), known_revisions()[0]
-    refuse_unknown(found, database)
-    if found == newest:
-        return f"its tables have revision {found}, the newest"
+    revision, newest = database.revision(), known_revisions()[0]
+    refuse_unknown(revision, database)
+    if revision == newest:
+        return f"its tables have revision {revision}, the newest"
     database.refuse_to_upgrade()
-    if found is None:
+    if revision is None:
         return f"it has no tables yet, the first start creates them (revision {newest})"
-    return f"its tables have revision {found}: the start upgrades them to {newest}"
+    return f"its tables have revision {revision}: the start upgrades them to {newest}"

@@ -358,8 +358,8 @@ def statuses(service: ServiceContext, rows: Sequence[VimRow]) -> Mapping[str, st
     connections = {vim.id: registered(service, vim) for vim in rows}
     options = impatient(service.options)
     with context_threads.pool(_AT_ONCE) as pool:
-        found = pool.map(lambda connection: _status(connection, options), connections.values())
-        return dict(zip(connections, found, strict=True))
+        answers = pool.map(lambda connection: _status(connection, options), connections.values())
+        return dict(zip(connections, answers, strict=True))
 
 
 def _status(connection: Json, options: Options) -> str:

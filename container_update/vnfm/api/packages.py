@@ -148,8 +148,8 @@ def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -
         """Return one file of an onboarded package."""
         with service.database.reading() as session:
             package = by_id(session, Package, package_id)
-        found = packages.artifact(service, package, path)
-        return FileResponse(found, media_type="application/octet-stream")
+        file = packages.artifact(service, package, path)
+        return FileResponse(file, media_type="application/octet-stream")
 
 
 def _zipped(files: Mapping[str, Path]) -> bytes:

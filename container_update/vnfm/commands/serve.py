@@ -157,8 +157,8 @@ def _checks(parsed: argparse.Namespace) -> Iterator[Check]:
         return
     files = ", ".join(parsed.config_file) or "no configuration file"
     yield Check("settings", f"{files}, and the arguments: all values are valid")
-    for found in service_settings.unknown(parsed.config_file):
-        yield Check("settings", error=found)
+    for unknown in service_settings.unknown(parsed.config_file):
+        yield Check("settings", error=unknown)
     yield from start_checks.checks(settings)
     yield _address(settings)
 

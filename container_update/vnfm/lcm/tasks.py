@@ -161,8 +161,8 @@ def undo_modify(context: OperationContext) -> VnfRecord:
         return context.record
     drivers = drivers_of(context)
     record = drivers.call("modify_information_rollback_start", context.record)
-    ours = context.kept.get(v2_memory.OURS) or {}
-    if ours and ours["state"] != v2_memory.UNTOUCHED:
+    entry = context.kept.get(v2_memory.OURS) or {}
+    if entry and entry["state"] != v2_memory.UNTOUCHED:
         with context.cluster() as cluster:
             restarted = put_back(context, cluster, str(context.package(record.vnfd_id)))
             record = records.with_live_pods(context, record, cluster)

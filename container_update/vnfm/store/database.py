@@ -256,9 +256,9 @@ def _begin(connection: Connection) -> None:
 
 def _alembic() -> Config:
     """Return alembic's configuration."""
-    found = Config()
-    found.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    return found
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    return config
 
 
 @cache
@@ -296,10 +296,10 @@ def _revision_of_file(path: Path) -> str | None:
         return str(row[0]) if row else None
 
 
-def refuse_unknown(found: str | None, where: object) -> None:
+def refuse_unknown(revision: str | None, where: object) -> None:
     """Raise ContainerUpdateError if a revision is one that this version does not know."""
-    if found is not None and found not in known_revisions():
+    if revision is not None and revision not in known_revisions():
         raise ContainerUpdateError(
-            f"{where}: its tables have revision {found}, and this version of the service knows "
+            f"{where}: its tables have revision {revision}, and this version of the service knows "
             f"none after {known_revisions()[0]}: use the version that wrote them, or a newer one"
         )

@@ -65,9 +65,9 @@ def private_text(path: Path, first: str) -> str:
     try:
         _create(path, first)
         with path.open(encoding="ascii") as file:
-            found = os.fstat(file.fileno())
-            mode = found.st_mode & 0o777
-            if mode & others_rights(found.st_uid, os.geteuid()):
+            status = os.fstat(file.fileno())
+            mode = status.st_mode & 0o777
+            if mode & others_rights(status.st_uid, os.geteuid()):
                 raise ContainerUpdateError(
                     f"{path}: others than its owner have rights on it (mode {mode:o}): "
                     f"see who read it, then chmod 600 {path}"

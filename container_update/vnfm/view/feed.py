@@ -171,9 +171,9 @@ def _progress(session: Session, states: frozenset[State]) -> tuple[dict[str, str
         .where(StepRow.operation_id.in_(rows))
         .order_by(StepRow.operation_id, StepRow.number)
     )
-    found = {id_: list(each) for id_, each in groupby(steps, lambda step: step.operation_id)}
+    by_operation = {id_: list(each) for id_, each in groupby(steps, lambda step: step.operation_id)}
     whole = [
-        {"id": id_, **representations.progress(row, found.get(id_, ()))}
+        {"id": id_, **representations.progress(row, by_operation.get(id_, ()))}
         for id_, row in rows.items()
     ]
     return _texts({name: each[name] for name in _FAR} for each in whole), _texts(whole)
@@ -198,10 +198,10 @@ def live_resources(service: ServiceContext) -> Callable[[str], str]:
 
     def read(instance_id: str) -> str:
         try:
-            found = resources_of(service, instance_id)
+            live = resources_of(service, instance_id)
         except ProblemError as error:
-            found = {"problem": error.detail, "vdus": []}
-        return json.dumps({"id": instance_id, **found})
+            live = {"problem": error.detail, "vdus": []}
+        return json.dumps({"id": instance_id, **live})
 
     reading = lru_cache(_KEPT)(lambda instance_id: PacedReading(partial(read, instance_id)))
     return lambda instance_id: str(reading(instance_id)())

@@ -171,11 +171,11 @@ def rows_of(instances: Iterable[Json], unsettled: Mapping[str, Json]) -> tuple[T
 
     :param unsettled: by the id of the instance the operation that has not ended.
     """
-    found = [(each, _condition(each, unsettled.get(each["id"]))) for each in instances]
+    conditions = [(each, _condition(each, unsettled.get(each["id"]))) for each in instances]
     order = list(Health)
-    found.sort(key=lambda row: (order.index(row[1]) if row[1] in order[:2] else len(order),
+    conditions.sort(key=lambda row: (order.index(row[1]) if row[1] in order[:2] else len(order),
                                 _natural(row[0]["name"]), row[0]["id"]))  # fmt: skip
-    return tuple(_row(each, condition) for each, condition in found)
+    return tuple(_row(each, condition) for each, condition in conditions)
 
 
 def page_of(rows: Sequence[TableRow], wanted: Wanted) -> Json:
@@ -185,14 +185,14 @@ def page_of(rows: Sequence[TableRow], wanted: Wanted) -> Json:
     packages = Counter((row.vnfd_id, row.package) for row in among)
     of_package = [row for row in among if wanted.vnfd_id in ("", row.vnfd_id)]
     counts = Counter(row.condition.value for row in of_package)
-    found = [row for row in of_package if wanted.condition in ("", row.condition.value)]
-    last_page = max(1, -(-len(found) // PAGE_SIZE))
+    matching = [row for row in of_package if wanted.condition in ("", row.condition.value)]
+    last_page = max(1, -(-len(matching) // PAGE_SIZE))
     start = PAGE_SIZE * (min(max(1, wanted.page), last_page) - 1)
     return {
         "id": "table",
-        "ids": [row.id for row in found[start : start + PAGE_SIZE]],
+        "ids": [row.id for row in matching[start : start + PAGE_SIZE]],
         "start": start,
-        "found": len(found),
+        "found": len(matching),
         "all": len(rows),
         "counts": {each.value: counts[each.value] for each in Health},
         "packages": [

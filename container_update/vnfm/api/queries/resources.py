@@ -192,15 +192,15 @@ class Resource:
         needs_body = bool(body) and any(name not in self.attributes for name in names)
 
         def represent(row: Any) -> Json:
-            found = {name: value for name, shown in read if (value := shown(row)) is not ABSENT}
+            values = {name: value for name, shown in read if (value := shown(row)) is not ABSENT}
             if needs_body:
                 rest = getattr(row, body)
-                found |= {
+                values |= {
                     name: value
                     for name, value in rest.items()
                     if name not in self.attributes and value is not None
                 }
-            return found
+            return values
 
         return represent
 

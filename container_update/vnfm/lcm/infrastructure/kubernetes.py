@@ -46,14 +46,14 @@ def put_back(context: OperationContext, cluster: RetryingCluster, old: str) -> f
     :returns: the ids of resources that run anew under the name that they had.
     :raises NoWayBackError: it was complete, and what was there before it is not kept.
     """
-    ours = context.kept.get(v2_memory.OURS) or {}
-    if ours.get("state", v2_memory.UNTOUCHED) == v2_memory.UNTOUCHED:
+    entry = context.kept.get(v2_memory.OURS) or {}
+    if entry.get("state", v2_memory.UNTOUCHED) == v2_memory.UNTOUCHED:
         return frozenset()  # nothing was planned, or nothing written
     restarted = go_back(
         old,
         cluster,
         context.service.options,
-        ours["state"],
+        entry["state"],
         context.cancel,
         context.steps,
         namespace=context.namespace,

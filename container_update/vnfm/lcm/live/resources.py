@@ -60,8 +60,8 @@ class LiveInstance:
         """Return each VDU with the name of its workload or server, of the recorded package last;
         a VDU whose name changes is there twice."""
         flavour_id = self.record.flavour_id
-        found = (_vdus(folder, flavour_id, options) for folder in self.folders.values())
-        return tuple(dict.fromkeys(itertools.chain.from_iterable(found)))
+        by_package = (_vdus(folder, flavour_id, options) for folder in self.folders.values())
+        return tuple(dict.fromkeys(itertools.chain.from_iterable(by_package)))
 
     def kinds(self, options: Options) -> Kinds:
         """Return the kinds of the workloads that the packages describe."""
@@ -161,12 +161,12 @@ def vdus_of(live: LiveInstance, cluster: Cluster, options: Options) -> list[Json
     """
     vdus = live.vdus(options)
     names = {name: vdu_id for vdu_id, name in vdus}
-    found: dict[str, list[Json]] = {vdu_id: [] for vdu_id, _ in vdus}
+    by_vdu: dict[str, list[Json]] = {vdu_id: [] for vdu_id, _ in vdus}
     for body, pods in _workloads(live, cluster, live.kinds(options)):
         runs_on = not known_kind(ObjectKey.of(body)).runs_to_completion
         vdu_id = names.get(live_objects.manifest_name(body), "") if runs_on else ""
-        found.setdefault(vdu_id, []).append(_workload(body, pods))
-    return [{"vduId": vdu_id, "workloads": workloads} for vdu_id, workloads in found.items()]
+        by_vdu.setdefault(vdu_id, []).append(_workload(body, pods))
+    return [{"vduId": vdu_id, "workloads": workloads} for vdu_id, workloads in by_vdu.items()]
 
 
 def _workloads(

@@ -40,7 +40,7 @@ def vdus_of(live: LiveInstance, heat: Heat, options: Options) -> tuple[str, list
     recorded = live.record.info.get(stack_records.STACK)
     names = [str(s["stack_name"]) for s in sorted(stacks, key=lambda s: s["id"] != recorded)]
     vdus = dict(live.vdus(options))
-    found: dict[str, list[Json]] = {vdu_id: [] for vdu_id in vdus}
+    by_vdu: dict[str, list[Json]] = {vdu_id: [] for vdu_id in vdus}
     for stack in stacks:
         top = reference(stack)
         body = StackBody(heat.template(top), files=heat.files(top))
@@ -50,9 +50,9 @@ def vdus_of(live: LiveInstance, heat: Heat, options: Options) -> tuple[str, list
         for vdu_id, place in places.items():
             of_vdu = [server for server in servers if server.vdu_id == vdu_id]
             heads = [r for r in resources if (vnfcs.stack_of(r) or top) == top]
-            found[vdu_id] += _workload(heat, str(stack["stack_name"]), place, heads, of_vdu)
+            by_vdu[vdu_id] += _workload(heat, str(stack["stack_name"]), place, heads, of_vdu)
     first = names[0] if names else stack_name(live.id)
-    return first, [{"vduId": vdu_id, "workloads": each} for vdu_id, each in found.items()]
+    return first, [{"vduId": vdu_id, "workloads": each} for vdu_id, each in by_vdu.items()]
 
 
 def _workload(

@@ -128,17 +128,17 @@ def load(name: str) -> Any:
 
     :raises DriverError: none is installed, or it cannot be loaded.
     """
-    found = [*entry_points(group=NAMESPACE, name=name)]
-    if not found:
+    drivers = [*entry_points(group=NAMESPACE, name=name)]
+    if not drivers:
         raise DriverError(
             f"the VNFD names the Mgmt Driver {name}: nothing of this name is installed in "
             f"{NAMESPACE}"
         )
     _replace_missing_base()
     try:
-        return found[0].load()()
+        return drivers[0].load()()
     except Exception as error:  # a driver may raise anything
-        raise DriverError(f"{found[0]} cannot be loaded: {error}") from error
+        raise DriverError(f"{drivers[0]} cannot be loaded: {error}") from error
 
 
 def _replace_missing_base() -> None:
