@@ -14,9 +14,9 @@ import yaml
 from container_update.emulator import private_file
 from container_update.emulator.heat import keystone
 from container_update.emulator.heat.faults import CloudFaults
-from container_update.emulator.heat.heat import Heat
+from container_update.emulator.heat.heat import HeatService
 from container_update.emulator.heat.keystone import Keystone
-from container_update.emulator.heat.server import Server
+from container_update.emulator.heat.server import CloudServer
 from container_update.emulator.http_server import Middleware, RequestRecord
 from container_update.emulator.loop_thread import LoopThread
 
@@ -49,8 +49,8 @@ class EmbeddedOpenStack(LoopThread):
         self.port = port
         self.faults = faults or CloudFaults()
         self.keystone = Keystone(self._urls)
-        self.heat = Heat(self.faults, lambda: self._urls()["orchestration"])
-        self._server = Server(self.keystone, self.heat, self.faults)
+        self.heat = HeatService(self.faults, lambda: self._urls()["orchestration"])
+        self._server = CloudServer(self.keystone, self.heat, self.faults)
 
     async def _open(self) -> None:
         self.port = await self._server.start(self.port)
@@ -105,7 +105,7 @@ class EmbeddedOpenStack(LoopThread):
         """Called between request and response; see :mod:`container_update.emulator.faults`."""
         return self._server.middlewares
 
-    def call(self, function: Callable[[Heat], Result]) -> Result:
+    def call(self, function: Callable[[HeatService], Result]) -> Result:
         """Run ``function(heat)`` on the cloud's own thread and return its result."""
         return self._on_loop(lambda: function(self.heat))
 

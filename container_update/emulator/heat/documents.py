@@ -9,7 +9,7 @@ from typing import Any
 
 from container_update.emulator.heat import hot
 from container_update.emulator.heat.resource_types import shown_attributes
-from container_update.emulator.heat.stacks import Event, Resource, Stack, attributes
+from container_update.emulator.heat.stacks import Stack, StackEvent, StackResource, attributes
 from container_update.emulator.json_type import Json
 
 OWNER = "operator"
@@ -88,7 +88,7 @@ class Documents:
 
     # --- resources ------------------------------------------------------------------------------
 
-    def resource(self, resource: Resource, *, detailed: bool = False) -> Json:
+    def resource(self, resource: StackResource, *, detailed: bool = False) -> Json:
         """Return a resource as a list shows it, or with its attributes."""
         body: Json = {
             "resource_name": resource.name,
@@ -114,7 +114,7 @@ class Documents:
             body["description"] = ""
         return body
 
-    def _resource_links(self, resource: Resource) -> list[Json]:
+    def _resource_links(self, resource: StackResource) -> list[Json]:
         stack = self.url_of(resource.stack)
         links = [
             {"href": f"{stack}/resources/{resource.name}", "rel": "self"},
@@ -143,7 +143,7 @@ class Documents:
         found.sort(key=lambda event: -event.number)
         return [self._event(event, stack if depth else None) for event in found]
 
-    def _event(self, event: Event, root: Stack | None) -> Json:
+    def _event(self, event: StackEvent, root: Stack | None) -> Json:
         stack = self.url_of(event.stack)
         resource = f"{stack}/resources/{event.name}"
         links = [

@@ -19,13 +19,13 @@ from container_update.emulator.heat.api_errors import (
 from container_update.emulator.heat.documents import Documents
 from container_update.emulator.heat.engine import Engine, actions
 from container_update.emulator.heat.faults import CloudFaults
-from container_update.emulator.heat.stacks import Resource, Stack
+from container_update.emulator.heat.stacks import Stack, StackResource
 from container_update.emulator.json_type import Json
 
 _UNHEALTHY = "state changed by resource_mark_unhealthy api"
 
 
-class Heat:
+class HeatService:
     """The stacks of one project. Everything here runs on the cloud's own thread.
 
     :param faults: quotas, and which resources fail.
@@ -50,7 +50,7 @@ class Heat:
             nested = (resource.nested for resource in stack.all_resources())
             waiting += [inner for inner in nested if inner is not None]
 
-    def servers(self) -> Iterator[Resource]:
+    def servers(self) -> Iterator[StackResource]:
         """Yield every server that exists, those that are being replaced included."""
         for stack in self.all_stacks():
             for resource in stack.all_resources():
@@ -68,7 +68,7 @@ class Heat:
                 return stack
         raise no_stack(name or reference)
 
-    def resource(self, stack: Stack, name: str) -> Resource:
+    def resource(self, stack: Stack, name: str) -> StackResource:
         """Return a resource by its name or, as Heat allows, by its physical id."""
         for resource in stack.resources.values():
             if name in (resource.name, resource.physical_id):
@@ -129,7 +129,7 @@ class Heat:
         if stack.state != "DELETE_IN_PROGRESS":
             self.engine.delete(stack)
 
-    def mark_unhealthy(self, resource: Resource, body: Mapping[str, Any]) -> None:
+    def mark_unhealthy(self, resource: StackResource, body: Mapping[str, Any]) -> None:
         """Mark a resource, so that the next update replaces it, or unmark it."""
         _refuse_deleted(resource.stack)
         reason = str(body.get("resource_status_reason") or _UNHEALTHY)

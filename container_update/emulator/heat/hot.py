@@ -147,7 +147,7 @@ def _referred(value: Any) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Scope:
+class TemplateScope:
     """What a template's functions look up."""
 
     parameters: Mapping[str, Any]
@@ -156,7 +156,7 @@ class Scope:
     files: Mapping[str, str]
 
 
-def resolve(value: Any, scope: Scope) -> Any:
+def resolve(value: Any, scope: TemplateScope) -> Any:
     """Return the value with every function replaced by its result."""
     if isinstance(value, list):
         return [resolve(inner, scope) for inner in value]
@@ -170,7 +170,7 @@ def resolve(value: Any, scope: Scope) -> Any:
     return {key: resolve(inner, scope) for key, inner in value.items()}
 
 
-def _get_param(argument: Any, scope: Scope) -> Any:
+def _get_param(argument: Any, scope: TemplateScope) -> Any:
     """Return a parameter, or what is at a path in it: an empty text where there is nothing."""
     name, *path = argument if isinstance(argument, list) else [argument]
     if name not in scope.parameters:
@@ -188,34 +188,34 @@ def walk(value: Any, path: list[Any], missing: Any = None) -> Any:
     return value
 
 
-def _get_resource(argument: Any, scope: Scope) -> Any:
+def _get_resource(argument: Any, scope: TemplateScope) -> Any:
     return scope.resource_id(argument)
 
 
-def _get_attr(argument: Any, scope: Scope) -> Any:
+def _get_attr(argument: Any, scope: TemplateScope) -> Any:
     name, *path = argument
     return scope.attribute(name, [resolve(step, scope) for step in path])
 
 
-def _get_file(argument: Any, scope: Scope) -> Any:
+def _get_file(argument: Any, scope: TemplateScope) -> Any:
     if argument not in scope.files:
         raise bad_request(f"No content found in the files section for get_file path: {argument}")
     return scope.files[argument]
 
 
-def _str_replace(argument: Any, scope: Scope) -> Any:
+def _str_replace(argument: Any, scope: TemplateScope) -> Any:
     text = str(resolve(argument["template"], scope))
     for name, value in resolve(argument["params"], scope).items():
         text = text.replace(name, value if isinstance(value, str) else json.dumps(value))
     return text
 
 
-def _list_join(argument: Any, scope: Scope) -> Any:
+def _list_join(argument: Any, scope: TemplateScope) -> Any:
     delimiter, *lists = argument
     return str(delimiter).join(str(item) for items in lists for item in resolve(items, scope))
 
 
-_FUNCTIONS: Mapping[str, Callable[[Any, Scope], Any]] = {
+_FUNCTIONS: Mapping[str, Callable[[Any, TemplateScope], Any]] = {
     "get_param": _get_param,
     "get_resource": _get_resource,
     "get_attr": _get_attr,

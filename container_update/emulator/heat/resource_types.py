@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from container_update.emulator.json_type import Json
 
 if TYPE_CHECKING:
-    from container_update.emulator.heat.stacks import Resource
+    from container_update.emulator.heat.stacks import StackResource
 
 SERVER, PORT, VOLUME = "OS::Nova::Server", "OS::Neutron::Port", "OS::Cinder::Volume"
 FLOATING_IP = "OS::Neutron::FloatingIP"
@@ -98,7 +98,7 @@ def physical_id(kind: str, label: str, new_id: str, properties: Mapping[str, Any
     return label if kind == TEST else new_id
 
 
-def shown_attributes(resource: Resource) -> Json:
+def shown_attributes(resource: StackResource) -> Json:
     """Return the attributes that Heat shows of a resource: what its service knows of it."""
     facts = {"id": resource.physical_id, **resource.facts}
     if resource.kind == GROUP:  # Heat shows none of a group's, though get_attr finds them

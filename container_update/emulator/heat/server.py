@@ -12,7 +12,7 @@ from aiohttp import web
 
 from container_update.emulator.heat.api_errors import OpenStackApiError
 from container_update.emulator.heat.faults import CloudFaults
-from container_update.emulator.heat.heat import Heat
+from container_update.emulator.heat.heat import HeatService
 from container_update.emulator.heat.keystone import Keystone
 from container_update.emulator.heat.stacks import Stack
 from container_update.emulator.http_server import MAX_BODY_BYTES, Handler, HttpServer
@@ -23,13 +23,13 @@ _TOKENS = ("Auth", "Subject")
 _STACK = _TENANT + "/stacks/{name}/{id}"
 
 
-class Server(HttpServer):
+class CloudServer(HttpServer):
     """Keystone and Heat on one loopback port, and the lists of images and flavors.
 
     :param faults: says which images and flavors there are.
     """
 
-    def __init__(self, keystone: Keystone, heat: Heat, faults: CloudFaults) -> None:
+    def __init__(self, keystone: Keystone, heat: HeatService, faults: CloudFaults) -> None:
         super().__init__()
         self._faults = faults
         self._keystone = keystone

@@ -27,7 +27,7 @@ def new_id() -> str:
 
 
 @dataclass(eq=False)
-class Resource:
+class StackResource:
     """A resource of a stack."""
 
     name: str
@@ -64,7 +64,7 @@ class Resource:
 
 
 @dataclass
-class Event:
+class StackEvent:
     """Something that happened to a stack or a resource of it."""
 
     stack: Stack
@@ -87,7 +87,7 @@ class Stack:
     parameters: Json
     """As given; see :meth:`values`."""
     files: dict[str, str]
-    parent: Resource | None = None
+    parent: StackResource | None = None
     """The resource that this one is nested in."""
     environment: Json = field(default_factory=dict)
     tags: list[str] = field(default_factory=list)
@@ -97,10 +97,10 @@ class Stack:
     action: str = "CREATE"
     status: str = "IN_PROGRESS"
     reason: str = "Stack CREATE started"
-    resources: dict[str, Resource] = field(default_factory=dict)
-    replaced: list[Resource] = field(default_factory=list)
+    resources: dict[str, StackResource] = field(default_factory=dict)
+    replaced: list[StackResource] = field(default_factory=list)
     """Resources with a replacement in :attr:`resources`, until they are deleted."""
-    events: list[Event] = field(default_factory=list)
+    events: list[StackEvent] = field(default_factory=list)
     created: str = field(default_factory=stamp)
     updated: str | None = None
     deleted: str | None = None
@@ -137,7 +137,7 @@ class Stack:
     def add_event(self, name: str, kind: str, physical_id: str, status: str, reason: str) -> None:
         """Add an event."""
         number, reason = self.root.next_number(), reason or "state changed"
-        self.events.append(Event(self, name, kind, physical_id, status, reason, number))
+        self.events.append(StackEvent(self, name, kind, physical_id, status, reason, number))
 
     @property
     def root(self) -> Stack:
@@ -176,9 +176,9 @@ class Stack:
         own = hot.parameters(self.template, self.parameters)
         return {**own, "OS::stack_name": self.name, "OS::stack_id": self.id}
 
-    def scope(self) -> hot.Scope:
+    def scope(self) -> hot.TemplateScope:
         """Return what the template's functions look up."""
-        return hot.Scope(self.values(), self._reference, self._attribute, self.files)
+        return hot.TemplateScope(self.values(), self._reference, self._attribute, self.files)
 
     def _reference(self, name: str) -> str | None:
         return self.resources[name].physical_id if name in self.resources else None
@@ -188,11 +188,11 @@ class Stack:
             return None
         return hot.walk(attributes(self.resources[name]), path)
 
-    def all_resources(self) -> Iterator[Resource]:
+    def all_resources(self) -> Iterator[StackResource]:
         """Yield the resources, those that are being replaced included."""
         yield from [*self.resources.values(), *self.replaced]
 
-    def walk(self, depth: int) -> Iterator[Resource]:
+    def walk(self, depth: int) -> Iterator[StackResource]:
         """Yield the resources, and those of nested stacks down to a depth."""
         for resource in list(self.resources.values()):
             yield resource
@@ -214,7 +214,7 @@ class Stack:
         return shown
 
 
-def attributes(resource: Resource) -> Json:
+def attributes(resource: StackResource) -> Json:
     """Return the attributes that ``get_attr`` finds in a resource."""
     nested = resource.nested
     if nested is None:
@@ -241,7 +241,7 @@ def attributes(resource: Resource) -> Json:
     }
 
 
-def _addresses(resource: Resource) -> Json:
+def _addresses(resource: StackResource) -> Json:
     """Return a server's addresses: those of its ports."""
     ports = {entry.get("port") for entry in resource.properties.get("networks") or []}
     fixed = [

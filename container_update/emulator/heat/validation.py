@@ -55,7 +55,7 @@ def missing_image(
     """
     if images is None:
         return None
-    scope = hot.Scope(
+    scope = hot.TemplateScope(
         hot.parameters(template, given), lambda _: None, lambda _name, _path: None, files
     )
     for name, definition in hot.resources(template).items():

@@ -18,7 +18,7 @@ import yaml
 
 from container_update.emulator import private_file
 from container_update.emulator.http_server import Middleware, RequestRecord
-from container_update.emulator.kubernetes.api.server import Server
+from container_update.emulator.kubernetes.api.server import ApiServer
 from container_update.emulator.kubernetes.controllers import start
 from container_update.emulator.kubernetes.controllers.base import Controller
 from container_update.emulator.kubernetes.kubelet import Behaviour
@@ -76,7 +76,7 @@ class EmbeddedCluster(LoopThread):
         self._certificates = _certificates()
         self._registry = Registry()
         self._watches = Watches(self._registry, history)
-        self._server = Server(
+        self._server = ApiServer(
             self._registry, self._watches, self.token, partial(read_log, self.behaviour)
         )
 

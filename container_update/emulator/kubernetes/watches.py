@@ -21,7 +21,7 @@ Selector = Callable[[Json], bool]
 
 
 @dataclass(frozen=True)
-class Event:
+class WriteEvent:
     """A committed write."""
 
     version: int
@@ -36,9 +36,9 @@ class _History:
 
     floor: int
     """All events after this version are kept."""
-    events: deque[Event] = field(default_factory=deque)
+    events: deque[WriteEvent] = field(default_factory=deque)
 
-    def since(self, version: int) -> Iterable[Event]:
+    def since(self, version: int) -> Iterable[WriteEvent]:
         """Return the events after *version*, oldest first.
 
         They are few, at the end of what may be a hundred thousand: it is read from there.
@@ -47,7 +47,7 @@ class _History:
         return reversed(list(newest_first))
 
 
-class Watch:
+class WatchQueue:
     """The events that wait to be sent to one client.
 
     Events are (type, object) as the client sees them: an object that no longer matches the selector
@@ -61,7 +61,7 @@ class Watch:
         self._changed = asyncio.Event()
         self.closed = False
 
-    def offer(self, event: Event) -> None:
+    def offer(self, event: WriteEvent) -> None:
         """Queue the event if it concerns this client."""
         visible = self._visible(event)
         if visible:
@@ -98,7 +98,7 @@ class Watch:
             return False
         return self._selector is None or self._selector(entry)
 
-    def _visible(self, event: Event) -> tuple[str, Json] | None:
+    def _visible(self, event: WriteEvent) -> tuple[str, Json] | None:
         previous = event.previous
         if previous is not None and not self._matches(previous):
             previous = None
@@ -123,7 +123,7 @@ class Watches:
         self._limit = history
         self._first = int(registry.resource_version)
         self._histories: dict[str, _History] = {}
-        self._open: dict[str, list[Watch]] = {}
+        self._open: dict[str, list[WatchQueue]] = {}
         registry.subscribe(self._record)
 
     def open(
@@ -132,13 +132,13 @@ class Watches:
         namespace: str | None,
         selector: Selector | None,
         after: int | None,
-    ) -> Watch:
+    ) -> WatchQueue:
         """Open a watch.
 
         :param after: the version to continue from; None: start with the present state.
         :raises ApiError: 410 if the history does not reach back that far.
         """
-        watch = Watch(namespace, selector)
+        watch = WatchQueue(namespace, selector)
         if after is None:
             watch.start_with(self._registry.list(resource, namespace))
         else:
@@ -154,7 +154,7 @@ class Watches:
         if version < floor:
             raise api_errors.expired(f"too old resource version: {version} ({floor})")
 
-    def close(self, resource: str, watch: Watch) -> None:
+    def close(self, resource: str, watch: WatchQueue) -> None:
         """Close a watch."""
         watch.close()
         if watch in self._open.get(resource, []):
@@ -176,7 +176,7 @@ class Watches:
         return self._histories.setdefault(resource, _History(self._first))
 
     def _record(self, kind: str, resource: str, body: Json, previous: Json | None) -> None:
-        event = Event(int(body["metadata"]["resourceVersion"]), kind, body, previous)
+        event = WriteEvent(int(body["metadata"]["resourceVersion"]), kind, body, previous)
         history = self._history_of(resource)
         history.events.append(event)
         if len(history.events) > self._limit:

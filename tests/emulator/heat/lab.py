@@ -8,7 +8,7 @@ from typing import Any
 import requests
 
 from container_update.emulator.heat import EmbeddedOpenStack
-from container_update.emulator.heat.stacks import Resource, Stack
+from container_update.emulator.heat.stacks import Stack, StackResource
 
 MEMBER = """
 heat_template_version: 2021-04-16
@@ -111,7 +111,7 @@ class Lab:
         assert self.send("PUT", self.path(group), body).status_code == 202
         return self.settled(group)
 
-    def mark_unhealthy(self, resource: Resource) -> None:
+    def mark_unhealthy(self, resource: StackResource) -> None:
         """Mark a resource unhealthy."""
         path = f"{self.path(resource.stack)}/resources/{resource.name}"
         answer = self.send("PATCH", path, {"mark_unhealthy": True})
@@ -142,7 +142,7 @@ class Lab:
         found = [member.nested for member in self.group(stack).resources.values()]
         return [member for member in found if member is not None]
 
-    def servers(self, stack: Stack) -> list[Resource]:
+    def servers(self, stack: Stack) -> list[StackResource]:
         """Return the servers of a stack and of those nested in it."""
         return [each for each in stack.walk(9) if each.kind == "OS::Nova::Server"]
 

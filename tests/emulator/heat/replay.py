@@ -13,7 +13,7 @@ import requests
 
 from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
 from container_update.emulator.heat.faults import NO_HOST
-from container_update.emulator.heat.heat import Heat
+from container_update.emulator.heat.heat import HeatService
 from container_update.emulator.heat.stacks import Stack
 from tests.emulator.heat.sameness import differences
 
@@ -200,7 +200,7 @@ class Replay:
         )
 
     def _until_there_is(self, resource: str) -> None:
-        def states(heat: Heat) -> set[str]:
+        def states(heat: HeatService) -> set[str]:
             every = (each for stack in heat.all_stacks() for each in stack.walk(0))
             return {"", *(f"{each.kind} {each.state}" for each in every)}
 

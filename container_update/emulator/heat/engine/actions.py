@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 
 from container_update.emulator.heat import resource_types
-from container_update.emulator.heat.stacks import Resource, Stack
+from container_update.emulator.heat.stacks import Stack, StackResource
 
 _PARTLY = "Stack CHECK completed successfully. 'CHECK' not fully supported (see resources)"
 
@@ -25,7 +25,7 @@ async def check(stack: Stack, seconds: float) -> None:
         stack.enter("CHECK", "FAILED", "Resource CHECK failed: a resource is not as it should be")
 
 
-async def _check(resource: Resource, seconds: float) -> bool:
+async def _check(resource: StackResource, seconds: float) -> bool:
     if resource.kind in resource_types.WITHOUT_CHECK:
         resource.enter("CHECK", "COMPLETE", f"CHECK not supported for {resource.kind}")
         return True

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from container_update.emulator.heat import hot
-from container_update.emulator.heat.stacks import Resource, Stack
+from container_update.emulator.heat.stacks import Stack, StackResource
 from container_update.emulator.json_type import Json
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
@@ -24,12 +24,12 @@ def random_name() -> str:
     return "".join(secrets.choice(_LETTERS) for _ in range(12))
 
 
-def first_template(resource: Resource, properties: Json) -> Json:
+def first_template(resource: StackResource, properties: Json) -> Json:
     """Return the template with which a group's stack is created."""
     return _template(resource, dict(_definitions([], properties, 0)))
 
 
-def next_templates(resource: Resource, group: Stack, properties: Json) -> Iterator[Json]:
+def next_templates(resource: StackResource, group: Stack, properties: Json) -> Iterator[Json]:
     """Yield the templates that the group's stack is updated to, one after the other.
 
     One for each batch, if the members' definition is not the one that was applied last; and always
@@ -78,7 +78,7 @@ def _batch_size(properties: Mapping[str, Any]) -> int:
     return max(1, int(policy.get("max_batch_size") or 1))
 
 
-def _template(resource: Resource, members: Mapping[str, Json]) -> Json:
+def _template(resource: StackResource, members: Mapping[str, Json]) -> Json:
     """Return the template of a group's stack, with the outputs that the parent's template uses."""
     outputs = {
         f"outputs, {key}": {"value": {name: {"get_attr": [name, key]} for name in members}}
@@ -92,7 +92,7 @@ def _template(resource: Resource, members: Mapping[str, Json]) -> Json:
     }
 
 
-def _used_outputs(resource: Resource) -> list[str]:
+def _used_outputs(resource: StackResource) -> list[str]:
     """Return the members' outputs that the group's parent reads."""
     paths = hot.attributes_used(resource.stack.template, resource.name)
     return sorted({str(path[1]) for path in paths if len(path) > 1 and path[0] == "outputs"})

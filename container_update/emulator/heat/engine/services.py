@@ -13,7 +13,7 @@ from typing import Any
 from container_update.emulator.heat import resource_types
 from container_update.emulator.heat.engine.failures import refused
 from container_update.emulator.heat.faults import NO_HOST, CloudFaults, ResourceFault
-from container_update.emulator.heat.stacks import Resource, new_id
+from container_update.emulator.heat.stacks import StackResource, new_id
 from container_update.emulator.json_type import Json
 
 Spawn = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
@@ -38,12 +38,14 @@ class Services:
         self._servers = servers
         self._spawn = spawn
 
-    def fault_of(self, resource: Resource, action: str, properties: Json) -> ResourceFault | None:
+    def fault_of(
+        self, resource: StackResource, action: str, properties: Json
+    ) -> ResourceFault | None:
         """Return what happens to a resource. It counts, so ask once for each action."""
         return self._faults.find(resource.kind, resource.name, action, properties)
 
     async def create(
-        self, resource: Resource, properties: Json, fault: ResourceFault | None
+        self, resource: StackResource, properties: Json, fault: ResourceFault | None
     ) -> None:
         """Create a resource."""
         is_server = resource.kind == resource_types.SERVER
@@ -66,7 +68,7 @@ class Services:
         if is_server:
             resource.facts["status"] = "ACTIVE"
 
-    async def update(self, resource: Resource, properties: Json) -> None:
+    async def update(self, resource: StackResource, properties: Json) -> None:
         """Change a resource in place."""
         fault = self.fault_of(resource, "UPDATE", properties)
         if resource.kind == resource_types.SERVER:
@@ -76,7 +78,7 @@ class Services:
         if fault and not fault.stuck:
             raise refused(fault.error, resource.name, fault.reason)
 
-    async def delete(self, resource: Resource) -> None:
+    async def delete(self, resource: StackResource) -> None:
         """Delete a resource."""
         fault = self.fault_of(resource, "DELETE", resource.properties)
         await self._take_time(resource, {}, fault)
@@ -85,7 +87,7 @@ class Services:
         resource.facts = {}
 
     async def _take_time(
-        self, resource: Resource, properties: Json, fault: ResourceFault | None
+        self, resource: StackResource, properties: Json, fault: ResourceFault | None
     ) -> None:
         if fault and fault.stuck:
             await self._faults.wait_for_release()
@@ -95,7 +97,7 @@ class Services:
 
     # --- servers --------------------------------------------------------------------------------
 
-    def _check_quota(self, resource: Resource) -> None:
+    def _check_quota(self, resource: StackResource) -> None:
         limit, used = self._faults.servers_allowed, self._servers()
         if limit is not None and used >= limit:
             reason = (
@@ -105,7 +107,7 @@ class Services:
             raise refused("Forbidden", resource.name, reason)
 
     async def _change_server(
-        self, resource: Resource, properties: Json, fault: ResourceFault | None
+        self, resource: StackResource, properties: Json, fault: ResourceFault | None
     ) -> None:
         changed = [key for key in _ACTIONS if resource.properties.get(key) != properties.get(key)]
         if fault and not fault.stuck:
@@ -122,7 +124,7 @@ class Services:
         if not changed:
             await self._take_time(resource, properties, fault)
 
-    def _check_state(self, resource: Resource, key: str, properties: Json) -> None:
+    def _check_state(self, resource: StackResource, key: str, properties: Json) -> None:
         action, status = _ACTIONS[key][0], resource.facts["status"]
         if status != "ACTIVE":
             reason = f"Cannot '{action}' a server while it is in status {status} (HTTP 409)"
@@ -152,7 +154,7 @@ class Services:
         facts["status"] = "ACTIVE"
 
 
-def is_in_error(resource: Resource) -> bool:
+def is_in_error(resource: StackResource) -> bool:
     """Return whether a resource that failed cannot be used any more."""
     if resource.kind == resource_types.SERVER:
         return bool(resource.facts.get("status", "ERROR") == "ERROR")

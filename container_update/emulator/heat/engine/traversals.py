@@ -18,7 +18,7 @@ from container_update.emulator.heat.engine.failures import ResourceFailedError
 from container_update.emulator.heat.engine.services import Services
 from container_update.emulator.heat.engine.work import Worker, is_nested
 from container_update.emulator.heat.faults import CloudFaults
-from container_update.emulator.heat.stacks import STACK, Resource, Stack
+from container_update.emulator.heat.stacks import STACK, Stack, StackResource
 from container_update.emulator.json_type import Json
 
 DEFAULT_TIMEOUT_MINS = 60
@@ -26,12 +26,12 @@ DEFAULT_TIMEOUT_MINS = 60
 
 
 @dataclass(eq=False)
-class Node:
+class TraversalNode:
     """One visit: the update of a definition, or the clean-up of a resource that goes."""
 
     name: str
-    goes: Resource | None = None
-    needs: set[Node] = field(default_factory=set)
+    goes: StackResource | None = None
+    needs: set[TraversalNode] = field(default_factory=set)
     begun: bool = False
 
 
@@ -42,7 +42,7 @@ class Traversal:
     stack: Stack
     action: str
     deadline: float
-    nodes: set[Node] = field(default_factory=set)
+    nodes: set[TraversalNode] = field(default_factory=set)
     """The visits that have not ended with success."""
     is_over: bool = False
     """It begins nothing more."""
@@ -53,15 +53,15 @@ class Traversal:
         """Begin nothing more."""
         self.is_over = self.is_stopped = True
 
-    def node_of(self, name: str) -> Node | None:
+    def node_of(self, name: str) -> TraversalNode | None:
         """Return the node that updates a definition."""
         return next((node for node in self.nodes if node.name == name and not node.goes), None)
 
-    def add_clean_up(self, resource: Resource) -> None:
+    def add_clean_up(self, resource: StackResource) -> None:
         """Delete a resource once nothing needs it: neither its replacement nor any other."""
         if any(node.goes is resource for node in self.nodes):
             return
-        node = Node(resource.name, resource)
+        node = TraversalNode(resource.name, resource)
         if self.action != "DELETE":
             definitions = hot.resources(self.stack.template)
             users = [
@@ -154,12 +154,12 @@ class Engine:
             self._end_nested(stack)
         stack.enter(action, "IN_PROGRESS")
         definitions = {} if action == "DELETE" else hot.resources(stack.template)
-        nodes = {name: Node(name) for name in definitions}
+        nodes = {name: TraversalNode(name) for name in definitions}
         for name, node in nodes.items():
             needed = hot.dependencies(definitions[name]) & set(nodes)
             node.needs = {nodes[other] for other in needed}
             if name not in stack.resources:
-                stack.resources[name] = Resource(name, definitions[name]["type"], stack)
+                stack.resources[name] = StackResource(name, definitions[name]["type"], stack)
         traversal.nodes = set(nodes.values())
         removed = [entry for name, entry in stack.resources.items() if name not in definitions]
         for resource in [*removed, *stack.replaced]:
@@ -185,7 +185,7 @@ class Engine:
                 self._visits[task] = traversal.stack
                 task.add_done_callback(self._visits.pop)
 
-    async def _visit(self, traversal: Traversal, node: Node) -> None:
+    async def _visit(self, traversal: Traversal, node: TraversalNode) -> None:
         stack = traversal.stack
         if node.goes is None and is_nested(stack.resources[node.name].kind):
             await asyncio.sleep(self._faults.seconds / 2)  # a message more than its siblings
@@ -205,7 +205,7 @@ class Engine:
         traversal.nodes.discard(node)
         self._advance(traversal)
 
-    async def _work(self, traversal: Traversal, node: Node) -> None:
+    async def _work(self, traversal: Traversal, node: TraversalNode) -> None:
         """Do one visit's work within the time that the traversal has left."""
         stack = traversal.stack
         try:
@@ -221,7 +221,7 @@ class Engine:
             for resource in stack.replaced:
                 traversal.add_clean_up(resource)
 
-    def _give_up(self, resource: Resource) -> None:
+    def _give_up(self, resource: StackResource) -> None:
         """End the work on a resource: it took too long. Its service may go on."""
         if resource.status != "IN_PROGRESS":
             return

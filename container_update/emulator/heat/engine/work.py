@@ -19,7 +19,7 @@ from container_update.emulator.heat.engine.failures import (
 )
 from container_update.emulator.heat.engine.services import Services, is_in_error
 from container_update.emulator.heat.faults import CloudFaults
-from container_update.emulator.heat.stacks import Resource, Stack
+from container_update.emulator.heat.stacks import Stack, StackResource
 from container_update.emulator.json_type import Json
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Worker:
             resource.enter("UPDATE", "COMPLETE", _NOTHING_TO_DO)
         stack.resources[name].needs = frozenset(hot.dependencies(definition))
 
-    async def remove(self, resource: Resource) -> None:
+    async def remove(self, resource: StackResource) -> None:
         """Delete a resource and forget it."""
         if resource.state != "INIT_COMPLETE":
             resource.enter("DELETE", "IN_PROGRESS")
@@ -91,7 +91,7 @@ class Worker:
 
     # --- a resource of a service ----------------------------------------------------------------
 
-    async def _create(self, resource: Resource, properties: Json) -> None:
+    async def _create(self, resource: StackResource, properties: Json) -> None:
         resource.properties = properties
         fault = self._services.fault_of(resource, "CREATE", properties)
         for is_last in (*[False] * RETRIES, True):
@@ -110,14 +110,14 @@ class Worker:
                 resource.enter("CREATE", "COMPLETE")
                 return
 
-    async def _delete_failed(self, resource: Resource) -> None:
+    async def _delete_failed(self, resource: StackResource) -> None:
         resource.enter("DELETE", "IN_PROGRESS")
         await asyncio.sleep(self._faults.seconds)
         resource.facts = {}
         resource.enter("DELETE", "COMPLETE")
         await asyncio.sleep(self._faults.seconds)
 
-    async def _update_in_place(self, resource: Resource, properties: Json) -> None:
+    async def _update_in_place(self, resource: StackResource, properties: Json) -> None:
         resource.enter("UPDATE", "IN_PROGRESS")
         try:
             await self._services.update(resource, properties)
@@ -127,7 +127,7 @@ class Worker:
         resource.properties = properties
         resource.enter("UPDATE", "COMPLETE")
 
-    async def _replace(self, resource: Resource, kind: str, properties: Json) -> None:
+    async def _replace(self, resource: StackResource, kind: str, properties: Json) -> None:
         """Create another resource; the old one is cleaned up when nothing needs it any more."""
         if resource.status == "COMPLETE" and _policy_replaces(resource, properties):
             stack = resource.stack
@@ -135,7 +135,7 @@ class Worker:
             of = f'"{resource.name}" [{resource.physical_id}] Stack "{stack.name}" [{stack.id}]'
             reason = f"The Resource Server {of} requires replacement."
             resource.enter("UPDATE", "COMPLETE", reason)
-        new = Resource(resource.name, kind, resource.stack, lock=resource.lock)
+        new = StackResource(resource.name, kind, resource.stack, lock=resource.lock)
         resource.lock = asyncio.Lock()
         resource.stack.replaced.append(resource)
         resource.stack.resources[resource.name] = new
@@ -143,7 +143,7 @@ class Worker:
 
     # --- nested stacks --------------------------------------------------------------------------
 
-    async def _create_nested(self, resource: Resource, properties: Json) -> None:
+    async def _create_nested(self, resource: StackResource, properties: Json) -> None:
         parent = resource.stack
         if resource.kind == resource_types.GROUP:
             template = groups.first_template(resource, properties)
@@ -163,7 +163,7 @@ class Worker:
         await _until_settled(resource, resource.nested, "CREATE")
 
     async def _update_nested(
-        self, traversal: Traversal, resource: Resource, properties: Json
+        self, traversal: Traversal, resource: StackResource, properties: Json
     ) -> None:
         """Update the nested stack, whether anything differs or not; a group's in batches."""
         resource.enter("UPDATE", "IN_PROGRESS")
@@ -179,7 +179,7 @@ class Worker:
         resource.properties = properties
         resource.enter("UPDATE", "COMPLETE")
 
-    async def _bring(self, resource: Resource, template: Json, properties: Json) -> None:
+    async def _bring(self, resource: StackResource, template: Json, properties: Json) -> None:
         nested, parent = resource.nested, resource.stack
         assert nested is not None
         given = self._parameters(resource, template, properties)
@@ -188,7 +188,7 @@ class Worker:
         self._engine.update(nested, template, given, parent.files)
         await _until_settled(resource, nested, "UPDATE")
 
-    def _parameters(self, resource: Resource, template: Json, properties: Json) -> Json:
+    def _parameters(self, resource: StackResource, template: Json, properties: Json) -> Json:
         """Return the nested stack's parameters.
 
         :raises ResourceFailedError: they do not fit the template; the stack is not touched.
@@ -205,13 +205,13 @@ class Worker:
             raise invalid(resource.name, "Property error: {}: {}".format(*missing))
         return dict(properties)
 
-    async def _delete_nested(self, resource: Resource) -> None:
+    async def _delete_nested(self, resource: StackResource) -> None:
         if resource.nested is not None and not resource.nested.deleted:
             self._engine.delete(resource.nested)
             await _until_settled(resource, resource.nested, "DELETE")
 
 
-def _templates(resource: Resource, properties: Json) -> Iterator[Json]:
+def _templates(resource: StackResource, properties: Json) -> Iterator[Json]:
     """Yield the templates that a nested stack is updated to, one after the other."""
     assert resource.nested is not None
     if resource.kind == resource_types.GROUP:
@@ -220,7 +220,7 @@ def _templates(resource: Resource, properties: Json) -> Iterator[Json]:
         yield _file(resource)
 
 
-def _file(resource: Resource) -> Json:
+def _file(resource: StackResource) -> Json:
     files = resource.stack.files
     if resource.kind not in files:
         reason = f'Could not fetch remote template "{resource.kind}"'
@@ -228,13 +228,13 @@ def _file(resource: Resource) -> Json:
     return hot.parse(files[resource.kind])
 
 
-async def _until_settled(resource: Resource, nested: Stack, action: str) -> None:
+async def _until_settled(resource: StackResource, nested: Stack, action: str) -> None:
     await nested.settled()
     if nested.state != f"{action}_COMPLETE":
         raise below(resource.name, action, nested.reason)
 
 
-def _must_be_replaced(resource: Resource, kind: str, properties: Json) -> bool:
+def _must_be_replaced(resource: StackResource, kind: str, properties: Json) -> bool:
     """Return whether an update replaces a resource: failed, unhealthy, or what cannot change."""
     if resource.state in ("CHECK_FAILED", "DELETE_COMPLETE"):
         return True
@@ -247,7 +247,7 @@ def _must_be_replaced(resource: Resource, kind: str, properties: Json) -> bool:
     return broken or resource.kind != kind or changed or _policy_replaces(resource, properties)
 
 
-def _policy_replaces(resource: Resource, properties: Json) -> bool:
+def _policy_replaces(resource: StackResource, properties: Json) -> bool:
     return resource.kind == resource_types.SERVER and resource_types.policy_replaces(
         resource.properties, properties
     )

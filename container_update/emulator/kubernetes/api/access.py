@@ -15,7 +15,7 @@ from datetime import datetime, timedelta, timezone
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.api.negotiation import flag
-from container_update.emulator.kubernetes.api.paths import Target
+from container_update.emulator.kubernetes.api.paths import RequestTarget
 from container_update.emulator.kubernetes.api_errors import ApiError, details_of
 from container_update.emulator.kubernetes.registry import Registry
 
@@ -38,7 +38,7 @@ class RequestAttributes:
     name: str
 
     @classmethod
-    def of(cls, method: str, target: Target, query: Mapping[str, str]) -> RequestAttributes:
+    def of(cls, method: str, target: RequestTarget, query: Mapping[str, str]) -> RequestAttributes:
         """Return the attributes of a request; a Namespace counts as within itself."""
         resource, space = target.resource, target.space
         if resource.plural == "namespaces" and not resource.group:
@@ -72,7 +72,7 @@ class RequestAttributes:
         return ApiError(403, "Forbidden", message, details)
 
 
-def _verb(method: str, target: Target, query: Mapping[str, str]) -> str:
+def _verb(method: str, target: RequestTarget, query: Mapping[str, str]) -> str:
     if method == "DELETE":
         return "delete" if target.name else "deletecollection"
     if method != "GET":
@@ -122,7 +122,7 @@ class Access:
             yield {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
         yield from self._bound(user, namespace)
 
-    def issue(self, target: Target, request: Json) -> Json:
+    def issue(self, target: RequestTarget, request: Json) -> Json:
         """Return the answer to a TokenRequest for a service account; raise 404 without one."""
         self.registry.require("serviceaccounts", target.space, target.name)
         token = secrets.token_urlsafe(24)

@@ -13,7 +13,7 @@ from container_update.emulator.json_type import Json, compact
 from container_update.emulator.kubernetes import selectors, tables
 from container_update.emulator.kubernetes.api.encoding import Encoder
 from container_update.emulator.kubernetes.api.negotiation import Representation
-from container_update.emulator.kubernetes.api.paths import Target
+from container_update.emulator.kubernetes.api.paths import RequestTarget
 from container_update.emulator.kubernetes.api_errors import bad_request
 from container_update.emulator.kubernetes.registry import Registry
 
@@ -27,7 +27,7 @@ class Page:
     """The list's metadata: its version, and the token for the next page."""
 
 
-def selector(target: Target, query: Mapping[str, str]) -> Callable[[Json], bool] | None:
+def selector(target: RequestTarget, query: Mapping[str, str]) -> Callable[[Json], bool] | None:
     """Return the predicate of the selectors and of a name in the path, or None."""
     tests: list[Callable[[Json], bool]] = []
     if query.get("labelSelector"):
@@ -43,7 +43,7 @@ def selector(target: Target, query: Mapping[str, str]) -> Callable[[Json], bool]
 
 
 def list_page(
-    registry: Registry, target: Target, query: Mapping[str, str]
+    registry: Registry, target: RequestTarget, query: Mapping[str, str]
 ) -> tuple[Page, int | None]:
     """Return the requested page of a list.
 
@@ -69,7 +69,11 @@ def list_page(
 
 
 def text(
-    target: Target, page: Page, representation: Representation, include: str, encoder: Encoder
+    target: RequestTarget,
+    page: Page,
+    representation: Representation,
+    include: str,
+    encoder: Encoder,
 ) -> str:
     """Return a page as JSON in the requested representation."""
     if representation is Representation.TABLE:

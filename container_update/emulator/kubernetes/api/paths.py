@@ -11,7 +11,7 @@ _OF_NAMESPACES = ("status", "finalize")
 
 
 @dataclass(frozen=True)
-class Target:
+class RequestTarget:
     """The resource or object that a request is about."""
 
     resource: Resource
@@ -34,7 +34,7 @@ class Target:
         return self.namespace or ""
 
 
-def parse_path(path: str, catalogue: Catalogue) -> Target | None:
+def parse_path(path: str, catalogue: Catalogue) -> RequestTarget | None:
     """Return the target of a path ('/api/v1/...', '/apis/GROUP/VERSION/...'), or None."""
     parts = [part for part in path.split("/") if part]
     if len(parts) >= 3 and parts[0] == "api":
@@ -56,4 +56,4 @@ def parse_path(path: str, catalogue: Catalogue) -> Target | None:
         return None
     if subresource and resource.subresource(subresource) is None:
         return None
-    return Target(resource, version, namespace, name, subresource)
+    return RequestTarget(resource, version, namespace, name, subresource)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import selectors
-from container_update.emulator.kubernetes.api.paths import Target
+from container_update.emulator.kubernetes.api.paths import RequestTarget
 from container_update.emulator.kubernetes.registry import Own, Registry
 
 _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -26,7 +26,9 @@ def of(workload: Json) -> Json:
     }
 
 
-def write(registry: Registry, target: Target, scale: Json, own: Own, *, dry_run: bool) -> Json:
+def write(
+    registry: Registry, target: RequestTarget, scale: Json, own: Own, *, dry_run: bool
+) -> Json:
     """Store the replicas of *scale* and return the new Scale; 409 for an old resourceVersion."""
     workload = registry.require(target.resource.key, target.space, target.name)
     replicas = (scale.get("spec") or {}).get("replicas", 0)

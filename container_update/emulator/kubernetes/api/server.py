@@ -30,8 +30,8 @@ from container_update.emulator.kubernetes.api.negotiation import (
     flag,
     representation,
 )
-from container_update.emulator.kubernetes.api.paths import Target, parse_path
-from container_update.emulator.kubernetes.api.watching import Source, stream
+from container_update.emulator.kubernetes.api.paths import RequestTarget, parse_path
+from container_update.emulator.kubernetes.api.watching import WatchSource, stream
 from container_update.emulator.kubernetes.api.writing import WriteRequest
 from container_update.emulator.kubernetes.api_errors import ApiError, NoSuchPathError
 from container_update.emulator.kubernetes.registry import Registry
@@ -45,7 +45,7 @@ ReadLog = Callable[[Json, Mapping[str, str]], str]
 _AGGREGATED = f"{_JSON};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
-class Server(HttpServer):
+class ApiServer(HttpServer):
     """An API server on a loopback port.
 
     :param token: the administrator's bearer token.
@@ -59,7 +59,7 @@ class Server(HttpServer):
         self._access = Access(registry, token)
         self._read_log = read_log
         self._encoder = Encoder()
-        self._source = Source(registry, watches, self._encoder)
+        self._source = WatchSource(registry, watches, self._encoder)
 
     async def start(self, port: int, context: ssl.SSLContext) -> int:
         """Listen on 127.0.0.1 (*port* 0: any free port) and return the port."""
@@ -114,7 +114,7 @@ class Server(HttpServer):
             return await stream(request, target, self._source)
         return self._read(request, target)
 
-    def _read(self, request: web.Request, target: Target) -> web.Response:
+    def _read(self, request: web.Request, target: RequestTarget) -> web.Response:
         form = representation(request.headers.get("Accept", ""))
         include = request.query.get("includeObject", tables.METADATA)
         if not target.name:
@@ -134,7 +134,7 @@ class Server(HttpServer):
             return _json(200, tables.partial(stored))
         return _text(self._encoder.single(stored, target.api_version))
 
-    def _check_continued(self, target: Target, version: int) -> None:
+    def _check_continued(self, target: RequestTarget, version: int) -> None:
         try:
             self._watches.check_version(target.resource.key, version)
         except ApiError as error:
@@ -143,7 +143,7 @@ class Server(HttpServer):
                 "You can start a new list without the continue parameter."
             ) from error
 
-    async def _write(self, request: web.Request, target: Target) -> web.Response:
+    async def _write(self, request: web.Request, target: RequestTarget) -> web.Response:
         body = await _body(request)
         if target.subresource == "token" and request.method == "POST":
             return _json(201, self._access.issue(target, body or {}))
@@ -166,7 +166,7 @@ class Server(HttpServer):
             response.headers.add("Warning", f"299 - {compact(warning)}")
         return response
 
-    async def _answer_only(self, request: web.Request, target: Target) -> web.Response:
+    async def _answer_only(self, request: web.Request, target: RequestTarget) -> web.Response:
         if request.method != "POST" or target.name:
             raise writing.not_allowed(request.method)
         body = await _body(request) or {}
@@ -200,7 +200,7 @@ def _nothing_at(path: str) -> ApiError:
     return api_errors.no_such_resource() if is_own else api_errors.no_such_path()
 
 
-def _is_of_oneself(target: Target) -> bool:
+def _is_of_oneself(target: RequestTarget) -> bool:
     """Return whether everybody may ask it: about their own rights."""
     return not target.resource.is_stored and target.resource.plural.startswith("self")
 

@@ -18,17 +18,17 @@ from container_update.emulator.kubernetes.api.negotiation import (
     flag,
     representation,
 )
-from container_update.emulator.kubernetes.api.paths import Target
+from container_update.emulator.kubernetes.api.paths import RequestTarget
 from container_update.emulator.kubernetes.api_errors import ApiError
 from container_update.emulator.kubernetes.registry import Registry
-from container_update.emulator.kubernetes.watches import Watch, Watches
+from container_update.emulator.kubernetes.watches import Watches, WatchQueue
 
 LONGEST_SECONDS = 1800.0
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 @dataclass(frozen=True)
-class Source:
+class WatchSource:
     """What the responses to watches are made from."""
 
     registry: Registry
@@ -38,7 +38,9 @@ class Source:
     """How long nothing happens before a bookmark is sent."""
 
 
-async def stream(request: web.Request, target: Target, source: Source) -> web.StreamResponse:
+async def stream(
+    request: web.Request, target: RequestTarget, source: WatchSource
+) -> web.StreamResponse:
     """Answer a watch; return when the client leaves, the time is over or the watch is closed.
 
     A version that is too old is answered with one ERROR event with the 410, as the API server does.
@@ -82,7 +84,7 @@ def _line(kind: str, text: str) -> bytes:
 class _Lines:
     """Writes events in the representation that the client requested."""
 
-    def __init__(self, target: Target, form: Representation, include: str | None) -> None:
+    def __init__(self, target: RequestTarget, form: Representation, include: str | None) -> None:
         self._target = target
         self._form = form
         self._include = include or tables.METADATA
@@ -125,7 +127,7 @@ class _Sender:
     """Sends the events of a watch, and bookmarks while there are none."""
 
     def __init__(
-        self, response: web.StreamResponse, watch: Watch, lines: _Lines, source: Source
+        self, response: web.StreamResponse, watch: WatchQueue, lines: _Lines, source: WatchSource
     ) -> None:
         self._response = response
         self._watch = watch

@@ -11,13 +11,13 @@ from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import api_errors
 from container_update.emulator.kubernetes.api import listing, patching, scale
 from container_update.emulator.kubernetes.api.negotiation import flag
-from container_update.emulator.kubernetes.api.paths import Target
+from container_update.emulator.kubernetes.api.paths import RequestTarget
 from container_update.emulator.kubernetes.api_errors import ApiError
 from container_update.emulator.kubernetes.eviction import evict
 from container_update.emulator.kubernetes.objects import key_of
 from container_update.emulator.kubernetes.registry import Own, Registry, is_finished
 from container_update.emulator.kubernetes.rules import ownership, schema, shape, warnings
-from container_update.emulator.kubernetes.rules.ownership import Manager
+from container_update.emulator.kubernetes.rules.ownership import FieldManager
 
 _VALIDATIONS = ("Ignore", "Strict", "Warn")
 
@@ -26,7 +26,7 @@ _VALIDATIONS = ("Ignore", "Strict", "Warn")
 class WriteRequest:
     """A request whose body has been read."""
 
-    target: Target
+    target: RequestTarget
     query: Mapping[str, str]
     body: Any
     content_type: str = "application/json"
@@ -34,10 +34,10 @@ class WriteRequest:
     warnings: list[str] = field(default_factory=list)
     """What the response's ``Warning`` headers say."""
 
-    def manager(self, operation: str) -> Manager:
+    def manager(self, operation: str) -> FieldManager:
         """Return who owns what the request writes."""
         name = self.query.get("fieldManager") or self.user_agent.partition("/")[0] or "unknown"
-        return Manager(name, operation, self.target.api_version, self.target.subresource)
+        return FieldManager(name, operation, self.target.api_version, self.target.subresource)
 
     def own(self, old: Json | None, new: Json) -> list[Json]:
         """Return the managed fields after the request has written *new*."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.controllers.base import Context, Controller, Handler
-from container_update.emulator.kubernetes.controllers.definitions import Definitions
+from container_update.emulator.kubernetes.controllers.definitions import CustomDefinitions
 from container_update.emulator.kubernetes.controllers.disruption import DisruptionBudgets
 from container_update.emulator.kubernetes.controllers.endpoints import EndpointSlices
 from container_update.emulator.kubernetes.controllers.garbage import GarbageCollector
@@ -29,7 +29,7 @@ from container_update.emulator.kubernetes.registry import Registry
 
 _KINDS: tuple[type[Controller], ...] = (
     Namespaces,
-    Definitions,
+    CustomDefinitions,
     Deployments,
     ReplicaSets,
     DaemonSets,

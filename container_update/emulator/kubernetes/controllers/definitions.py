@@ -22,7 +22,7 @@ from container_update.emulator.kubernetes.resources import ESTABLISHED
 from container_update.emulator.kubernetes.rules import initial_status
 
 
-class Definitions(Controller):
+class CustomDefinitions(Controller):
     """Establishes and empties definitions. Keys are ('', name)."""
 
     resource = "customresourcedefinitions"

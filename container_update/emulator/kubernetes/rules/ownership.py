@@ -30,7 +30,7 @@ _OWN_FIELDS = frozenset({"annotations", "finalizers", "labels", "ownerReferences
 
 
 @dataclass(frozen=True)
-class Manager:
+class FieldManager:
     """Somebody who owns fields."""
 
     name: str
@@ -53,7 +53,7 @@ class Manager:
         return text
 
 
-Owners = dict[Manager, frozenset[Path]]
+Owners = dict[FieldManager, frozenset[Path]]
 
 
 def root_of(kind: Resource) -> Type:
@@ -103,7 +103,7 @@ def owners_of(obj: Json | None) -> Owners:
     """Return who owns which fields of an object."""
     entries = ((obj or {}).get("metadata") or {}).get("managedFields") or ()
     return {
-        Manager(
+        FieldManager(
             entry["manager"],
             entry["operation"],
             entry["apiVersion"],
@@ -150,7 +150,7 @@ def _tree(paths: Iterable[Path]) -> Json:
 # --- writes -------------------------------------------------------------------------------------
 
 
-def after_update(kind: Resource, manager: Manager, old: Json | None, new: Json) -> list[Json]:
+def after_update(kind: Resource, manager: FieldManager, old: Json | None, new: Json) -> list[Json]:
     """Return the entries after *manager* wrote *new*: it owns what it has changed."""
     now = leaves(kind, new)
     changed = _changed(leaves(kind, old or {}), now)
@@ -159,7 +159,9 @@ def after_update(kind: Resource, manager: Manager, old: Json | None, new: Json) 
     return _entries_after(manager, next(kept, frozenset()) | changed, known, changed)
 
 
-def after_apply(kind: Resource, manager: Manager, old: Json | None, applied: Json) -> list[Json]:
+def after_apply(
+    kind: Resource, manager: FieldManager, old: Json | None, applied: Json
+) -> list[Json]:
     """Return the entries after *applied* was applied: its manager owns all that it names."""
     wanted = leaves(kind, applied)
     changed = _changed(leaves(kind, old or {}), wanted)
@@ -171,7 +173,7 @@ def _changed(before: Mapping[Path, Any], now: Mapping[Path, Any]) -> frozenset[P
 
 
 def _entries_after(
-    manager: Manager, mine: frozenset[Path], known: Owners, changed: frozenset[Path]
+    manager: FieldManager, mine: frozenset[Path], known: Owners, changed: frozenset[Path]
 ) -> list[Json]:
     """Return the entries where *manager* owns *mine*, and nobody else what it has changed."""
     owners: Owners = {}
@@ -188,7 +190,7 @@ def _entries_after(
 class Conflict:
     """A field that an apply would change, and that somebody else owns."""
 
-    manager: Manager
+    manager: FieldManager
     path: Path
 
     @property
@@ -207,7 +209,7 @@ def _shown(step: str) -> str:
     return f"[={text}]" if kind == "v" else ""
 
 
-def conflicts(kind: Resource, manager: Manager, live: Json, applied: Json) -> list[Conflict]:
+def conflicts(kind: Resource, manager: FieldManager, live: Json, applied: Json) -> list[Conflict]:
     """Return the fields of others to which *applied* gives another value."""
     now, wanted = leaves(kind, live), leaves(kind, applied)
     changed = {path for path, value in wanted.items() if path in now and now[path] != value}
@@ -219,7 +221,7 @@ def conflicts(kind: Resource, manager: Manager, live: Json, applied: Json) -> li
     ]
 
 
-def merged(kind: Resource, manager: Manager, live: Json, applied: Json) -> Json:
+def merged(kind: Resource, manager: FieldManager, live: Json, applied: Json) -> Json:
     """Return *live* with what is applied; what its manager applied before and nobody else owns
     goes."""
     root = root_of(kind)

@@ -40,7 +40,7 @@ class Deployments(ClaimingController):
 
     def reconcile(self, deployment: Json) -> None:
         """Scale at most once in one direction, and write the status."""
-        _Sync(self, deployment).act()
+        _DeploymentPass(self, deployment).act()
 
     def enqueue(self, event: str, obj: Json, previous: Json | None) -> None:
         """Handle an event of a Deployment; forget a deleted one."""
@@ -73,7 +73,7 @@ class Deployments(ClaimingController):
         return self.registry.update(self.resource, *key_of(changed), changed, subresource="status")
 
 
-class _Sync:
+class _DeploymentPass:
     """One pass over a Deployment and its ReplicaSets."""
 
     def __init__(self, controller: Deployments, deployment: Json) -> None:

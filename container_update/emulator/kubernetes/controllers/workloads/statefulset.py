@@ -49,7 +49,7 @@ class StatefulSets(ClaimingController):
         update = self._revisions.latest(owner)
         name = owner.get("status", {}).get("currentRevision")
         revisions = {entry["metadata"]["name"]: entry for entry in self._revisions.all_of(owner)}
-        sync = _Sync(self, owner, pods, revisions.get(name, update), update)
+        sync = _StatefulSetPass(self, owner, pods, revisions.get(name, update), update)
         try:
             if not is_deleting(owner):
                 sync.act()
@@ -108,7 +108,7 @@ class _Counts:
     updated: int = 0
 
 
-class _Sync:
+class _StatefulSetPass:
     """One pass over a StatefulSet and its pods."""
 
     def __init__(
