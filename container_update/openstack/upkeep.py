@@ -24,7 +24,7 @@ from container_update.package.hot import Place
 
 
 @dataclass(frozen=True)
-class _Upkeep(StackGoal):
+class _StackUpkeep(StackGoal):
     stack: str
     """The VNF's stack, in whatever state."""
     vdus: Mapping[str, str]
@@ -61,7 +61,7 @@ class _Upkeep(StackGoal):
 
 
 @dataclass(frozen=True)
-class StackHeal(_Upkeep):
+class StackHeal(_StackUpkeep):
     """Other servers in place of some."""
 
     server_ids: Iterable[str]
@@ -83,7 +83,7 @@ class StackHeal(_Upkeep):
 
 
 @dataclass(frozen=True)
-class Renew(_Upkeep):
+class Renew(_StackUpkeep):
     """The same stack anew, with other servers and volumes, as Tacker heals all of a VNF."""
 
     def planned(self, state: Live, places: Mapping[str, Place]) -> StackPlan:  # noqa: ARG002
@@ -105,7 +105,7 @@ class Renew(_Upkeep):
 
 
 @dataclass(frozen=True)
-class StackScale(_Upkeep):
+class StackScale(_StackUpkeep):
     """Other sizes for some scaling groups."""
 
     numbers: Mapping[str, int]

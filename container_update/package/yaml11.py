@@ -434,16 +434,16 @@ def _as_sent(value: Any) -> Any:
 
 # --- the line of each field ---------------------------------------------------------------------
 
-_NONE: dict[str | int, _Field] = {}
+_NONE: dict[str | int, _FieldLine] = {}
 """The fields in a scalar."""
 
 
 @dataclass(slots=True)
-class _Field:
+class _FieldLine:
     """A field: the line of its key or list entry, and the fields in it."""
 
     line: int
-    parts: dict[str | int, _Field]
+    parts: dict[str | int, _FieldLine]
 
 
 class FieldLines:
@@ -459,7 +459,7 @@ class FieldLines:
         :param lines_before: the number of lines of the file before the text, which is a part of it.
         """
         self._lines_before = lines_before
-        self._documents: list[_Field] = []
+        self._documents: list[_FieldLine] = []
         self._rest = _documents(text)
 
     def line(self, document: int, path: FieldPath) -> int:
@@ -477,16 +477,16 @@ class FieldLines:
         return self._lines_before + node.line
 
 
-def _documents(text: bytes) -> Iterator[_Field]:
+def _documents(text: bytes) -> Iterator[_FieldLine]:
     events = iter(yaml.parse(text, Loader=LOADER))
     for event in events:
         if isinstance(event, yaml.DocumentStartEvent):
             yield _field(next(events), events, {})
 
 
-def _field(event: Any, events: Iterator[Any], anchors: dict[str, _Field]) -> _Field:
+def _field(event: Any, events: Iterator[Any], anchors: dict[str, _FieldLine]) -> _FieldLine:
     """Return the value that begins with this event, with the lines of all that is in it."""
-    read = _Field(event.start_mark.line + 1, _NONE)
+    read = _FieldLine(event.start_mark.line + 1, _NONE)
     if isinstance(event, yaml.AliasEvent):
         read.parts = anchors[str(event.anchor)].parts
         return read
@@ -500,12 +500,14 @@ def _field(event: Any, events: Iterator[Any], anchors: dict[str, _Field]) -> _Fi
     return read
 
 
-def _mapping(events: Iterator[Any], anchors: dict[str, _Field]) -> dict[str | int, _Field]:
-    parts: dict[str | int, _Field] = {}
+def _mapping(events: Iterator[Any], anchors: dict[str, _FieldLine]) -> dict[str | int, _FieldLine]:
+    parts: dict[str | int, _FieldLine] = {}
     for key in _until(yaml.MappingEndEvent, events):
         value = _field(next(events), events, anchors)
-        parts[getattr(key, "value", "")] = _Field(key.start_mark.line + 1, value.parts)
-    merged = parts.pop("<<", _Field(0, _NONE)).parts  # a mapping, or a list: its first ones count
+        parts[getattr(key, "value", "")] = _FieldLine(key.start_mark.line + 1, value.parts)
+    merged = parts.pop(
+        "<<", _FieldLine(0, _NONE)
+    ).parts  # a mapping, or a list: its first ones count
     sources = [entry.parts for entry in merged.values()] if 0 in merged else [merged]
     for source in sources:
         parts = {**source, **parts}

@@ -16,7 +16,7 @@ from container_update.vnfm import packages, states
 from container_update.vnfm.api.queries.resources import (
     ABSENT,
     Attribute,
-    Resource,
+    RestResource,
     choice,
     constant,
     document,
@@ -47,7 +47,7 @@ def _failure(row: Any) -> Any:
     return failure["detail"] if failure else ABSENT
 
 
-PACKAGE = Resource(
+PACKAGE = RestResource(
     {
         "id": text(Package.id),
         "onboardingState": text(Package.onboarding_state),
@@ -67,7 +67,7 @@ does not print, as it knows no such attribute and reads others by names in lower
 """
 
 
-def instance(base_url: str, vims_of: Callable[[Any], Any]) -> Resource:
+def instance(base_url: str, vims_of: Callable[[Any], Any]) -> RestResource:
     """Return the definition of a VnfInstance (SOL003, 5.5.2.2).
 
     :param vims_of: returns vimConnectionInfo of a row: a list in v1, a map in v2; None where there
@@ -94,7 +94,7 @@ def instance(base_url: str, vims_of: Callable[[Any], Any]) -> Resource:
             return {name: _without_access(vim) for name, vim in vims.items()}
         return [_without_access(vim) for vim in vims]
 
-    return Resource(
+    return RestResource(
         {
             "id": text(Instance.id),
             "vnfdId": text(Instance.vnfd_id),
@@ -133,7 +133,7 @@ def operation_url(row: Any, base_url: str) -> str:
 _IS_AT_WORK = OperationRow.state == states.State.PROCESSING.value
 
 
-def operation(base_url: str) -> Resource:
+def operation(base_url: str) -> RestResource:
     """Return the definition of a VnfLcmOpOcc (SOL003, 5.5.2.13)."""
 
     def links(row: Any) -> Json:
@@ -145,7 +145,7 @@ def operation(base_url: str) -> Resource:
             links |= _links({request.value: f"{self}/{request.value}" for request in requests})
         return links
 
-    return Resource(
+    return RestResource(
         {
             "id": text(OperationRow.id),
             "operationState": choice(
@@ -217,7 +217,7 @@ def vim(row: VimRow, status: str) -> Json:
     }
 
 
-def subscription(base_url: str) -> Resource:
+def subscription(base_url: str) -> RestResource:
     """Return the definition of an LccnSubscription (SOL003, 5.5.2.16)."""
 
     def links(row: Any) -> Json:
@@ -226,7 +226,7 @@ def subscription(base_url: str) -> Resource:
     def verbosity(row: Any) -> Any:
         return row.verbosity if row.api == "v2" else ABSENT
 
-    return Resource(
+    return RestResource(
         {
             "id": text(Subscription.id),
             "callbackUri": text(Subscription.callback_uri),

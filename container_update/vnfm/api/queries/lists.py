@@ -23,7 +23,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from container_update.model.objects import Json
 from container_update.vnfm.api.queries import query_filters
 from container_update.vnfm.api.queries.query_filters import Filter, may_match
-from container_update.vnfm.api.queries.resources import Resource
+from container_update.vnfm.api.queries.resources import RestResource
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 
@@ -171,7 +171,7 @@ class _Parsed:
 class TableQuery:
     """How the resources of a table are listed, the oldest first."""
 
-    resource: Resource
+    resource: RestResource
     created: InstrumentedAttribute[datetime]
     id: InstrumentedAttribute[str]
     attributes: Attributes = field(default_factory=Attributes)

@@ -162,7 +162,7 @@ def document(column: InstrumentedAttribute[Any], *, required: bool = False) -> A
 
 
 @dataclass(frozen=True)
-class Resource:
+class RestResource:
     """A resource, by its attributes.
 
     :param body: a column with JSON, whose attributes are those without a definition of their own;
