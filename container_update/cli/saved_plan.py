@@ -19,6 +19,7 @@ from typing import Any
 
 from container_update.cli.arguments.parser import UsageError
 from container_update.cli.reports import json_report
+from container_update.model import schema
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Event, Progress
@@ -31,18 +32,6 @@ from container_update.model.requests import (
     TerminateRequest,
     UndoRequest,
     UpdateRequest,
-)
-from container_update.model.schema import (
-    MAPPING,
-    TEXT,
-    TRUTH,
-    WHOLE,
-    Fields,
-    ListOf,
-    OneOf,
-    Schema,
-    complete,
-    or_null,
 )
 from container_update.planning.steps import object_steps
 from container_update.planning.steps.new_objects import settled
@@ -60,16 +49,16 @@ _LISTS = ("steps", "unchanged", "ignored", "notes", "defFiles")
 _COMPARED = ("namespace", "instanceId", *_LISTS)
 _GIVEN = {"verb": "update", "configPaths": [], "oneNamespace": False, "server": False}
 """What a plan of an earlier version does not say."""
-_OPTIONAL = or_null(TEXT)
+_OPTIONAL = schema.or_null(schema.TEXT)
 _VALUES = {
-    "verb": OneOf(_VERBS),
-    "server": TRUTH,
-    **dict.fromkeys(("namespace", "old", "new", "package"), TEXT),
-    **dict.fromkeys(("instance_id", "instance", "records"), TEXT),
-    **dict.fromkeys(("one_namespace", "delete_data", "delete_shared"), TRUTH),
-    **dict.fromkeys(("def_files", "config_paths", "packages"), ListOf(TEXT)),
-    "revision": WHOLE,
-    "body": MAPPING,
+    "verb": schema.OneOf(_VERBS),
+    "server": schema.TRUTH,
+    **dict.fromkeys(("namespace", "old", "new", "package"), schema.TEXT),
+    **dict.fromkeys(("instance_id", "instance", "records"), schema.TEXT),
+    **dict.fromkeys(("one_namespace", "delete_data", "delete_shared"), schema.TRUTH),
+    **dict.fromkeys(("def_files", "config_paths", "packages"), schema.ListOf(schema.TEXT)),
+    "revision": schema.WHOLE,
+    "body": schema.MAPPING,
 }
 """What a file has of each field of a request, or null where that is the default."""
 
@@ -79,22 +68,24 @@ def _names(kind: type[Request]) -> dict[str, str]:
     return {f.name: re.sub("_(.)", lambda part: part[1].upper(), f.name) for f in fields(kind)}
 
 
-def _schema(kind: type[Request]) -> Fields:
+def _schema(kind: type[Request]) -> schema.Fields:
     names, known = _names(kind), {name: _VALUES[name] for name in ("verb", "server")}
     for each in fields(kind):
         value = _VALUES[each.name]
-        known[names[each.name]] = or_null(value) if each.default is None else value
-    return Fields(known, known.keys(), whole="saved request")
+        known[names[each.name]] = schema.or_null(value) if each.default is None else value
+    return schema.Fields(known, known.keys(), whole="saved request")
 
 
 _REQUESTS = {verb: _schema(kind) for verb, kind in _VERBS.items()}
-_PLAN = complete(
-    packages=ListOf(complete(sha256=TEXT)),
-    namespace=TEXT,
+_PLAN = schema.complete(
+    packages=schema.ListOf(schema.complete(sha256=schema.TEXT)),
+    namespace=schema.TEXT,
     instanceId=_OPTIONAL,
-    **dict.fromkeys(_LISTS, Schema(list, "a list")),
+    **dict.fromkeys(_LISTS, schema.Schema(list, "a list")),
 )
-_DOCUMENT = complete(server=TEXT, request=MAPPING, versions=MAPPING, plan=_PLAN)
+_DOCUMENT = schema.complete(
+    server=schema.TEXT, request=schema.MAPPING, versions=schema.MAPPING, plan=_PLAN
+)
 _PATHS = ("old", "new", "package", "instance", "records")
 _LARGEST = 256 * 1024**2
 """In bytes."""
@@ -182,10 +173,10 @@ def load(path: Path) -> Mapping[str, Any] | None:
     wrong = _DOCUMENT.first_violation(body)
     if wrong is None:
         verb = body["request"].get("verb", _GIVEN["verb"])
-        schema = _REQUESTS[verb if verb in tuple(_VERBS) else "update"]
-        given = {name: value for name, value in _GIVEN.items() if name in schema.fields}
+        expected = _REQUESTS[verb if verb in tuple(_VERBS) else "update"]
+        given = {name: value for name, value in _GIVEN.items() if name in expected.fields}
         request = given | body["request"]
-        wrong = schema.first_violation(request, ("request",))
+        wrong = expected.first_violation(request, ("request",))
     if wrong is not None:
         raise PlanError(f"{path}: no saved plan as plan --out wrote it: {wrong}: make it again")
     return {**body, "request": request}

@@ -18,23 +18,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from container_update.cluster import keeping
 from container_update.cluster.history import revision, schemas
-from container_update.cluster.keeping import (
-    KEPT,
-    MAX_PARTS,
-    as_owner,
-    digest,
-    is_complete,
-    is_signed,
-    owners,
-    part_numbers,
-    secret,
-    signed,
-    split,
-    text,
-    with_values,
-    without_owners,
-)
 from container_update.cluster.lease import LeaseLock
 from container_update.model import context_threads
 from container_update.model.cluster import Cluster, WatchEvent, if_allowed
@@ -197,7 +182,7 @@ def decode(
 LOG = logging.getLogger(__name__)
 
 _ATTEMPTS = 5
-_TYPE, _LABELS = "container-update/journal", {"container-update/journal": "true", **KEPT}
+_TYPE, _LABELS = "container-update/journal", {"container-update/journal": "true", **keeping.KEPT}
 _MOST_SCRIPTS, _LONGEST_OUTPUT = 64, 4096
 """Of the reports of scripts: how many are kept, and characters of what each printed."""
 
@@ -235,7 +220,7 @@ class Journal:
         :raises ContainerUpdateError: a part is missing or damaged, or the journal is not signed.
         """
         self._head = head = self._read_head()
-        if head is None or not is_complete(head):
+        if head is None or not keeping.is_complete(head):
             return None
         self._refuse_unsigned(head)
         try:
@@ -243,7 +228,7 @@ class Journal:
                 namespace: b"".join(self._read_part(key) for key in keys)
                 for namespace, keys in self._keys(head).items()
             }
-            if digest(data) != text(head, "sha256"):
+            if keeping.digest(data) != keeping.text(head, "sha256"):
                 raise self._damaged
             return decode(data, self.namespace, *self._progress(head))
         except DAMAGED as error:  # or somebody else's Secret of this name
@@ -266,7 +251,11 @@ class Journal:
         """Return the phase of an operation, and how many of its groups of steps have ended, where
         they are counted; None where its journal is not there any more."""
         head = self.cluster.get(self.key)
-        if head is None or not is_complete(head) or text(head, "operation") != operation:
+        if (
+            head is None
+            or not keeping.is_complete(head)
+            or keeping.text(head, "operation") != operation
+        ):
             return None
         self._refuse_unsigned(head)
         phase, ended, _ = self._progress(head)
@@ -278,15 +267,18 @@ class Journal:
         :raises ContainerUpdateError: somebody else wrote it.
         """
         try:
-            reports = json.loads(text(head, "scripts") or "[]")
+            reports = json.loads(keeping.text(head, "scripts") or "[]")
             schemas.refuse_other(schemas.SCRIPTS, reports)
-            phase, groups = Phase(text(head, "phase")), int(text(head, "groups") or "0")
+            phase, groups = (
+                Phase(keeping.text(head, "phase")),
+                int(keeping.text(head, "groups") or "0"),
+            )
         except DAMAGED as error:
             raise self._damaged from error
         return phase, groups, tuple(map(ScriptReport.of, reports))
 
     def _refuse_unsigned(self, head: Json) -> None:
-        if self.cluster.journal_key and not is_signed(head, self.cluster.journal_key):
+        if self.cluster.journal_key and not keeping.is_signed(head, self.cluster.journal_key):
             raise ContainerUpdateError(
                 f"{self.key}: expected a journal that is signed with the key of this host "
                 "(journal_key), found one that a host without it, or somebody else, has written: "
@@ -314,7 +306,7 @@ class Journal:
     def _removal(self) -> str:
         """The command that deletes it, for people."""
         try:
-            number = part_numbers(self._head or {}, self.namespace)[self.namespace]
+            number = keeping.part_numbers(self._head or {}, self.namespace)[self.namespace]
         except ValueError:
             number = 1
         names = " ".join(self._key(self.namespace, n).name for n in range(number))
@@ -332,17 +324,17 @@ class Journal:
         :raises UpdateInProgressError: there is one already.
         """
         data = encode(record, self.namespace)
-        parts = {namespace: split(content) for namespace, content in data.items()}
+        parts = {namespace: keeping.split(content) for namespace, content in data.items()}
         numbers = {namespace: len(chunks) for namespace, chunks in parts.items()}
-        if (number := sum(numbers.values())) > MAX_PARTS:
+        if (number := sum(numbers.values())) > keeping.MAX_PARTS:
             raise PlanError(
-                f"{self.key}: expected a journal of at most {MAX_PARTS} Secrets, found {number}: "
-                "change less at once"
+                f"{self.key}: expected a journal of at most {keeping.MAX_PARTS} Secrets, found "
+                f"{number}: change less at once"
             )
         content = {
             "part": parts[self.namespace][0],
             "parts": json.dumps(numbers).encode(),
-            "sha256": digest(data).encode(),
+            "sha256": keeping.digest(data).encode(),
             "phase": record.phase.value.encode(),
             "operation": record.operation.encode(),
             "run": self.run.encode(),
@@ -352,13 +344,13 @@ class Journal:
         try:
             for namespace, keys in self._keys(head).items():
                 # it cannot own what is in another namespace
-                owns = as_owner(head) if namespace == self.namespace else None
+                owns = keeping.as_owner(head) if namespace == self.namespace else None
                 for key, part in zip(keys, parts[namespace], strict=True):
                     if key != self.key:
                         self._create(key, {"part": part}, owns)
             self._head = head
             confirm()
-            is_journal = self._update(without_owners)
+            is_journal = self._update(keeping.without_owners)
         except (ClusterError, UpdateInProgressError):
             self._discard()
             raise
@@ -403,18 +395,18 @@ class Journal:
 
     def _create(self, key: ObjectKey, content: Mapping[str, bytes], owner: Json | None) -> Json:
         """Create the head or a part, in place of one that belongs to no journal."""
-        body = secret(key, _TYPE, content, self.instance_id, _LABELS, owner=owner)
+        body = keeping.secret(key, _TYPE, content, self.instance_id, _LABELS, owner=owner)
         if key == self.key:
-            body = signed(body, self.cluster.journal_key)
+            body = keeping.signed(body, self.cluster.journal_key)
         try:
             return self.cluster.create(body)
         except ClusterError as error:
             live = self.cluster.get(key) if error.status == 409 else None
             if live is None:
                 raise
-            if (live.get("data"), owners(live)) == (body["data"], owners(body)):
+            if (live.get("data"), keeping.owners(live)) == (body["data"], keeping.owners(body)):
                 return live  # our own, whose response was lost
-            if key == self.key and is_complete(live):
+            if key == self.key and keeping.is_complete(live):
                 raise UpdateInProgressError(
                     f"another update of this VNF instance has begun: {self.key} is its journal"
                 ) from error
@@ -432,7 +424,9 @@ class Journal:
         :param record: as it was read.
         :returns: the record as it is now; None where the run before has removed it meanwhile.
         """
-        if not self._update(lambda head: with_values(head, {"run": self.run}), of_any_run=True):
+        if not self._update(
+            lambda head: keeping.with_values(head, {"run": self.run}), of_any_run=True
+        ):
             return None
         phase, ended, scripts = self._progress(self._written)
         return replace(record, phase=phase, ended=ended, scripts=scripts)
@@ -476,7 +470,7 @@ class Journal:
             live = self.cluster.get(self.key)
             if live is not None:
                 same_object = live["metadata"]["uid"] == self._written["metadata"]["uid"]
-                if not same_object or text(live, "run") != self.run:
+                if not same_object or keeping.text(live, "run") != self.run:
                     raise self._lost from error
                 self._delete(live)
         self._delete_all(here)
@@ -498,7 +492,7 @@ class Journal:
             head = self.cluster.get(self.key)
             if head is None:
                 break
-            if is_complete(head):
+            if keeping.is_complete(head):
                 return
             try:
                 self._delete_all(self._parts_of(head)[1])
@@ -511,7 +505,7 @@ class Journal:
     def leftovers(self) -> tuple[ObjectKey, ...]:
         """Return what :meth:`clear` would delete."""
         head = self.cluster.get(self.key)
-        if head is not None and is_complete(head):
+        if head is not None and keeping.is_complete(head):
             return ()
         return (*((self.key,) if head is not None else ()), *self._stale_parts())
 
@@ -528,7 +522,7 @@ class Journal:
     @property
     def owner(self) -> Json:
         """The ownerReference of what is removed with the journal, should it stay behind."""
-        return as_owner(self._written)
+        return keeping.as_owner(self._written)
 
     # --- one version after another --------------------------------------------------------------
 
@@ -538,7 +532,7 @@ class Journal:
         return self._head
 
     def _set(self, values: Mapping[str, str]) -> None:
-        if not self._update(lambda head: with_values(head, values)):
+        if not self._update(lambda head: keeping.with_values(head, values)):
             raise self._lost
 
     def _update(self, edit: Callable[[Json], Json], *, of_any_run: bool = False) -> bool:
@@ -548,7 +542,7 @@ class Journal:
         :returns: whether that was possible: it is there, and this run's.
         """
         for attempt in range(1, _ATTEMPTS + 1):
-            head = signed(edit(self._written), self.cluster.journal_key)
+            head = keeping.signed(edit(self._written), self.cluster.journal_key)
             if head == self._written:
                 return True
             try:
@@ -560,10 +554,10 @@ class Journal:
             live = self.cluster.get(self.key)
             if live is None or live["metadata"]["uid"] != head["metadata"]["uid"]:
                 return False
-            if self.cluster.journal_key and not is_signed(live, self.cluster.journal_key):
+            if self.cluster.journal_key and not keeping.is_signed(live, self.cluster.journal_key):
                 # what others put there stays unsigned
                 live = {**live, "data": self._written.get("data")}
-            if not of_any_run and text(live, "run") != self.run:
+            if not of_any_run and keeping.text(live, "run") != self.run:
                 return False
             self._head = live
         return False
@@ -580,7 +574,7 @@ class Journal:
 
     def _stale_parts(self) -> list[ObjectKey]:
         """Return the parts that are there without a head."""
-        keys = (self._key(self.namespace, number) for number in range(1, MAX_PARTS))
+        keys = (self._key(self.namespace, number) for number in range(1, keeping.MAX_PARTS))
         return list(itertools.takewhile(lambda key: self.cluster.get(key) is not None, keys))
 
     def _keys(self, head: Json) -> dict[str, list[ObjectKey]]:
@@ -589,7 +583,7 @@ class Journal:
         :raises ContainerUpdateError: it does not say so.
         """
         try:
-            numbers = part_numbers(head, self.namespace)
+            numbers = keeping.part_numbers(head, self.namespace)
         except ValueError as error:
             raise self._damaged from error
         return {

@@ -12,20 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import (
-    JSON,
-    ColumnElement,
-    CursorResult,
-    Double,
-    ForeignKey,
-    Index,
-    String,
-    Text,
-    false,
-    select,
-    text,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from container_update.vnfm.problems import ProblemError
@@ -39,14 +26,14 @@ CHANGED_INFO, CHANGED_BY_PACKAGE = "changedInfo", "modificationsTriggeredByVnfPk
 ONE_AT_A_TIME = "one_unsettled_operation"
 """The index that refuses a second operation of an instance: the insert is the lock."""
 
-_WAITING = text("delivered IS NULL AND given_up IS NULL")
-_UNSETTLED = text("state IN ({})".format(", ".join(sorted(f"'{s.value}'" for s in UNSETTLED))))
+_WAITING = sa.text("delivered IS NULL AND given_up IS NULL")
+_UNSETTLED = sa.text("state IN ({})".format(", ".join(sorted(f"'{s.value}'" for s in UNSETTLED))))
 
 
 class Base(DeclarativeBase):
     """The tables of this service."""
 
-    type_annotation_map = {dict[str, Any]: JSON, list[Any]: JSON}  # noqa: RUF012
+    type_annotation_map = {dict[str, Any]: sa.JSON, list[Any]: sa.JSON}  # noqa: RUF012
 
 
 class Package(Base):
@@ -54,12 +41,12 @@ class Package(Base):
 
     __tablename__ = "packages"
 
-    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    id: Mapped[str] = mapped_column(sa.String(36), primary_key=True)
     created: Mapped[datetime]
-    onboarding_state: Mapped[str] = mapped_column(String(16))
-    operational_state: Mapped[str] = mapped_column(String(16))
-    vnfd_id: Mapped[str | None] = mapped_column(String(255), unique=True)
-    owner: Mapped[str | None] = mapped_column(String(36))
+    onboarding_state: Mapped[str] = mapped_column(sa.String(16))
+    operational_state: Mapped[str] = mapped_column(sa.String(16))
+    vnfd_id: Mapped[str | None] = mapped_column(sa.String(255), unique=True)
+    owner: Mapped[str | None] = mapped_column(sa.String(36))
     """The service that onboards it."""
     attempts: Mapped[int] = mapped_column(default=0)
     """How often it was begun to read the content, since it was uploaded."""
@@ -73,14 +60,16 @@ class Instance(Base):
 
     __tablename__ = "instances"
 
-    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    id: Mapped[str] = mapped_column(sa.String(36), primary_key=True)
     created: Mapped[datetime]
-    api: Mapped[str] = mapped_column(String(2))
+    api: Mapped[str] = mapped_column(sa.String(2))
     """'v1' or 'v2': each API has its own instances, as in Tacker."""
-    vnfd_id: Mapped[str] = mapped_column(String(255), ForeignKey("packages.vnfd_id"), index=True)
+    vnfd_id: Mapped[str] = mapped_column(
+        sa.String(255), sa.ForeignKey("packages.vnfd_id"), index=True
+    )
     instantiated: Mapped[bool]
     body: Mapped[dict[str, Any]]
-    sealed: Mapped[str | None] = mapped_column(Text)
+    sealed: Mapped[str | None] = mapped_column(sa.Text)
     """vimConnectionInfo."""
 
 
@@ -89,43 +78,43 @@ class OperationRow(Base):
 
     __tablename__ = "operations"
     __table_args__ = (
-        Index(
+        sa.Index(
             ONE_AT_A_TIME,
             "instance_id",
             unique=True,
             sqlite_where=_UNSETTLED,
             postgresql_where=_UNSETTLED,
         ),
-        Index("operations_in_order", "api", "started", "id"),
-        Index("operations_by_start", "started"),
-        Index("operations_by_entry", "entered"),
+        sa.Index("operations_in_order", "api", "started", "id"),
+        sa.Index("operations_by_start", "started"),
+        sa.Index("operations_by_entry", "entered"),
     )
 
-    id: Mapped[str] = mapped_column(String(36), primary_key=True)
-    api: Mapped[str] = mapped_column(String(2))
-    instance_id: Mapped[str] = mapped_column(String(36), index=True)
-    vnfd_id: Mapped[str | None] = mapped_column(String(255))
+    id: Mapped[str] = mapped_column(sa.String(36), primary_key=True)
+    api: Mapped[str] = mapped_column(sa.String(2))
+    instance_id: Mapped[str] = mapped_column(sa.String(36), index=True)
+    vnfd_id: Mapped[str | None] = mapped_column(sa.String(255))
     """The new package, if the operation has one."""
-    operation: Mapped[str] = mapped_column(String(32))
-    state: Mapped[str] = mapped_column(String(16), index=True)
+    operation: Mapped[str] = mapped_column(sa.String(32))
+    state: Mapped[str] = mapped_column(sa.String(16), index=True)
     started: Mapped[datetime]
     entered: Mapped[datetime]
     """When it entered its state."""
-    owner: Mapped[str | None] = mapped_column(String(36))
+    owner: Mapped[str | None] = mapped_column(sa.String(36))
     """The service that runs it."""
     due: Mapped[datetime | None]
     """When a worker goes on with it; None: it does not wait for a time."""
-    requested_by: Mapped[str] = mapped_column(Text, default="", server_default="")
+    requested_by: Mapped[str] = mapped_column(sa.Text, default="", server_default="")
     """The name of the user whose request it is."""
-    instance_name: Mapped[str] = mapped_column(Text, default="", server_default="")
+    instance_name: Mapped[str] = mapped_column(sa.Text, default="", server_default="")
     """vnfInstanceName at the time of the request."""
-    old_package: Mapped[str] = mapped_column(Text, default="", server_default="")
+    old_package: Mapped[str] = mapped_column(sa.Text, default="", server_default="")
     """Product and version at the time of the request."""
-    new_package: Mapped[str] = mapped_column(Text, default="", server_default="")
+    new_package: Mapped[str] = mapped_column(sa.Text, default="", server_default="")
     """Those of the package that the request leads to; empty: the same one."""
     params: Mapped[dict[str, Any]]
     """The request without credentials, as it is shown."""
-    sealed: Mapped[str] = mapped_column(Text)
+    sealed: Mapped[str] = mapped_column(sa.Text)
     """The whole request."""
     kept: Mapped[dict[str, Any] | None]
     """user_script_err_handling_data: what a Mgmt Driver left for a retry or a rollback."""
@@ -135,7 +124,7 @@ class OperationRow(Base):
     """What changed in the attributes of the instance; shown under :func:`changed_name`."""
     error: Mapped[dict[str, Any] | None]
     """ProblemDetails."""
-    batch_id: Mapped[str | None] = mapped_column(String(36), index=True)
+    batch_id: Mapped[str | None] = mapped_column(sa.String(36), index=True)
     """The batch that began it."""
 
 
@@ -144,19 +133,19 @@ class Batch(Base):
 
     __tablename__ = "batches"
 
-    id: Mapped[str] = mapped_column(String(36), primary_key=True)
-    api: Mapped[str] = mapped_column(String(2))
-    operation: Mapped[str] = mapped_column(String(32))
-    state: Mapped[str] = mapped_column(String(16), index=True)
+    id: Mapped[str] = mapped_column(sa.String(36), primary_key=True)
+    api: Mapped[str] = mapped_column(sa.String(2))
+    operation: Mapped[str] = mapped_column(sa.String(32))
+    state: Mapped[str] = mapped_column(sa.String(16), index=True)
     started: Mapped[datetime] = mapped_column(index=True)
     entered: Mapped[datetime]
     """When it entered its state."""
-    requested_by: Mapped[str] = mapped_column(Text)
-    new_package: Mapped[str] = mapped_column(Text)
+    requested_by: Mapped[str] = mapped_column(sa.Text)
+    new_package: Mapped[str] = mapped_column(sa.Text)
     """Product and version of the package that the request leads to; empty: the same one."""
     body: Mapped[dict[str, Any]]
     """What :mod:`container_update.vnfm.batches` knows of its members and waves."""
-    sealed: Mapped[str] = mapped_column(Text)
+    sealed: Mapped[str] = mapped_column(sa.Text)
     """The whole request to each instance."""
 
 
@@ -171,17 +160,18 @@ class StepRow(Base):
     __tablename__ = "steps"
 
     operation_id: Mapped[str] = mapped_column(
-        String(36), ForeignKey("operations.id", ondelete="CASCADE"), primary_key=True
+        sa.String(36), sa.ForeignKey("operations.id", ondelete="CASCADE"), primary_key=True
     )
     number: Mapped[int] = mapped_column(primary_key=True)
-    object: Mapped[str] = mapped_column(Text)
-    action: Mapped[str] = mapped_column(String(64))
-    state: Mapped[str] = mapped_column(String(32))
+    object: Mapped[str] = mapped_column(sa.Text)
+    action: Mapped[str] = mapped_column(sa.String(64))
+    state: Mapped[str] = mapped_column(sa.String(32))
     reasons: Mapped[list[Any]]
-    message: Mapped[str] = mapped_column(Text)
+    message: Mapped[str] = mapped_column(sa.Text)
     diff: Mapped[list[Any]] = mapped_column(default=list, server_default="[]")
     """Lines of a unified diff: what the step changes, without values of Secrets."""
-    seconds: Mapped[float] = mapped_column(Double)  # SQLAlchemy 2.0 and 2.1 differ on a plain float
+    # SQLAlchemy 2.0 and 2.1 differ on a plain float
+    seconds: Mapped[float] = mapped_column(sa.Double)
 
 
 class VimRow(Base):
@@ -189,12 +179,12 @@ class VimRow(Base):
 
     __tablename__ = "vims"
 
-    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    id: Mapped[str] = mapped_column(sa.String(36), primary_key=True)
     created: Mapped[datetime]
-    name: Mapped[str] = mapped_column(String(255), unique=True)
+    name: Mapped[str] = mapped_column(sa.String(255), unique=True)
     is_default: Mapped[bool]
     body: Mapped[dict[str, Any]]
-    sealed: Mapped[str] = mapped_column(Text)
+    sealed: Mapped[str] = mapped_column(sa.Text)
     """auth_cred."""
 
 
@@ -203,16 +193,16 @@ class Subscription(Base):
 
     __tablename__ = "subscriptions"
 
-    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    id: Mapped[str] = mapped_column(sa.String(36), primary_key=True)
     created: Mapped[datetime]
-    api: Mapped[str] = mapped_column(String(2))
-    callback_uri: Mapped[str] = mapped_column(Text)
+    api: Mapped[str] = mapped_column(sa.String(2))
+    callback_uri: Mapped[str] = mapped_column(sa.Text)
     filter: Mapped[dict[str, Any] | None]
-    verbosity: Mapped[str] = mapped_column(String(5), default=FULL)
+    verbosity: Mapped[str] = mapped_column(sa.String(5), default=FULL)
     """'FULL' or 'SHORT' (LcmOpOccNotificationVerbosityType)."""
-    sealed: Mapped[str | None] = mapped_column(Text)
+    sealed: Mapped[str | None] = mapped_column(sa.Text)
     """authentication."""
-    failing: Mapped[bool] = mapped_column(default=False, server_default=false())
+    failing: Mapped[bool] = mapped_column(default=False, server_default=sa.false())
     """Not used any more; an older service beside this one may write it."""
 
 
@@ -221,7 +211,7 @@ class Notification(Base):
 
     __tablename__ = "outbox"
     __table_args__ = (
-        Index(
+        sa.Index(
             "waiting_notifications",
             "subscription_id",
             "id",
@@ -232,7 +222,7 @@ class Notification(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     subscription_id: Mapped[str] = mapped_column(
-        String(36), ForeignKey("subscriptions.id", ondelete="CASCADE"), index=True
+        sa.String(36), sa.ForeignKey("subscriptions.id", ondelete="CASCADE"), index=True
     )
     body: Mapped[dict[str, Any]]
     created: Mapped[datetime]
@@ -283,22 +273,22 @@ def locked(session: Session, operation_id: str) -> OperationRow:
 
 
 def compare_and_set(
-    session: Session, table: type[Base], *conditions: ColumnElement[bool], **values: Any
+    session: Session, table: type[Base], *conditions: sa.ColumnElement[bool], **values: Any
 ) -> bool:
     """Change the row that meets the conditions; return False if another transaction was first."""
     result = session.execute(
-        update(table)
+        sa.update(table)
         .where(*conditions)
         .values(**values)
         .execution_options(synchronize_session=False)
     )
-    assert isinstance(result, CursorResult)
+    assert isinstance(result, sa.CursorResult)
     return bool(result.rowcount == 1)
 
 
 def package_title(session: Session, vnfd_id: str | None) -> str:
     """Return the product and the version of the package with a VNFD; '' if there is none."""
-    package = session.scalar(select(Package).where(Package.vnfd_id == vnfd_id))
+    package = session.scalar(sa.select(Package).where(Package.vnfd_id == vnfd_id))
     if package is None:
         return ""
     names = (package.body.get(name) for name in ("vnfProductName", "vnfSoftwareVersion"))

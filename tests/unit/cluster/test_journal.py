@@ -728,7 +728,7 @@ def test_a_goal_does_not_depend_on_the_order_of_files_nor_on_the_version() -> No
     ("place", "bound", "told"),
     [
         ("container_update.model.packing.MAX_BYTES", 100, "at most 100 bytes of what is needed"),
-        ("container_update.cluster.journal.MAX_PARTS", 2, "a journal of at most 2 Secrets, found"),
+        ("container_update.cluster.keeping.MAX_PARTS", 2, "a journal of at most 2 Secrets, found"),
     ],
 )
 def test_one_that_nobody_would_read_is_not_written(

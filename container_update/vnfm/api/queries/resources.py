@@ -16,7 +16,6 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import ColumnElement, and_, false, or_
 from sqlalchemy.orm import InstrumentedAttribute
 
 from container_update.model.objects import Json
@@ -49,13 +48,13 @@ class Attribute:
 
     columns: Collection[Made]
     shown: Callable[[Any], Any]
-    narrowed: Callable[[Filter], Iterable[ColumnElement[bool]]] = lambda _: ()
+    narrowed: Callable[[Filter], Iterable[sa.ColumnElement[bool]]] = lambda _: ()
     json: InstrumentedAttribute[Any] | None = None
 
 
 def constant(value: bool) -> Attribute:
     """Return an attribute that is the same in all rows."""
-    return Attribute((), lambda _: value, lambda part: () if part.matches(value) else (false(),))
+    return Attribute((), lambda _: value, lambda part: () if part.matches(value) else (sa.false(),))
 
 
 def choice(column: Made, texts: Mapping[Any, str]) -> Attribute:
@@ -65,7 +64,7 @@ def choice(column: Made, texts: Mapping[Any, str]) -> Attribute:
     """
     expression = column.element if isinstance(column, sa.Label) else column
 
-    def narrowed(branch: Filter) -> Iterator[ColumnElement[bool]]:
+    def narrowed(branch: Filter) -> Iterator[sa.ColumnElement[bool]]:
         values = [value for value, text in texts.items() if branch.matches(text)]
         if len(values) < len(texts):
             yield expression.in_(values)
@@ -76,7 +75,7 @@ def choice(column: Made, texts: Mapping[Any, str]) -> Attribute:
 def _scalar(
     column: InstrumentedAttribute[Any],
     shown: Callable[[Any], Any],
-    by: Callable[[InstrumentedAttribute[Any], Condition], ColumnElement[bool] | None],
+    by: Callable[[InstrumentedAttribute[Any], Condition], sa.ColumnElement[bool] | None],
 ) -> Attribute:
     """Return an attribute that is a scalar in a column of its own.
 
@@ -84,9 +83,9 @@ def _scalar(
     :param by: returns what holds if the attribute satisfies a condition; None: nothing is known.
     """
 
-    def narrowed(branch: Filter) -> Iterator[ColumnElement[bool]]:
+    def narrowed(branch: Filter) -> Iterator[sa.ColumnElement[bool]]:
         if branch.branches:
-            yield false()  # there is nothing below a scalar
+            yield sa.false()  # there is nothing below a scalar
         for condition in branch.conditions:
             if (holds := by(column, condition)) is not None:
                 yield holds
@@ -101,7 +100,7 @@ def text(column: InstrumentedAttribute[Any]) -> Attribute:
 
 def _text_by(
     column: InstrumentedAttribute[Any], condition: Condition
-) -> ColumnElement[bool] | None:
+) -> sa.ColumnElement[bool] | None:
     """See :func:`_scalar`.
 
     Values that are times are compared as such, and not by a database; nor are those with characters
@@ -110,7 +109,7 @@ def _text_by(
     if not all(map(str.isprintable, condition.values)):
         return None
     if condition.op == "cont":
-        return or_(*(_contains(column, value) for value in condition.values))
+        return sa.or_(*(_contains(column, value) for value in condition.values))
     if any(map(query_filters.moment_of, condition.values)):
         return None
     if condition.op in ("eq", "in"):
@@ -127,7 +126,7 @@ def time(column: InstrumentedAttribute[datetime]) -> Attribute:
 
 def _time_by(
     column: InstrumentedAttribute[datetime], condition: Condition
-) -> ColumnElement[bool] | None:
+) -> sa.ColumnElement[bool] | None:
     moments = [query_filters.moment_of(value) for value in condition.values]
     try:
         known = [moment.astimezone(timezone.utc).replace(tzinfo=None)
@@ -143,7 +142,7 @@ def _time_by(
         return column < ends[0]
     if condition.op in ("eq", "in"):
         pairs = zip(known, ends, strict=True)
-        return or_(*(and_(column >= at, column < end) for at, end in pairs))
+        return sa.or_(*(sa.and_(column >= at, column < end) for at, end in pairs))
     return None
 
 
@@ -217,16 +216,16 @@ class RestResource:
         """Return the whole resource."""
         return self.reader(self.names)(row)
 
-    def narrowed(self, root: Filter) -> Iterator[ColumnElement[bool]]:
+    def narrowed(self, root: Filter) -> Iterator[sa.ColumnElement[bool]]:
         """Yield what holds for each row that a filter finds."""
         for name, branch in root.branches.items():
             if name in self.attributes:
                 yield from self.attributes[name].narrowed(branch)
             elif name != KEYS and self.body is None:
-                yield false()  # there is no such attribute
+                yield sa.false()  # there is no such attribute
         for column, part in self.documents(root):
             for texts in required_texts(part):
-                yield or_(*(_contains(sa.cast(column, sa.Text), text) for text in texts))
+                yield sa.or_(*(_contains(sa.cast(column, sa.Text), text) for text in texts))
 
     def documents(self, root: Filter) -> Iterator[tuple[InstrumentedAttribute[Any], Filter]]:
         """Yield the columns with JSON that a filter judges, and what it demands of each."""
@@ -241,6 +240,6 @@ class RestResource:
             yield self.body, rest
 
 
-def _contains(column: sa.SQLColumnExpression[Any], text: str) -> ColumnElement[bool]:
+def _contains(column: sa.SQLColumnExpression[Any], text: str) -> sa.ColumnElement[bool]:
     """Return whether a text is in a column; in SQLite perhaps in other letters (upper case)."""
     return column.contains(text, autoescape=True)
