@@ -147,7 +147,7 @@ class BlueGreenPlanner(Planner):
         return {pair.blue.name: self.beside[key].name for key, pair in self.pairs.items()}
 
     def names(self) -> dict[str, str]:
-        """See Planner: those of the manifests, as what is handed over has them."""
+        """See Planner: the names in the manifests, unless a rival prevents the hand-over."""
         return {
             pair.blue.name: (self.beside[key] if key in self.rivals else key).name
             for key, pair in self.pairs.items()
@@ -163,7 +163,7 @@ class BlueGreenPlanner(Planner):
         return replaced
 
     def moves(self) -> Iterator[Move]:
-        """Yield the pairs; and what changes in place."""
+        """Yield the pairs, then the workloads that change in place."""
         for key, pair in self.pairs.items():
             yield Move(pair.blue, key.name, pair.old_pods, pair.new_pods, beside=True)
         for move in super().moves():
@@ -171,12 +171,12 @@ class BlueGreenPlanner(Planner):
                 yield move
 
     def phases(self, steps: Sequence[Step]) -> Iterator[Iterable[Step]]:
-        """Yield at the very end what gives the new Deployments the names of their manifests."""
+        """Yield, as the last phase, the hand-overs to the names in the manifests."""
         yield from super().phases(steps)
         yield from self.hand_overs()
 
     def hand_overs(self) -> Iterator[Iterable[Step]]:
-        """Yield the phase in which pods are handed over to Deployments of the manifests' names."""
+        """Yield the phase that hands pods over to Deployments with the names in the manifests."""
         yield [
             self._hand_over(key, pair)
             for key, pair in self.pairs.items()
@@ -185,8 +185,8 @@ class BlueGreenPlanner(Planner):
 
     @cached_property
     def rivals(self) -> dict[ObjectKey, ObjectKey]:
-        """The new manifest's identity to another Deployment that would adopt its ReplicaSet while
-        nobody owns it: its controller would scale it down, and the pods would not stay."""
+        """Identity in the new manifest to another Deployment that would adopt the orphaned
+        ReplicaSet during a hand-over: its controller would scale it down, and the pods with it."""
         bodies = {key: self._new_body(pair) for key, pair in self.pairs.items()}
         gone = {pair.blue for pair in self.pairs.values()}
         others = {
@@ -217,7 +217,7 @@ class BlueGreenPlanner(Planner):
 
     @cached_property
     def beside(self) -> dict[ObjectKey, ObjectKey]:
-        """The new manifest's identity to the one that its Deployment has beside the old one."""
+        """Identity in the new manifest to the Deployment's identity beside the old one."""
         return {
             key: replace(key, name=self._green_name(key, pair)) for key, pair in self.pairs.items()
         }
@@ -240,7 +240,7 @@ class BlueGreenPlanner(Planner):
             return
         is_there = self.packages.concerns(key) and self.live_key(key) in self.live
         if key.kind == "Deployment" and is_there:
-            return  # as the new package has it, or it would be in a pair
+            return  # it agrees with the new package, or it would be in a pair
         for step in super().workload_step(key):
             if step.action is not Action.CREATE:
                 self.note(key, "is no Deployment: changed in place")
@@ -414,7 +414,7 @@ class BlueGreenPlanner(Planner):
 
 
 def _without_node_ports(service: Json) -> list[Json]:
-    """Return the ports of a Service as a second one can have them too."""
+    """Return the ports of a Service without node ports, which no second one can have."""
     ports = (service.get("spec") or {}).get("ports") or ()
     return [{name: value for name, value in port.items() if name != "nodePort"} for port in ports]
 

@@ -39,7 +39,7 @@ class CanaryPlanner(BlueGreenPlanner):
     def shares(self) -> tuple[tuple[int, Mapping[str, Any]], ...]:
         """Each step's percentage of new pods, and what it waits for afterwards.
 
-        :raises PlanError: they do not grow.
+        :raises PlanError: the percentages do not grow.
         """
         entries = [
             entry if isinstance(entry, Mapping) else {"percent": entry}
@@ -59,7 +59,7 @@ class CanaryPlanner(BlueGreenPlanner):
         return _share(pair, self.shares[0][0])
 
     def phases(self, steps: Sequence[Step]) -> Iterator[Iterable[Step]]:
-        """Yield one step of the canary after the other; what is old goes at the very end."""
+        """Yield one step of the canary after the other; old objects are removed at the very end."""
         if not self.pairs:
             yield from super().phases(steps)
             return

@@ -41,7 +41,7 @@ from container_update.workloads.registry import is_workload, kind_of, known_kind
 # with bounds, or a script. Their form was checked with the request.
 
 HOLD, GATE = "hold", "gate"
-"""Their names among the parameters."""
+"""The names of these parameters."""
 
 
 def pauses(
@@ -50,8 +50,8 @@ def pauses(
     """Yield the phases that wait: for the gate first, whose values a person may want to see.
 
     :param params: of the change, or of one of its steps.
-    :param what: is there by then, in words.
-    :param vdus: those that change; a script is run for each.
+    :param what: what has been reached by then, in words.
+    :param vdus: the VDUs that change; a script is run for each.
     """
     if gate := params.get(GATE):
         path = gate.get("script")
@@ -67,7 +67,7 @@ def pauses(
 HOLDS_DATA = frozenset(
     {"CustomResourceDefinition", "Namespace", "PersistentVolume", "PersistentVolumeClaim"}
 )
-"""Kinds whose deletion takes along what no undo could bring back."""
+"""Kinds that are deleted with data that no undo could bring back."""
 
 FOLLOWS_PODS = {("", "Service"), ("autoscaling", "HorizontalPodAutoscaler")}
 """(group, kind) of what sends traffic to pods or scales them: switched after the workloads."""
@@ -201,12 +201,12 @@ class Planner:
             )
 
     def successors(self) -> dict[str, str]:
-        """Return old to new name of a VDU's workload, where another one replaces it: the names that
-        they have while both are there."""
+        """Return old to new name of each workload of a VDU that another one replaces: the names
+        while both run."""
         return {}
 
     def names(self) -> dict[str, str]:
-        """Return old to new name of the same, as they are in the end."""
+        """Return the same with the names at the end of the change."""
         return {}
 
     def connection_points(self) -> dict[str, str]:
@@ -244,8 +244,8 @@ class Planner:
             yield replace(manifest, key=replace(key, name=name))
 
     def _made_from(self, new: Manifest) -> Manifest | None:
-        """Return the manifest that an object was made from that stays as it is; None: it is not
-        there. Only its digest tells of an earlier change that made it from the new one."""
+        """Return the manifest of an object that stays as it is; None where there is no object. Only
+        its digest shows whether an earlier change made it from the new manifest."""
         live, old = self.live.get(self.live_key(new.key)), self.packages.old.get(new.key)
         is_new = live is not None and recorded_digest(live) == manifest_digest(new.body)
         return new if is_new or (live is not None and old is None) else old
@@ -298,7 +298,7 @@ class Planner:
                 self.note(key, f"a {kind.kind} cannot change, it uses configuration that does")
 
     def _follow(self) -> None:
-        """Have what stays and sends traffic to pods that change follow them."""
+        """Make the Services and autoscalers that stay follow the pods that change."""
         pairs = list(followers.followers(self.packages.kept, self.live, list(self.moves())))
         for _, after in pairs:
             self.note(
@@ -409,7 +409,7 @@ class Planner:
         )
 
     def is_changed(self, step: ManifestStep, new: Manifest) -> bool:
-        """Tell whether the manifest says something that the live object was not made from."""
+        """Tell whether the live object was made from another manifest."""
         old = self.packages.old.get(new.key)
         stored = self.stored.get(step.key)
         if (step if stored is None else step.with_stored(stored)).is_applied(step.old):
@@ -496,8 +496,8 @@ class Planner:
     # --- what is removed ------------------------------------------------------------------------
 
     def _withdrawals(self) -> Iterator[Step]:
-        """Yield the steps that delete configuration without which pods start too: they go before
-        any pod is started, and whoever has it restarts."""
+        """Yield the steps that delete optional configuration: before any pod starts, as it would be
+        read once more. Its users restart."""
         for key in filter(self._is_optional, self.packages.old):
             for step in self._removal(key):
                 self.config.withdraw(step.key, self.packages.old[key].source)
@@ -521,12 +521,12 @@ class Planner:
 
     @cached_property
     def _bodies(self) -> dict[ObjectKey, Json]:
-        """The manifests of what is there after the change."""
+        """The manifests of all objects after the change."""
         manifests = {**self.packages.kept, **self.packages.new}
         return {key: manifest.body for key, manifest in manifests.items()}
 
     def is_succeeded(self, key: ObjectKey) -> bool:  # noqa: ARG002
-        """Tell whether another object takes the place of this old one, which is removed for it."""
+        """Tell whether an old object is removed because another one takes its place."""
         return False
 
     def _removal(self, named: ObjectKey) -> Iterator[Step]:
@@ -545,7 +545,7 @@ class Planner:
             yield ManifestStep(key, Action.DELETE, live, reasons=(Reason(what),))
 
     def _note_users(self, gone: ObjectKey) -> None:
-        """Say who does not start without an object that is deleted."""
+        """Note which workloads cannot start without an object that is deleted."""
         for user, config, use in users(self._bodies) if gone.is_config else ():
             if config == gone and not use.optional:
                 self.note(gone, f"is deleted, and {user} of the new package needs it: {use.what}")

@@ -124,7 +124,7 @@ class ConfigPlanner:
         return replace(step, action=Action[change.how.name], reasons=change.reasons)
 
     def withdraw(self, key: ObjectKey, source: Source) -> None:
-        """Count a live object as one that goes, for whoever starts without it too.
+        """Count a live object as deleted, for workloads that refer to it as optional.
 
         :param source: where it is described.
         """
@@ -134,7 +134,7 @@ class ConfigPlanner:
         self.opt_outs[key] = _opt_out(live)
 
     def change(self, old: Manifest | None, new: Manifest) -> ConfigDifference | None:
-        """Return what the new manifest changes in the live object; None where that is nothing."""
+        """Return what the new manifest changes in the live object; None for nothing."""
         step = laid_over(old, new, self.live.get(new.key))
         return diff.config_change(old, new, step.before, step.after)
 
@@ -182,11 +182,10 @@ class ConfigPlanner:
         return uses
 
     def config_digest(self, live: Json, uses: Sequence[ChangedUse]) -> str | None:
-        """Return what stands for the configuration that the pods will be started with.
+        """Return a digest that stands for the configuration that new pods start with.
 
-        It is made from what identifies the changed objects, never from their content: the digest
-        of a short password would give it away. Another change of the same objects gives another
-        digest.
+        It is made of the UIDs and versions of the changed objects, never of their content: the
+        digest of a short password would give it away. Each change of an object gives another one.
 
         :returns: None where no configuration changes.
         """
@@ -234,8 +233,8 @@ class ConfigPlanner:
 
 
 def starts_without(workloads: Mapping[ObjectKey, Json]) -> frozenset[ObjectKey]:
-    """Return the ConfigMaps and Secrets that these workloads use where they are there: a pod that
-    starts before such an object goes has its content."""
+    """Return the ConfigMaps and Secrets that these workloads refer to as optional: a pod that
+    starts before one is deleted has its content."""
     return frozenset(config for _, config, use in users(workloads) if use.optional)
 
 
@@ -250,9 +249,9 @@ def users(
 
 
 def keys_of_others(old: Manifest | None, new: Manifest, live: Json) -> dict[str, str]:
-    """Return the keys that manifests name and that are somebody else's all the same, with who that
-    is: keys that they leave empty for others to fill in, or that a controller applies, or that only
-    the old manifest has and that were filled in since."""
+    """Return the keys that manifests name although somebody else owns them, with the owner's name:
+    keys left empty for others to fill in, keys that a controller applies, and keys that only the
+    old manifest has and that were filled in since."""
     try:
         was, now = diff.content((old or new).body).data, diff.content(live).data
     except ValueError:
@@ -290,8 +289,8 @@ def reasons_of(uses: Iterable[ChangedUse]) -> tuple[Reason, ...]:
 
 
 def _may_run_with(config: ObjectKey, key: ObjectKey, body: Json) -> bool:
-    """Tell whether an object is a pod that runs and refers to a ConfigMap or Secret, or something
-    whose running pods are not read: a Job, or an object of an unknown kind."""
+    """Tell whether an object refers to a ConfigMap or Secret, and is a running pod or may have some
+    that are not read: a Job, or an object of an unknown kind."""
     if key.namespace != config.namespace or not _may_run(key, body):
         return False
     return any((use.kind, use.name) == (config.kind, config.name) for use in _uses(body))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services and autoscalers that stay, but whose pods change: they follow them. Pure.
+"""How Services and autoscalers that stay follow their pods when these change. Pure.
 
 A change does not apply the manifest of an object that the request does not list. Where it replaces
 pods, their Service has to select the new ones all the same, or all traffic would be lost, and their
@@ -37,7 +37,7 @@ class Move:
 def followers(
     kept: Mapping[ObjectKey, Manifest], live: Mapping[ObjectKey, Json], moves: Sequence[Move]
 ) -> Iterator[tuple[Manifest, Manifest]]:
-    """Yield the objects that stay and have to follow: as they are, and as they have to be.
+    """Yield each object that stays and has to follow its pods: as it is, and as it has to be.
 
     :raises PlanError: a Service cannot follow, because no label of the new pods says how.
     """

@@ -23,13 +23,13 @@ from container_update.workloads.registry import is_workload
 
 @dataclass(frozen=True)
 class Owned:
-    """What is known to be a VNF instance's without a word from the cluster.
+    """What belongs to a VNF instance, as far as it is known without asking the cluster.
 
-    :param described: by the packages of the request.
-    :param namespaces: its own: the VNF's, and those in which its journal has a Secret. One whose
-        Namespace bears the instance's label is its own too.
-    :param all_of_it: what bears no label in these is believed to be its own, because somebody has
-        asked for just what is recorded.
+    :param described: the objects that the packages of the request describe.
+    :param namespaces: the VNF's, and those in which its journal has a Secret. One whose Namespace
+        bears the instance's label belongs to it too.
+    :param all_of_it: objects in these without a label belong to it too, because somebody has asked
+        for exactly what is recorded.
     """
 
     instance_id: str | None
@@ -48,9 +48,9 @@ class Owned:
     ) -> tuple[tuple[ObjectStep, ...], tuple[ObjectKey, ...]]:
         """Return the steps that may be carried out or undone, and the objects of the others.
 
-        :param live: what there is of :meth:`undescribed`.
-        :param deletes: the steps that only delete their object: those that create, where they are
-            undone; those that delete, where they are carried out.
+        :param live: the objects of :meth:`undescribed` that exist.
+        :param deletes: the action whose steps only delete their object: DELETE, or CREATE where
+            steps are undone.
         """
         believed, foreign = list[ObjectStep](), list[ObjectKey]()
         for step in steps:
@@ -90,10 +90,10 @@ class Owned:
 
 
 def _only_deleting(step: ObjectStep, live: Json | None) -> Iterator[ObjectStep]:
-    """Yield a step that deletes its object, whose undo creates nothing that a journal alone says.
+    """Yield a step that deletes its object; its undo creates what is live, not what a journal says.
 
-    One that has nothing left to delete is left out; the undo of one that creates deletes what a
-    late request may still create.
+    Where nothing is left to delete there is no step. A creation is undone all the same: a late
+    request may still create the object.
     """
     if step.action is Action.CREATE:
         yield step

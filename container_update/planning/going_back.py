@@ -41,16 +41,16 @@ class Undoing:
         return tuple(dict.fromkeys([*self.objects, *(step.key for step in self.steps)]))
 
     def matching(self, live: Live) -> Matching:
-        """Return what stands for the packages: each object as the updates left it, with what it was
-        before them. What they have created is not in there; see :meth:`completed`."""
+        """Return pairs that stand for the two packages: each object as the updates left it, and as
+        it was before. Objects that they created are left out; see :meth:`completed`."""
         created = (key for key in self._created(live) if key.is_config)
         removed = tuple(self._manifest(key, live[key]) for key in created)
         return Matching(tuple(self._pairs(live)), (), (), self.def_files, removed=removed)
 
     def completed(self, plan: Plan, live: Live) -> Plan:
-        """Return the plan of the matching with the deletion of what the updates have created, first
-        what pods start without, and without remarks on what only the updates themselves have
-        written, like digests."""
+        """Return the plan of the matching with deletions of all objects that the updates created,
+        optional configuration first, and without remarks on what they wrote besides, like digests.
+        """
         why = Reason(f"it is new since revision {self.first}")
         removals = [
             ManifestStep(key, Action.DELETE, live[key], reasons=(why,))
@@ -94,7 +94,7 @@ class Undoing:
 def _after(steps: Iterable[ObjectStep], body: Json) -> Json:
     """Return an object as the updates left it, whatever was changed by hand since.
 
-    Of a Secret what they wrote is not known: it counts as unchanged since.
+    What they wrote into a Secret is not known: it counts as unchanged since.
     """
     for step in steps:
         if step.key.kind != "Secret" and step.action is not Action.DELETE:

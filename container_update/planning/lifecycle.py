@@ -62,14 +62,14 @@ def install_plan(
 
 def _creation(manifest: Manifest) -> Step:
     if manifest.key.is_config:
-        diff.stated(manifest)  # raises what is wrong with its values
+        diff.stated(manifest)  # raises an error for invalid values
         return ConfigStep(manifest.key, Action.CREATE, None, manifest.body, reasons=(_MISSING,))
     content = with_recorded_digest(manifest.body, manifest_digest(manifest.body))
     return ManifestStep(manifest.key, Action.CREATE, None, content, reasons=(_MISSING,))
 
 
 def _notes(key: ObjectKey, manifest: Manifest, live: Json, instance_id: str) -> Iterator[Note]:
-    """Yield what is to be known of an object that exists.
+    """Yield notes on an object that exists already.
 
     :raises PlanError: it is not this instance's, and cannot be shared.
     """
@@ -96,7 +96,7 @@ def _covers(key: ObjectKey, live: Json, manifest: Manifest) -> bool:
     if key.is_config:
         step = ConfigStep(key, Action.REPLACE, live, manifest.body)
         return step.is_applied(live)
-    if key.kind == "Namespace":  # whoever made it labels it as he likes
+    if key.kind == "Namespace":  # its owner chooses its labels
         return True
     return live_objects.covers(live, manifest.body)
 

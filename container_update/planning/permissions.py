@@ -26,8 +26,8 @@ _WRITES: Mapping[Action, frozenset[str]] = {
     Action.HAND_OVER: frozenset({"create", "delete", "update"}),
     Action.REPLACE_PODS: frozenset(),
 }
-"""What an action and its undo write; any other one: update. A Pod that was restarted in place may
-be gone when it is to be restored."""
+"""The verbs that an action and its undo write with; for all others: update. A Pod that was
+restarted in place may be gone when it is to be restored."""
 _CREATE = "create"
 
 

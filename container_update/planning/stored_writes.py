@@ -62,7 +62,7 @@ def as_stored(plan: Plan, stored: Stored) -> Plan:
 
 
 def source_of(step: ObjectStep, sources: Mapping[ObjectKey, Source]) -> Source | None:
-    """Return where the manifest of a step's object is, also while it has a passing name."""
+    """Return where the manifest of a step's object is, also while that has a temporary name."""
     content = step.content if isinstance(step, ManifestStep) else None
     named = replace(step.key, name=manifest_name(content)) if content else step.key
     return sources.get(step.key) or sources.get(named)
@@ -71,8 +71,8 @@ def source_of(step: ObjectStep, sources: Mapping[ObjectKey, Source]) -> Source |
 def _effective(
     step: ManifestStep, void: list[FieldChange], live: Json, then: Json, source: Source | None
 ) -> Step:
-    """Return the step without the reasons that are none; it replaces no pods where their template
-    stays. Where the packages give no reason, what the write changes is the reason."""
+    """Return the step without its void reasons; what the write changes is the reason where none is
+    left. Where the pod template stays, the step replaces no pods."""
     reasons = tuple(reason for reason in step.reasons if reason.cause not in void)
     if not reasons:
         changes = _changes(step.key, _content(live), _content(then), source)
@@ -143,8 +143,8 @@ def makers(steps: Iterable[ObjectStep]) -> tuple[ObjectStep, ...]:
 
 
 def maker(step: ObjectStep, of: Iterable[ObjectStep]) -> ObjectKey | None:
-    """Return what makes a step possible at all: it creates the namespace, or has the server serve
-    the kind as it is to be; None where none of these steps does."""
+    """Return the object without which a step is impossible: its namespace that is created, or the
+    definition of its kind; None where none of these steps writes it."""
     return next((each.key for each in of if each is not step and _makes(each, step.key)), None)
 
 
@@ -160,8 +160,8 @@ def _makes(step: ObjectStep, key: ObjectKey) -> bool:
 
 
 def needed_first(step: ObjectStep, steps: Sequence[ObjectStep]) -> ObjectKey | None:
-    """Return what the plan writes before a step and why the server may refuse that one now: an
-    object that it names and is created, or what says what its namespace may have and is changed."""
+    """Return the object whose step has to come first, or the server may refuse this one: an object
+    that it names and that is created, or a limit of its namespace that is changed."""
     named = frozenset(_named(step.key, _planned(step) or {}))
     for other in steps:
         if other is step or other.action is Action.DELETE:  # what is removed goes last
@@ -179,7 +179,7 @@ def started_first(step: ObjectStep, steps: Iterable[ObjectStep]) -> ObjectKey | 
 
 
 def _limits(key: ObjectKey, namespace: str) -> bool:
-    """Tell whether an object says what a namespace may have: its quotas, its own labels."""
+    """Tell whether an object limits a namespace: a quota, a range, or the labels of a Namespace."""
     if (key.group, key.kind) == _NAMESPACE:
         return key.name == namespace
     return (key.group, key.kind) in _LIMITS and key.namespace == namespace

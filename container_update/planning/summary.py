@@ -52,10 +52,10 @@ _VERBS = {
     Action.CHECK: "to check",
     Action.WAIT: "to wait for",
 }
-"""What is said of actions; of all others it is :data:`_RESTARTS`."""
+"""The words for actions; for all others they are :data:`_RESTARTS`."""
 
 _MOST_LINES, _LONGEST_LINE = 200, 500
-"""Of what a step changes, where it is kept or sent: lines, and characters of each."""
+"""Lines of what a step changes that are kept or sent, and characters of each."""
 
 
 # --- numbers ------------------------------------------------------------------------------------
@@ -129,8 +129,8 @@ def _config_lines(step: Step) -> Iterator[str]:
 
 
 def _field_lines(step: Step) -> Iterator[str]:
-    """Yield images and fields by what stands behind the reasons: values of Secrets are hidden there
-    already."""
+    """Yield the changes of images and fields by the causes of the reasons, which have no values of
+    Secrets."""
     for reason in step.reasons:
         cause = reason.cause
         if isinstance(cause, ImageChange):

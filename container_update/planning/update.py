@@ -268,7 +268,7 @@ class UpdatePlanner(ConfigPlanner):
         self.note(old.key, f"drift: {text}")
 
     def note_unknown(self, key: ObjectKey) -> None:
-        """Note where an object that is no known workload has pods that use what changes."""
+        """Note where pods of an object of an unknown kind use configuration that changes."""
         live = self.live.get(key)
         for reason in reasons_of(self.config_uses(key, live)) if live else ():
             self.note(
@@ -279,8 +279,8 @@ class UpdatePlanner(ConfigPlanner):
 
 
 def _digest_in_force(old: Manifest, new: Manifest) -> str:
-    """Return the digest of a workload's manifest after an update; of a live object that stands for
-    a manifest, in a way back, it is the one that is recorded in it."""
+    """Return the digest of a workload's manifest after an update: in a way back, where a live
+    object stands for the manifest, the digest in its annotation."""
     body = pod_template.with_images(old.body, pod_template.images(new.body))
     return recorded_digest(new.body) or manifest_digest(body)
 

@@ -120,7 +120,7 @@ def as_created(new: Manifest, old: Manifest | None, live: Json | None) -> Manife
 
 
 def _is_read_otherwise(manifest: Manifest, live: Json) -> bool:
-    """Tell whether the live text that ends the manifest's file is as the other one reads it."""
+    """Tell whether the live object has the end of the file as the other program reads it."""
     if manifest.otherwise is None:
         return False
     now, read = content(live).data, stated(manifest).data
@@ -300,7 +300,7 @@ def _is_secret(value: object) -> bool:
 
 
 def _shown(value: Any) -> Any:
-    """Return a value without those of the Secrets in it."""
+    """Return a value in which all Secrets are hidden."""
     if isinstance(value, list):
         return [_shown(item) for item in value]
     if not isinstance(value, dict):

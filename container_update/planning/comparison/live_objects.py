@@ -204,7 +204,7 @@ def _lay(into: Any, old: Any, live: Any, tree: _Tree) -> None:
 
 
 def _only(value: Any, tree: _Tree) -> Any:
-    """Return a value with the fields of a tree alone; all of it where that has none."""
+    """Return a value with only the fields that a tree names; all of it where it names none."""
     if not _is_branch(tree):
         return copy.deepcopy(value)
     parts = [(step, _only(part, below)) for step, below, part in _parts(tree, value)]

@@ -84,12 +84,12 @@ class ManifestStep(WorkloadStep):
 
     @property
     def concerns(self) -> tuple[ObjectKey, ...]:
-        """See Step: pods are handed over from one object to another one."""
+        """See Step: a hand-over concerns the giver of the pods too."""
         return (self.key, self.giver) if self.action is Action.HAND_OVER else (self.key,)
 
     @property
     def giver(self) -> ObjectKey:
-        """Where pods are handed over: the Deployment that has them before."""
+        """The Deployment that has the pods before a hand-over."""
         return replace(self.key, name=str(self.old["metadata"]["name"]))
 
     def is_made(self, live: Json) -> bool:
