@@ -60,13 +60,13 @@ class ClusterInstance:
     options: Options
     progress: Progress = lambda _: None
     leave_failed: bool = False
-    """What a failure leaves is kept for a rollback or a resume, not undone."""
+    """A failed operation is left for a rollback or a resume, not undone."""
     cancel: CancelToken = field(default_factory=CancelToken)
     """Cancels the operation from another thread or a signal handler."""
     kept: Kept | None = field(default=None, init=False)
     """The revision of the run that ended last; None where it is not kept."""
     informer: Informer | None = field(default=None, init=False)
-    """What the interrupted run that was recovered last has seen."""
+    """The informer of the interrupted run that was recovered last."""
     _read_at: str = field(default="", init=False)
     """The version at which the journal was read before the plan was made; see Journal."""
 
@@ -82,7 +82,7 @@ class ClusterInstance:
 
     @property
     def journal(self) -> Journal:
-        """Where an update that is under way is written down, to be read."""
+        """The journal of an operation that is under way, for readers."""
         return Journal(self.cluster, self.namespace, self.instance_id)
 
     def _journal_of(self, lock: LeaseLock) -> Journal:
@@ -125,13 +125,13 @@ class ClusterInstance:
 
     @contextmanager
     def observed(self, goal: Goal) -> Iterator[Observed]:
-        """Watch what a goal is about while the block plans it and carries it out."""
+        """Watch the objects of a goal while the block plans it and carries it out."""
         seconds = self.options.watch_seconds
         with Informer(self.cluster, goal.scope(), watch_seconds=seconds) as informer:
             yield Observed(self.cluster, informer)
 
     def planned(self, goal: Goal, observed: Observed) -> Plan:
-        """Return the plan of a goal, as far as the API server is asked about it; write nothing."""
+        """Return the plan of a goal, tried by dry runs where it asks for them; write nothing."""
         with _wrong_requests_first(goal):
             plan = arranged(goal.plan(observed))
         if goal.recorded_in is not None:
@@ -278,8 +278,8 @@ class ClusterInstance:
         Where journals are not signed, whoever may create a Secret may have written it: see
         :mod:`~container_update.planning.foreign_steps`.
 
-        :param promote: the name of the hold that is over: it goes on where it waits there.
-        :param go_on: finishes a run that has a context, which is more than its steps.
+        :param promote: the name of the hold that is over: a run that waits there goes on.
+        :param go_on: finishes a run whose journal has a context besides its steps.
         :param described: returns the objects that the packages of the request describe; None: it
             names none.
         :raises UpdateFailedError: it could not be finished and was undone.
@@ -289,7 +289,7 @@ class ClusterInstance:
         """
         lock = self.lock(str(uuid.uuid4()))
         journal = self._journal_of(lock)
-        if goal is None:  # a new run removes by itself what one left that changed nothing
+        if goal is None:  # a new run clears these leftovers by itself
             status = self.status()
             if status.record is None and (status.leftovers or status.expired):
                 self._take_and_clear()
@@ -305,7 +305,7 @@ class ClusterInstance:
             nonlocal owns
             try:
                 owns = self._refuse_missing_rights(self.plan_of(record))
-            except errors.ClusterError:  # of what is not to be believed, that is said
+            except errors.ClusterError:  # an untrustworthy journal is the more important error
                 believed(record, back or record.phase is operation.Phase.UNDO)
                 raise
             with lock, ExitStack() as stack:
@@ -330,7 +330,7 @@ class ClusterInstance:
             known = described()
             owned = self._owned(known, journal.namespaces, all_of_it=known is None)
             deletes = Action.CREATE if goes_back else Action.DELETE
-            # what is over is not done again, and what the plan has created comes back by nothing
+            # steps that have ended are not repeated, and no undo brings back what the plan created
             left = [
                 step
                 for step in record.object_steps
@@ -364,8 +364,8 @@ class ClusterInstance:
     def _refuse_foreign(
         self, plan: Plan, described: Iterable[ObjectKey] | None, recorded_in: Iterable[str]
     ) -> None:
-        """Raise PlanError where a plan that the history led to is about an object that is not known
-        to be the VNF's; where the host has a key, the history is signed."""
+        """Raise PlanError where a plan made from an unsigned history is about an object that is not
+        known to be the VNF's."""
         if not self.cluster.journal_key:
             source = f"the history of the VNF instance in namespace {self.namespace}"
             owned = self._owned(described, recorded_in, all_of_it=True)
@@ -392,10 +392,10 @@ class ClusterInstance:
     ) -> tuple[ObjectStep, ...]:
         """Return the steps that are believed; see :class:`Owned`.
 
-        :param seen: what is live of these objects, as far as that is known; None: there is none.
-        :param source: what they are read from, for people.
-        :param next_step: of who is refused.
-        :raises PlanError: one is about an object that is not known to be the VNF's.
+        :param seen: the live objects of steps, as far as they are known; None: there is none.
+        :param source: the name of what the steps are read from, for the message.
+        :param next_step: of the error.
+        :raises PlanError: a step is about an object that is not known to be the VNF's.
         """
         keys = [key for key in owned.undescribed(steps) if key not in seen]
         with Informer(self.cluster, Scope(keys)) as informer:
@@ -415,7 +415,7 @@ class ClusterInstance:
         return believed
 
     def plan_of(self, record: Record) -> Plan:
-        """Return what an operation does, as far as its journal knows."""
+        """Return the plan of an operation, as far as its journal has it."""
         plan = Plan(
             self.namespace,
             self.instance_id,
@@ -426,8 +426,8 @@ class ClusterInstance:
         return arranged(plan)  # an earlier version has written no groups
 
     def tidy(self, _: Goal) -> None:
-        """Remove the lease of a run that ended right before it could, where no other run takes it
-        because there is nothing to do; nothing is waited for.
+        """Remove the lease of a run that was killed at its very end: no other run takes it where
+        nothing is to be done. Wait for nothing.
         """
         holder = self.holder()
         if holder is not None and holder.is_gone():

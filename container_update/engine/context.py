@@ -57,7 +57,7 @@ class StepExecutor(ABC, Generic[S]):
 
     @abstractmethod
     def revert(self, step: S, deadline: float) -> Reverted:
-        """Restore what the step wrote, as far as it is there; raises as :meth:`apply`."""
+        """Restore what the step wrote, where it wrote anything; raises as :meth:`apply`."""
 
     def abandoned(self, workload: Json) -> frozenset[str]:
         """Return the UIDs of those pods of a workload that were being deleted before the plan.
@@ -68,7 +68,7 @@ class StepExecutor(ABC, Generic[S]):
         return abandoned(self.informer.pods_of(workload), before)
 
     def as_before(self, step: S, live: Json) -> Baseline:
-        """Return what the undo of a workload's step is measured by.
+        """Return the baseline for the undo of a workload's step.
 
         :param live: the workload before it is restored.
         """

@@ -127,7 +127,7 @@ class Execution:
         return self.results
 
     def _is_held_at(self, group: Sequence[Step]) -> bool:
-        """Report a step that only a person ends, and whom nobody waits for in here."""
+        """Report the steps that only a person ends: a run does not wait for one."""
         held = [step for step in group if isinstance(step, HoldStep) and step.needs_person]
         for step in held:
             self._results[step.place] = result = StepResult(step, StepState.HELD)
@@ -354,5 +354,5 @@ def pods_by_workload(
 
 
 def _no_way_back(step: Step) -> str:
-    """Say why the undo left alone what is no object."""
+    """Say why the undo left alone a step that writes no object."""
     return "a script has no way back" if isinstance(step, ScriptStep) else "it wrote nothing"

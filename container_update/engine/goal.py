@@ -74,30 +74,30 @@ class Goal(ABC):
     """
 
     kind: str = ""
-    """What it is called in the history; '': it is not kept there."""
+    """Its name in the history; '': it is not kept there."""
     asks_server: bool = False
     """The API server is asked about every write, by dry runs, before the first one."""
     happens_once: ClassVar[bool] = False
-    """A run of it that was interrupted and is finished is all that was asked for."""
+    """An interrupted run that is finished is all that was asked for: it is not planned again."""
 
     promotes: str = ""
-    """The name of the hold that is over: an earlier run goes on where it waits there."""
+    """The name of the hold that is over: an earlier run that waits there goes on."""
     undoes: int | None = None
     """The first revision that it undoes; None: it goes forward."""
     scripts: Mapping[str, str] = MappingProxyType({})
-    """What its request says of coordination scripts, by the names that it has there."""
+    """The parameters of its request about coordination scripts."""
     recorded_in: Iterable[str] | None = None
-    """The namespaces in which the history has Secrets that its plan is made from; None: it is made
-    from packages alone."""
+    """The namespaces with the Secrets of the history that its plan is made from; None: the plan is
+    made from packages alone."""
     namespace: str
-    """Of the VNF: where its lease, its journal and its history are."""
+    """The VNF's, with its lease, its journal and its history."""
     instance_id: str | None
 
     @abstractmethod
     def digest(self) -> str:
-        """Return what identifies where it leads: two runs of one request have the same.
+        """Return what identifies the state that it leads to: two runs of one request have the same.
 
-        It is asked for only where an earlier run was interrupted, and reads what has to be right
+        Called first where an earlier run was interrupted: errors in packages that it reads come
         before anything is done.
 
         :raises PackageError: a package or the request is wrong.
@@ -107,7 +107,7 @@ class Goal(ABC):
         """Raise the PackageError of a request that is wrong, also where no cluster answers."""
 
     def scope(self) -> Scope:
-        """Return which live objects it is about; asked for after an earlier run was recovered."""
+        """Return which live objects it is about. Called after an earlier run was recovered."""
         return Scope()
 
     @abstractmethod
@@ -123,13 +123,13 @@ class Goal(ABC):
         return {}
 
     def context(self) -> Mapping[str, Any]:
-        """Return plain values that a resume needs beside the steps of the plan, which begins."""
+        """Return plain values that a resume needs besides the steps of the plan."""
         return {}
 
     def described(self) -> Iterable[ObjectKey] | None:
         """Return the objects that the packages of the request describe; None: it names none.
 
-        Asked for only where something is done that the cluster alone says; see
+        Called only where steps come from the cluster, which others may have written; see
         :mod:`~container_update.planning.foreign_steps`.
         """
         return None

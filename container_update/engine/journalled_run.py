@@ -30,7 +30,7 @@ class JournalledRun:
     record: Record
     execution: Execution
     marked: tuple[ObjectKey, ...]
-    """The objects that may have a label or an owner until the run has ended; see Fence."""
+    """The objects that the fence has labelled, or the journal owns, until the run has ended."""
     kept: Kept | None = field(default=None, init=False)
     """Its revision in the history once it has ended; None where it is not kept."""
     _kept_before: Callable[[], Sequence[Json]] | None = field(default=None, init=False)
@@ -45,7 +45,7 @@ class JournalledRun:
         self.record = self.journal.note(self.record, ended, scripts)
 
     def turn_back(self) -> None:
-        """Note in the journal that the run is being undone; the undo goes on without that too.
+        """Note in the journal that the run is being undone; the undo goes on if that fails.
 
         :raises LeaseLostError: another run has the journal by now.
         """
@@ -57,15 +57,15 @@ class JournalledRun:
     def end(self, undone: Outcome | None = None, cause: str = "") -> None:
         """Keep what the run did in the history, then remove its journal.
 
-        Where the API server refuses, it stays, and the next run removes it.
+        Where the API server refuses, the journal stays, and the next run removes it.
 
-        Three answers are waited for one after another, with that to the release of the lease. The
-        journal does not go beside the revision: a run killed in between has done something that no
-        history tells of. The lease is not released beside the removal of the journal: who takes it
-        and still finds one takes the run for interrupted, and ends it a second time.
+        The revision, the removal of the journal and the release of the lease come one after
+        another. Were the journal removed while the revision is written, a run killed in between
+        would have done something that no history tells of. Were the lease released while the
+        journal is removed, another run could find the journal and end this run a second time.
 
-        :param undone: what became of each step where it was undone: of what it had created only
-            objects that somebody else has changed since are still there.
+        :param undone: the outcome of a run that was undone: of the objects that it had created only
+            those that somebody else has changed since are still there.
         :param cause: why it was undone.
         :raises LeaseLostError: another run may have gone on with it.
         """
@@ -87,8 +87,8 @@ class JournalledRun:
 
     @property
     def is_over(self) -> bool:
-        """Whether it, or the interrupted run before it, got so far that only :meth:`end` is left:
-        what it began cannot be undone any more."""
+        """Whether only :meth:`end` is left of it, or of the interrupted run that it goes on with:
+        nothing can be undone any more."""
         return self.record.phase is operation.Phase.END
 
     @contextmanager

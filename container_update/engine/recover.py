@@ -39,8 +39,8 @@ from container_update.workloads import ownership
 class Verb:
     """A way to end an operation that was interrupted, or that waits for a person.
 
-    :param way: returns whether it goes back, and the hold that is over; its docstring is that of
-        the verb.
+    :param way: returns whether the verb goes back, and the hold that is over; it gives the verb its
+        docstring.
     """
 
     def __init__(self, way: Callable[[ClusterInstance], tuple[bool, str]]) -> None:
@@ -58,7 +58,7 @@ class Verb:
         instance_id: str | None = None,
         packages: Sequence[str] = (),
     ) -> Outcome | None:
-        """End it."""
+        """End the operation."""
         retrying = RetryingCluster(cluster, options.retry_seconds)
         instance = ClusterInstance(retrying, namespace, instance_id, options, progress)
         instance.cancel = CancelToken() if cancel is None else cancel
@@ -183,10 +183,10 @@ def _hold_of(instance: ClusterInstance) -> str:
 def recorded_change(
     record: Record, instance: ClusterInstance, packages: Sequence[str]
 ) -> tuple[PackageChange, Named]:
-    """Return the change of the package that a journal holds, and what its packages say.
+    """Return the change of the package that a journal holds, and its packages.
 
-    :param packages: those that somebody has named; where there are none and the journal is signed,
-        those that it names.
+    :param packages: the packages that the caller names; where there are none and the journal is
+        signed, those that the journal names.
     :raises PackageError: a package is not the change's, or is missing.
     """
     cluster, namespace, options = instance.cluster, instance.namespace, instance.options
@@ -237,12 +237,12 @@ def status(
 
 @dataclass(frozen=True)
 class Named:
-    """What packages say that somebody has named, each of which is opened once."""
+    """The packages that the caller names, each opened once."""
 
     paths: Mapping[str, str]
     """SHA-256 to the path."""
     keys: frozenset[ObjectKey]
-    """What they describe, in the namespace that a manifest names and in the VNF's."""
+    """The objects that they describe, in the namespace of the manifest and in the VNF's."""
 
     @classmethod
     def read(cls, packages: Iterable[str], here: str, options: Options) -> Named:
@@ -267,10 +267,10 @@ class Named:
 def of_operation(
     named: Named, noted: Sequence[PackageIdentity], request: ChangeRequest
 ) -> tuple[str, str]:
-    """Return where the old and the new package of a change are; '' for one that is not needed.
+    """Return the paths of the old and the new package of a change; '' for one that is not needed.
 
-    :param noted: what is known of them.
-    :raises PackageError: one is missing that has a script, or is another one now.
+    :param noted: the packages by the journal.
+    :raises PackageError: the change runs scripts, and one of its packages is missing or changed.
     """
     both = [named.paths.get(each.sha256, "") for each in noted]
     old, new = both if len(both) == len((OLD, NEW)) else ("", "")

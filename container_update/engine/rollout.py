@@ -32,9 +32,9 @@ class RolloutWaiter:
 
     waiter: Waiter
     report: Callable[[StepWait], object] = lambda _: None
-    """Called when what an object waits for is not what it was."""
+    """Called when an object waits for something else than before."""
     _reached: dict[ObjectKey, Callable[[], Readiness]] = field(default_factory=dict)
-    """What was waited for last, for each object."""
+    """The last condition that was waited for, by object."""
 
     @property
     def informer(self) -> Informer:
@@ -160,12 +160,12 @@ class RolloutWaiter:
         self._wait(key, judge_live, deadline)
 
     def is_still_done(self, key: ObjectKey) -> bool:
-        """Tell whether what was waited for last still holds; True where nothing was."""
+        """Tell whether the last condition still holds; True where there was none."""
         with self.informer.lock:
             return key not in self._reached or self._reached[key]().state is RolloutState.DONE
 
     def wait_again(self, key: ObjectKey, deadline: float) -> None:
-        """Wait once more for what was waited for last."""
+        """Wait once more for the last condition."""
         self._wait(key, self._reached[key], deadline)
 
     def _wait(self, key: ObjectKey, judge: Callable[[], Readiness], deadline: float) -> None:

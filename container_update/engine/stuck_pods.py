@@ -37,8 +37,8 @@ class StuckPods:
     known: frozenset[str]
     """UIDs of pods that were not Ready when this began."""
     started: frozenset[str] = frozenset()
-    """UIDs of pods that were started since the plan: to be replaced on the way back, though not all
-    of them show it."""
+    """UIDs of pods that were started since the plan: to be replaced on the way back, whatever their
+    template."""
     _since: dict[str, float] = field(default_factory=dict, init=False)
     """Since when a pod is not Ready, by the waiter's clock."""
     _deleted: set[str] = field(default_factory=set, init=False)

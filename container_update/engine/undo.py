@@ -89,7 +89,7 @@ class Undo:
         yield first
         steps = [step for step in steps if step not in created]
         handed = [step for step in steps if step.action is Action.HAND_OVER]
-        yield handed  # what was removed has the name again that it had
+        yield handed  # the removed Deployments have their names again
         held = [step for step in reversed(steps) if step.action is Action.HOLD]
         back = [step for step in reversed(steps) if step not in (*handed, *held)]
         switches = [step for step in back if step.is_switch]
@@ -109,8 +109,8 @@ class Undo:
             yield [step for step in reversed(group) if step not in first]
 
     def _is_gone(self, key: ObjectKey) -> bool:
-        """Tell whether an old workload has to be created again; the undo goes on without knowing:
-        configuration first is right for both."""
+        """Tell whether an old workload has to be created again. True where that cannot be read: to
+        restore configuration first is right in both cases."""
         try:
             live = self.context.writer.cluster.get(key)
         except ClusterError as error:
@@ -173,5 +173,5 @@ def _obstacle(step: ObjectStep, results: Sequence[StepResult]) -> str:
 
 
 def _comes_back(step: Step) -> bool:
-    """Tell whether old pods that have gone are started again: with what is live then."""
+    """Tell whether the undo starts old pods again, with the configuration that is live then."""
     return is_workload(step.key) and (step.is_removal or step.action is Action.SCALE)

@@ -69,7 +69,7 @@ class Watch:
     _progress: Progress = field(default=lambda _: None, init=False)
     _phase: Phase = field(default=Phase.UPDATE, init=False)
     _ended: int = field(default=0, init=False)
-    """So many groups of steps have ended, where they are counted."""
+    """How many groups of steps have ended, where they are counted."""
     _begun: dict[Place, float] = field(default_factory=dict, init=False)
     _waits: dict[Place, Readiness] = field(default_factory=dict, init=False)
     _results: dict[Place, StepResult] = field(default_factory=dict, init=False)

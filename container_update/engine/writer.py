@@ -23,7 +23,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 
 
 class ChangedByAnotherError(Exception):
-    """What a step is to change was changed by somebody else since the plan was made."""
+    """Somebody else changed the object of a step since the plan was made."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class ObjectWriter:
     resumed: bool = False
     """A run before this one was interrupted: objects may be as the steps want them already."""
     owner: Json | None = None
-    """An ownerReference for what has not been there before, until the run has ended."""
+    """An ownerReference for new objects, until the run has ended."""
     owner_namespace: str = ""
     """Where that owner is: it owns objects of no other namespace."""
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """What every created object is labelled with."""
+        """The labels of every created object."""
         return {INSTANCE_LABEL: self.instance_id} if self.instance_id else {}
 
     def read(self, step: ObjectStep) -> Json | None:
@@ -52,8 +52,8 @@ class ObjectWriter:
     def settled(self, key: ObjectKey, deadline: float) -> Json | None:
         """Return the live object, None where there is none; wait while it is being deleted.
 
-        Until its finalizers are removed it can be read and even changed, and is gone all the same.
-        It may be of a kind that is not watched: it is read again with growing pauses.
+        Until its finalizers are removed it can be read and even changed, although it counts as
+        gone. Its kind may not be watched: it is read again with growing pauses.
 
         :param deadline: by the waiter's clock.
         :raises NotReadyError: its finalizers are still there at the deadline.

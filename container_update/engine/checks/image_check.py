@@ -44,7 +44,7 @@ _FINAL = frozenset({"InvalidImageName", "ErrImageNeverPull"})
 _FAILED = _FINAL | {"ErrImagePull", "ImagePullBackOff"}
 _NOT_ALLOWED = re.compile(r"\b401\b|\b403\b|unauthori[sz]ed|forbidden|denied|authorization", re.I)
 _NOT_FOUND = re.compile(r"not ?found|\b404\b|(manifest|name) unknown", re.I)
-"""How registries say it: the kubelet passes their words on, and no code with them."""
+"""How registries word a refusal: the kubelet passes on their text, and no code with it."""
 
 
 class UnpulledImagesError(PlanError):
@@ -64,12 +64,12 @@ class _Finding:
 
     text: str
     is_certain: bool
-    """The nodes cannot pull it; else it is not known."""
+    """The nodes cannot pull it; False: that is not known."""
 
 
 @dataclass(frozen=True)
 class _Image:
-    """An image that is new, and the first place where it is."""
+    """A new image, and the first place in the plan that needs it."""
 
     reference: str
     step: ObjectStep
@@ -77,7 +77,7 @@ class _Image:
     spec: Json
 
     def pod(self, label: str, seconds: float) -> Json:
-        """Return the pod that has it pulled."""
+        """Return the pod for which the kubelet pulls the image."""
         named = (each for _, each in pod_template.containers(self.spec))
         policies = (c["imagePullPolicy"] for c in named if c.get("imagePullPolicy"))
         tiny = {"cpu": "10m", "memory": "16Mi"}
@@ -174,19 +174,19 @@ class _Pulling:
 
     @property
     def label(self) -> str:
-        """Stands for the instance: its id may be no value of a label."""
+        """A digest of the instance's id, which may be too long for a label."""
         return hashlib.sha256((self.instance_id or "").encode()).hexdigest()[:16]
 
     def remove_leftovers(self, namespaces: Iterable[str]) -> None:
         """Delete the pods of a run that was killed."""
         for namespace in namespaces:
             pods = Collection("", "Pod", namespace, labels=f"{LABEL}={self.label}")
-            with suppress(ClusterError):  # who may not do that is told for each image
+            with suppress(ClusterError):  # each image has a note where a right is missing
                 for pod in self.cluster.list(pods).items:
                     self._delete(pod)
 
     def about(self, image: _Image) -> _Finding | None:
-        """Have an image pulled; return why that did not come about, None where it did."""
+        """Have an image pulled; return why it was not, None where it was."""
         namespace = image.step.key.namespace
         needed = [Right(namespace, "", "Pod", verb) for verb in ("create", "get", "delete")]
         if missing := self.cluster.refused(needed):
@@ -223,7 +223,7 @@ class _Pulling:
                 if status.get("phase") == "Failed":  # a node refused it
                     break
             else:
-                return None  # it may not be able to start, but it is there
+                return None  # the image is there, even if its container cannot start
         return _Finding(f"not known: {why or 'it was not pulled in time'}", is_certain=False)
 
     def _delete(self, pod: Json) -> None:
@@ -234,7 +234,7 @@ class _Pulling:
 
 
 def judged(reason: str, message: str) -> _Finding | None:
-    """Return what the kubelet says of a pull for good; None: it may still come about."""
+    """Return why a pull fails for good; None: it may still succeed."""
     if reason in _FINAL or (_NOT_FOUND.search(message) and not _NOT_ALLOWED.search(message)):
         return _Finding("not found", is_certain=True)
     return _Finding("not allowed", is_certain=True) if _NOT_ALLOWED.search(message) else None

@@ -25,7 +25,7 @@ from container_update.planning.steps.new_objects import new_object
 from container_update.planning.steps.workload import WorkloadStep
 
 _ATTEMPTS = 5
-"""How often a write is tried that conflicts with those of controllers, who write all the time."""
+"""How often a write is tried that conflicts with those of busy controllers."""
 _MOST_NAMES = 5
 """How many objects a note names."""
 
@@ -43,7 +43,7 @@ class RefusedWritesError(ClusterError):
 
 @dataclass(frozen=True)
 class _Answer:
-    """What came of asking about a step."""
+    """What the server answered about a step."""
 
     step: ObjectStep
     live: Json | None = None
@@ -51,7 +51,7 @@ class _Answer:
     tried: DryRun | None = None
     refusal: ClusterError | None = None
     waits_for: ObjectKey | None = None
-    """What the same plan writes first: without it the server cannot tell."""
+    """An object that the plan writes first: without it the server cannot judge the step."""
 
 
 def asked(plan: Plan, cluster: RetryingCluster, options: Options) -> Plan:

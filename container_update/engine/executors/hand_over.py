@@ -50,7 +50,7 @@ class HandOverExecutor(StepExecutor[ManifestStep]):
         return Reverted.RESTORED
 
     def _made(self, step: ManifestStep, key: ObjectKey, deadline: float) -> Json | None:
-        """Return a Deployment if it is one of this step's two; None also for one of others."""
+        """Return a Deployment if it is one of this step's two, else None."""
         live = self.writer.settled(key, deadline)
         if live is None or not step.is_made(live):
             return None
@@ -59,7 +59,7 @@ class HandOverExecutor(StepExecutor[ManifestStep]):
     def _move(
         self, step: ManifestStep, giver: Json | None, taker: Json | None, deadline: float
     ) -> None:
-        """Have the pods of one Deployment be those of the other one.
+        """Move the pods of one Deployment to the other one.
 
         :param giver: None: it has gone already.
         :param taker: None: it is not there yet.
@@ -76,7 +76,7 @@ class HandOverExecutor(StepExecutor[ManifestStep]):
         self.informer.observe(self.writer.edit(ObjectKey.of(taker), taker, _resumed))
 
     def _refuse_other_template(self, giver: Json, taker: Json) -> None:
-        """Raise NotReadyError where the pods would be replaced after all."""
+        """Raise NotReadyError where the new owner would replace the pods."""
         if giver["spec"]["template"] != taker["spec"]["template"]:
             self.writer.delete(taker)
             one, other = map(ObjectKey.of, (giver, taker))
@@ -88,7 +88,7 @@ class HandOverExecutor(StepExecutor[ManifestStep]):
 
     def _refuse_rivals(self, giver: Json, taker: Json) -> None:
         """Raise NotReadyError where another Deployment would adopt the ReplicaSet, and scale it
-        down: the plan knows those of the VNF alone."""
+        down: the plan knows only the Deployments of the VNF."""
         both = {body["metadata"]["uid"] for body in (giver, taker)}
         key, pods = ObjectKey.of(taker), giver["spec"]["template"]
 
@@ -119,7 +119,7 @@ class HandOverExecutor(StepExecutor[ManifestStep]):
 
 
 def _paused(step: ManifestStep, giver: Json) -> Json:
-    """Return the Deployment that takes over, as the server has stored the one that gives."""
+    """Return the new Deployment, made from the old one as the server has stored it."""
     body = new_object(giver, step.key.namespace, {})
     is_back = giver["metadata"]["name"] == step.key.name
     metadata = body["metadata"]

@@ -47,13 +47,13 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         written = self.writer.apply(step, live)
         is_same = written["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
         if is_same and step.action is not Action.EVICT:
-            return  # admission made of it what was there: nothing restarts
+            return  # admission undid the change: nothing restarts
         self.informer.observe(written)
         step = step.with_stored(images(written))
         if pod_template(before) == pod_template(written):
-            old_pods = frozenset()  # what changed restarts no pod
+            old_pods = frozenset()  # the template is the same: no pod restarts
         wanted = _uids(filter(step.is_applied, self.informer.pods_of(before)))
-        old_pods -= wanted | abandoned  # in the midst of another roll, some are as wanted
+        old_pods -= wanted | abandoned  # another roll may have made some as wanted already
         seen = conditions(before if written is live else written)  # a resumed run wrote it before
         baseline = Baseline(old_pods, abandoned=abandoned, conditions=seen)
         self._wait(step, written, baseline, deadline)
@@ -108,7 +108,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         return reverted
 
     def as_before(self, step: WorkloadStep, live: Json) -> Baseline:
-        """Return what the undo is measured by; see :class:`StepExecutor`."""
+        """See :class:`StepExecutor`; pods of the failed template count as well."""
         before = super().as_before(step, live)
         failed = _uids(filter(step.is_applied, self.informer.pods_of(step.old)))
         return replace(before, abandoned=before.abandoned - failed)

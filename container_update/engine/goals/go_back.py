@@ -131,8 +131,8 @@ def plan_undo(  # noqa: PLR0913
 class GoBack(Goal):
     """What was there before finished updates.
 
-    What an interrupted operation was to reach is read before it is recovered, and what is to be
-    undone afterwards: recovering ends in the history too.
+    The goal of an interrupted operation is read before it is recovered, the revisions to undo are
+    read afterwards: what was recovered is one of them.
     """
 
     kind = UNDO
@@ -177,23 +177,23 @@ class GoBack(Goal):
 
     @property
     def _changes(self) -> tuple[Revision, ...]:
-        """The changes of the package among what is undone."""
+        """The revisions to undo that changed the package."""
         return tuple(each for each in self._undone if each.origin.kind not in UPDATES)
 
     def described(self) -> Iterable[ObjectKey] | None:
-        """See Goal: what the packages describe that somebody has named."""
+        """See Goal: the objects of the packages that the request names."""
         return self._named.described()
 
     @cached_property
     def _named(self) -> Named:
         return Named.read(self._packages, self.namespace, self._options)
 
-    def recorded(self, plan: Plan) -> bytes:  # noqa: ARG002, it is what it was then
+    def recorded(self, plan: Plan) -> bytes:  # noqa: ARG002, an earlier record is taken
         """See Goal: what the instance ran from before the first update that is undone."""
         return self._before.instance if self._before else b""
 
     def vdus(self) -> Mapping[str, str]:
-        """See Goal: those of what it runs from then."""
+        """See Goal: the VDUs of the same record."""
         record = led_to(self._before) if self._before else None
         return record.vdus if record else {}
 
@@ -215,16 +215,16 @@ class GoBack(Goal):
         live = observed.live
         plan = planned(self, undoing.matching(live), live, observed.cluster, self._options)
         old, new = self._undone[0].origin.packages[:1], self._undone[-1].origin.packages[1:]
-        packages = (*new, *old) if old and new else ()  # what runs, and what ran before
+        packages = (*new, *old) if old and new else ()  # from the present package to the earlier
         return replace(undoing.completed(plan, live), packages=packages)
 
     # --- where a change of the package is undone ------------------------------------------------
 
     def _planned_change(self) -> PackageChange:
-        """Return the change to what the instance ran from before, whose scripts are looked for in
-        the packages that somebody has named, or in those of a history that is signed.
+        """Return the change to the package that the instance ran from before. Its scripts are in
+        the packages that the request names, or in those that a signed history names.
 
-        :raises PackageError: they are not the ones of the change, or have no such script.
+        :raises PackageError: these are not the packages of the change, or lack a script.
         """
         packages = changing_back(self._before, self._undone, self.namespace)
         first, last = self._changes[0].origin, self._changes[-1].origin
@@ -316,7 +316,8 @@ def _refuse_unfit(revision: Revision) -> None:
 
 
 def _of_role(then: str, scripts: Mapping[str, str], now: str) -> dict[str, str]:
-    """Return what a request said of the script of one VNF, for the other role that it has now."""
+    """Return what a request says of the script of a VNF, for the role that the VNF has now: the way
+    back makes the new VNF the old one."""
     return {
         now + name.removeprefix(then): text
         for name, text in scripts.items()
@@ -325,7 +326,7 @@ def _of_role(then: str, scripts: Mapping[str, str], now: str) -> dict[str, str]:
 
 
 def changing_back(before: Revision | None, undone: Sequence[Revision], namespace: str) -> Packages:
-    """Return what an instance runs from as the old package, what it ran from before as the new one.
+    """Return the present package of an instance as the old one, the earlier package as the new one.
 
     :raises PlanError: the history does not have both.
     """
