@@ -43,9 +43,9 @@ class ServiceEndsError(ContainerUpdateError):
 
 
 class NotYetError(ContainerUpdateError):
-    """The operation goes on at a time, until which nothing is to be done: no worker waits for it.
+    """The operation goes on at a later time: no worker waits for it.
 
-    :param due: that time, as in the tables.
+    :param due: the time, as in the tables.
     """
 
     def __init__(self, due: datetime) -> None:
@@ -116,13 +116,13 @@ class VnfRecord:
 # process dies after the change and before its record.
 
 WAIT = "wait"
-"""The action of a step that is in no plan: what was waited for before the plan was made."""
+"""The action of a step that is in no plan: a wait before the plan was made."""
 
 
 class Steps:
     """The steps of one operation; implements :data:`container_update.model.outcome.Progress`.
 
-    :param remember: store what a plan adds, for a rollback; not in a rollback itself.
+    :param remember: store that a plan has begun, for a rollback; not in a rollback itself.
     """
 
     def __init__(self, database: Database, operation_id: str, *, remember: bool) -> None:
@@ -163,7 +163,7 @@ class Steps:
         self._write(lambda session: self._result(session, {**step, "seconds": round(seconds, 3)}))
 
     def stop_scripts(self) -> None:
-        """Store of scripts that were running when their service died that they run no more."""
+        """Store that scripts have stopped that were running when their service died."""
         running = (StepRow.action == Action.RUN.value, StepRow.state == RUNNING)
         values = {"state": StepState.STOPPED.value, "message": "the service ended meanwhile"}
         mine = update(StepRow).where(StepRow.operation_id == self._id, *running)
@@ -192,10 +192,10 @@ class Steps:
         operation.kept = {**kept, v2_memory.OURS: {"state": v2_memory.UNKNOWN}}
 
     def _forget(self, session: Session, *, is_needless: bool) -> None:
-        """Forget the steps of a try before; the time that was waited for stays.
+        """Forget the steps of an earlier try; its wait stays.
 
-        :param is_needless: the new plan has no steps, because those before are done, or, in a
-            rollback, undone: they stay.
+        :param is_needless: the new plan has no steps, because the earlier ones are done, or undone
+            in a rollback: these stay.
         """
         old = delete(StepRow).where(StepRow.operation_id == self._id, StepRow.action != WAIT)
         ended = [StepState.DONE] if self.remember else list(StepState)
@@ -235,7 +235,7 @@ class OperationContext:
     record: VnfRecord
     """The record when the operation began; its VIMs as the request modifies them."""
     recorded_vims: Any = field(repr=False)
-    """The VIMs before that."""
+    """The VIMs without the request's modifications."""
     cancel: CancelToken
     steps: Steps
     """Stores the progress."""
@@ -244,7 +244,7 @@ class OperationContext:
     again: bool = False
     """It was tried before: its results may be in the VIM, or its process may still run."""
     waited: bool = False
-    """The time has come at which it was to go on (:class:`NotYetError`)."""
+    """It goes on after a wait (:class:`NotYetError`)."""
 
     def remember(self, state: str) -> None:
         """Keep how a try of our own driver ended, for another one or a rollback."""
@@ -263,7 +263,7 @@ class OperationContext:
         database.lasting(store)
 
     def read(self, query: Callable[[Session], Result]) -> Result:
-        """Return what is read from the database, which may be away for a while."""
+        """Read from the database, which may be away for a while."""
         database = self.service.database
 
         def read() -> Result:

@@ -2,9 +2,9 @@
 """Carries out an operation occurrence, from its row to its end. Start here.
 
 STARTING -> PROCESSING -> what the operation does -> the instance's record and COMPLETED, in one
-transaction; or FAILED_TEMP with the cause. A rollback likewise, from ROLLING_BACK. What is
-interrupted because the service ends stays in its state, and is handed over; so is what waits for a
-time, so that no worker waits with it.
+transaction; or FAILED_TEMP with the cause. A rollback likewise, from ROLLING_BACK. An operation
+that is interrupted because the service ends stays in its state and is handed over, and so is one
+that goes on at a later time: no worker waits for it.
 """
 
 from __future__ import annotations
@@ -114,17 +114,17 @@ def _begun(
         if not again and not operations.enter(
             service, session, operation_id, State.STARTING, State.PROCESSING
         ):
-            return None  # it was cancelled
+            return None  # the operation was cancelled
         waited = operation.due is not None
         if not operations.end_wait(service, session, operation):
-            return None  # likewise
+            return None  # it was cancelled while it waited
         instance = session.get_one(Instance, operation.instance_id)
         state, request = State(operation.state), service.vault.open(operation.sealed)
         recorded = instances.vims_of(service, instance)
         kept = uncancelled(operation.kept)
         if kept != (operation.kept or {}):
             cancel.request(BY_REQUEST)
-        # if nothing was written, the request's credentials may be the cause: go back without them
+        # where nothing was written, the request's credentials may be wrong: go back without them
         is_back_from_nothing = state is State.ROLLING_BACK and v2_memory.has_nothing_to_undo(kept)
         is_modified = operation.operation in _MODIFY_VIMS and not is_back_from_nothing
         wanted = vims.modified(recorded, request) if is_modified else recorded
@@ -187,7 +187,7 @@ def _record(context: OperationContext, session: Session, state: State, after: Vn
     instance.vnfd_id = after.vnfd_id
     instance.instantiated = after.instantiated
     instance.body = after.body
-    if state is State.COMPLETED:  # what was undone leaves the VIMs as they were
+    if state is State.COMPLETED:  # an operation that was undone leaves the VIMs as they were
         instance.sealed = context.service.vault.seal(after.vims) if after.vims else None
 
 
@@ -204,7 +204,7 @@ def _hand_over(context: OperationContext, state: State, due: datetime | None = N
         operation = locked(session, context.operation_id)
         before = operation.kept or {}
         kept = {**before, **context.kept}
-        if operation.due is not None and before.get(PROMOTED):  # while it was looked at
+        if operation.due is not None and before.get(PROMOTED):  # promoted in the meantime
             kept |= {name: before[name] for name in (HELD, PROMOTED)}
             due = operation.due
         values = {"kept": kept, "due": due}
@@ -217,7 +217,7 @@ def _fail(context: OperationContext, was: State, error: Exception, *, undoable: 
     problem["detail"] = without_folder(problem["detail"], context.service.settings.folder)
     if isinstance(error, UpdateFailedError):
         report = reporter(context.steps)
-        for result in error.outcome.results:  # most are undone by now
+        for result in error.outcome.results:  # most steps are undone by now
             report(result)
     trace = None if is_expected(error) else error
     LOG.error("VNF instance %s: %s", context.instance_id, problem["detail"], exc_info=trace)

@@ -85,7 +85,7 @@ def with_vnfcs(
 
 
 def with_written(context: OperationContext, record: VnfRecord, written: Records) -> VnfRecord:
-    """Return the record with what an operation has to record, as that API has it."""
+    """Return the record with what an operation has to record, in the form of its API."""
     if context.api == "v2":
         return replace(record, body=written.applied(record.body))
     instance = v1.instance_object(context.instance_id, record, {})

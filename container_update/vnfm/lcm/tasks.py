@@ -75,7 +75,7 @@ def undo_instantiate(context: OperationContext) -> VnfRecord:
 def _undone(
     context: OperationContext, event: str, undo: Callable[[Vim, VnfRecord], object]
 ) -> VnfRecord:
-    """Undo an operation in the VIM, between the drivers of its rollback; return what runs then."""
+    """Undo an operation in the VIM, between the drivers of its rollback; return the record."""
     drivers = drivers_of(context)
     record = drivers.call(f"{event}_rollback_start", context.record)
     with connected(context) as vim:
@@ -90,7 +90,7 @@ def _merged(body: Json, patches: Mapping[str, Any]) -> Json:
 
 
 def _in_its_vim(context: OperationContext) -> OperationContext:
-    """Return the operation in the VIM that the request names, which is recorded."""
+    """Return the operation with the VIM that its request names as the recorded one."""
     named = context.request.get("vimConnectionInfo")
     return replace(context, record=replace(context.record, vims=named))
 
@@ -112,12 +112,12 @@ def do_terminate(context: OperationContext) -> VnfRecord:
 
 
 def _leave_time_to_take_it_out_of_service(context: OperationContext) -> None:
-    """Leave the time that a GRACEFUL termination asks for, from when it was accepted on.
+    """Leave the time that a GRACEFUL termination asks for, counted from when it was accepted.
 
     SOL003, 5.5.2.8: the time to take the VNF out of service before it is shut down. Without a
-    timeout nothing is waited for but the pods' own grace periods.
+    timeout only the pods' own grace periods count.
 
-    :raises NotYetError: there is some of it left.
+    :raises NotYetError: some of the time is left.
     """
     grace = timedelta(seconds=context.request.get("gracefulTerminationTimeout") or 0)
     due = min(context.started(), now()) + grace  # the clock may have been set back
@@ -207,7 +207,7 @@ def _modify_vnfcs(body: Json, request: Mapping[str, Any]) -> None:
 
 
 def _moved(context: OperationContext, record: VnfRecord, work: Work) -> VnfRecord:
-    """Do what our own driver does; return the record of what runs then."""
+    """Do what our own driver does; return the new record."""
     options, connection = context.service.options, context.connection
     instance = context.record.vnf_instance(context.instance_id)
     try:
@@ -245,7 +245,7 @@ def do_heal(context: OperationContext) -> VnfRecord:
 
 
 def undo_heal(context: OperationContext) -> VnfRecord:
-    """Undo what a heal changed, in a cluster; SOL003 leaves that to the VNFM, Tacker has none."""
+    """Undo what a heal changed, in a cluster. SOL003 allows a rollback, Tacker has none."""
     return _undone(context, "heal", lambda vim, _: vim.undo())
 
 
@@ -292,8 +292,7 @@ def undo_scale(context: OperationContext) -> VnfRecord:
 
 
 _LOOK_AGAIN = timedelta(minutes=1)
-"""A change that waits for a person is looked at so often: somebody may promote it by the command.
-"""
+"""How often to look at a change that waits for a person: the command may promote it too."""
 
 
 def do_change(context: OperationContext) -> VnfRecord:
@@ -324,8 +323,8 @@ def do_change(context: OperationContext) -> VnfRecord:
 def undo_change(context: OperationContext) -> VnfRecord:
     """Undo what the change left in the VIM.
 
-    :raises NoWayBackError: what is old is being deleted, or the change is complete, only its record
-        is missing, and what was there before it is not kept: it can only be finished.
+    :raises NoWayBackError: the old VNF is being deleted; or the change is complete but for its
+        record, and the history does not have the state before it: it can only be finished.
     """
 
     def undo(vim: Vim, _: VnfRecord) -> None:

@@ -39,12 +39,12 @@ def connected(context: OperationContext) -> Iterator[KubernetesVim]:
 
 
 def put_back(context: OperationContext, cluster: RetryingCluster, old: str) -> frozenset[str]:
-    """Undo a modification or a change of the package, and keep that it is undone: a rollback that
-    cannot be recorded is sent again.
+    """Undo a modification or a change of the package, and store that it is undone: a rollback that
+    cannot be recorded is requested again.
 
     :param old: the package that the instance runs from by its record.
-    :returns: the ids of resources that run anew under the name that they had.
-    :raises NoWayBackError: it was complete, and what was there before it is not kept.
+    :returns: the ids of resources that were started again under the same name.
+    :raises NoWayBackError: it was complete, and the history does not have the state before it.
     """
     entry = context.kept.get(v2_memory.OURS) or {}
     if entry.get("state", v2_memory.UNTOUCHED) == v2_memory.UNTOUCHED:
@@ -129,7 +129,7 @@ class KubernetesVim:
     def scale(self, numbers: Mapping[str, int], request_id: str) -> None:
         """Give VDUs these numbers of pods.
 
-        :param request_id: another one's scaling that was interrupted is undone before.
+        :param request_id: an interrupted scaling of another request is undone before.
         """
         self._carry_out(Scale(*self._kept(request_id), numbers))
 
@@ -139,7 +139,7 @@ class KubernetesVim:
         return run(goal, self.cluster, options, context.cancel, context.steps, leave_failed=True)
 
     def undo(self) -> Outcome | None:
-        """Undo by its journal what is under way; None where there is nothing."""
+        """Undo the operation that left a journal; None where there is none."""
         return self.context.journalled(self.cluster).recover(back=True)
 
     @property
@@ -151,7 +151,7 @@ class KubernetesVim:
         return Placing(def_files, self.context.namespace, one_namespace=True)
 
     def _kept(self, request_id: str) -> tuple[str, Placing, str, Options, str]:
-        """Return what every goal of a VNF that runs is made of."""
+        """Return the parameters that all goals of a running VNF have in common."""
         context, placing = self.context, self._placing(self.context.record.def_files)
         options = context.service.options
         return self._package, placing, context.instance_id, options, request_id
@@ -175,9 +175,9 @@ class KubernetesVim:
         return replace(record, touched=changed.records.restarted)
 
     def undo_change(self, job: ChangeJob) -> None:
-        """Undo it by its journal, or where it is complete by the history; both are in the cluster.
+        """Undo a change by its journal, or a complete one by the history; both are in the cluster.
 
-        :raises NoWayBackError: it is complete, and what was there before it is not kept.
+        :raises NoWayBackError: it is complete, and the history does not have the state before it.
         """
         put_back(self.context, self.cluster, job.old)
 

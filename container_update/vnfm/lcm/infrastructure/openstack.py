@@ -116,7 +116,7 @@ class OpenStackVim:
         operate(StackHeal(*running, context.operation_id, ids, with_storage), self._instance)
 
     def undo(self) -> Outcome | None:
-        """Undo by its journal what is under way; None where there is nothing.
+        """Undo the operation that left a journal; None where there is none.
 
         :raises NoWayBackError: Heat has replaced servers.
         """
@@ -125,13 +125,13 @@ class OpenStackVim:
     def scale(self, numbers: Mapping[str, int], request_id: str) -> None:
         """Give the scaling groups of VDUs these numbers of servers.
 
-        :param request_id: another one's scaling that was interrupted is undone before.
+        :param request_id: an interrupted scaling of another request is undone before.
         """
         operate(StackScale(*self._running, request_id, numbers), self._instance)
 
     @property
     def _running(self) -> tuple[str, Mapping[str, str], Options]:
-        """The stack that the VNF is, its VDUs, and the options."""
+        """The VNF's stack, its VDUs, and the options."""
         return self._stack(), self._vdus(self.context.record), self.context.service.options
 
     # --- the stack ------------------------------------------------------------------------------
@@ -141,8 +141,8 @@ class OpenStackVim:
         return stack_name(self.context.instance_id)
 
     def _stack(self) -> str:
-        """Return the VNF's stack: the recorded one, or if that is gone its successor from a change
-        that was not recorded."""
+        """Return the VNF's stack: the recorded one; if that is gone, the one that an unrecorded
+        change put in its place."""
         stacks = live.stacks_of(self.heat, self._name)
         recorded_id = self.context.record.info.get(stack_records.STACK)
         stacks = [stack for stack in stacks if stack["id"] == recorded_id] or stacks
@@ -162,8 +162,8 @@ class OpenStackVim:
         )
 
     def changed(self, record: VnfRecord, changed: Changed) -> VnfRecord:
-        """Return the record with the live resources, also of a change by an earlier try, whose ids
-        were not recorded."""
+        """Return the record with the live resources: an earlier try may have changed some without
+        recording their ids."""
         names = {result.step.key.name for result in changed.outcome.results}
         members = self._members(record)
         touched = frozenset(member.server_id for member in members if str(member) in names)
@@ -171,9 +171,9 @@ class OpenStackVim:
         return replace(self._described(record.with_info(info), members), touched=touched)
 
     def undo_change(self, job: ChangeJob) -> None:
-        """Undo it by the journal in the cloud; the scripts need the job.
+        """Undo a change by the journal in the cloud; the scripts need the job.
 
-        :raises NoWayBackError: what is old is being deleted, or the change is complete.
+        :raises NoWayBackError: the old stacks are being deleted, or the change is complete.
         """
         target, context = self.target(), self.context
         scripts = coordination_of(job, target, context.cancel)

@@ -57,8 +57,8 @@ class LiveInstance:
     """Its packages by VNFD: that of an unsettled operation, then the recorded one."""
 
     def vdus(self, options: Options) -> tuple[tuple[str, str], ...]:
-        """Return each VDU with the name of its workload or server, of the recorded package last;
-        a VDU whose name changes is there twice."""
+        """Return each VDU with the name of its workload or server, by the recorded package last;
+        a VDU whose workload gets another name is there twice."""
         flavour_id = self.record.flavour_id
         by_package = (_vdus(folder, flavour_id, options) for folder in self.folders.values())
         return tuple(dict.fromkeys(itertools.chain.from_iterable(by_package)))

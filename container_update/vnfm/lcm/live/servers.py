@@ -92,8 +92,8 @@ def _vnfc(heat: Heat, server: VnfcServer) -> Json:
 
 
 def _state(resource: Json, attributes: Json) -> tuple[str, Tone, str]:
-    """Return the state of a server in a word, what to think of it, and what is wrong: what Heat
-    says of its resource before what Nova says of the server, where Heat acts or has failed."""
+    """Return the state of a server in a word, its tone, and what is wrong: by Heat where Heat acts
+    on the resource or has failed, else by Nova."""
     nova, heat = str(attributes.get("status") or ""), str(resource.get("resource_status") or "")
     tone = _heat_tone(resource)
     if tone is Tone.BAD:
@@ -106,7 +106,7 @@ def _state(resource: Json, attributes: Json) -> tuple[str, Tone, str]:
 
 
 def _heat_tone(resource: Json) -> Tone | None:
-    """Return what to think of a resource by its action's end; None where that went well."""
+    """Return the tone of a resource by how its action ended; None where it ended well."""
     status = str(resource.get("resource_status") or "")
     tones = {"_FAILED": Tone.BAD, "_IN_PROGRESS": Tone.BUSY}
     return next((tone for ending, tone in tones.items() if status.endswith(ending)), None)

@@ -16,11 +16,11 @@ from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
 
 ANSWER_BYTES = 16 * 1024 * 1024
-"""The most bytes of an answer, pickled, and again of its texts where each is written out."""
+"""The most bytes of a pickled answer, and of all its texts as JSON."""
 
 _VALUES = 1_000_000
-"""The most instructions of a pickle, each of which makes at most one value, and the most values
-where each is written out."""
+"""The most instructions of a pickle, each of which makes at most one value, and the most values as
+JSON."""
 
 _DEPTH, _NUMBER_BITS = 100, 64
 _TOO_LARGE = (
@@ -28,7 +28,7 @@ _TOO_LARGE = (
     f"{ANSWER_BYTES} bytes of text and a depth of {_DEPTH}"
 )
 _STORES = frozenset({"PUT", "BINPUT", "LONG_BINPUT"})
-"""Instructions that name a place in a table, which grows to have it."""
+"""Instructions with an index of a table, which grows to that size."""
 
 
 class ScriptError(ContainerUpdateError):

@@ -50,14 +50,14 @@ class V1Drivers(Drivers):
 
     @property
     def is_ours(self) -> bool:
-        """Whether our own driver is the one for the end of a modification: by the content of the
-        file that is installed under its name, as in Tacker."""
+        """Whether the driver for the end of a modification is our own: by the content of the file
+        that is installed under its name, as in Tacker."""
         script = self.scripts.get(MODIFIED)
         if script is None or script.implementation == NOOP:
             return False
         try:
             installed = _installed(load(script.implementation))
-        except DriverError:  # a call says so
+        except DriverError:  # a call of the driver raises it again
             return False
         return installed.read_bytes() == driver_file("v1").read_bytes()
 
@@ -108,8 +108,8 @@ class V1Drivers(Drivers):
     def _refuse_other_file(
         self, event: str, script: InterfaceScript, driver: Any, vnfd_id: str
     ) -> None:
-        """Refuse another driver than the copy in the package that the record names by now: at the
-        end of a modification that is the new one, as in Tacker."""
+        """Refuse a driver that differs from the copy in the recorded package, which at the end of a
+        modification is the new one, as in Tacker."""
         copy = file_of(event, script, self.context.package(vnfd_id))
         if copy.read_bytes() != _installed(driver).read_bytes():
             raise PackageError(
