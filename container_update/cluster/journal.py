@@ -21,16 +21,8 @@ from typing import Any
 from container_update.cluster import keeping
 from container_update.cluster.history import revision, schemas
 from container_update.cluster.lease import LeaseLock
-from container_update.model import context_threads
+from container_update.model import context_threads, errors
 from container_update.model.cluster import Cluster, WatchEvent, if_allowed
-from container_update.model.errors import (
-    ClusterError,
-    ContainerUpdateError,
-    LeaseLostError,
-    NextStep,
-    PlanError,
-    UpdateInProgressError,
-)
 from container_update.model.objects import Collection, Json, Manifest, ObjectKey
 from container_update.model.operation import OperationRecord, Phase, from_bytes, name_of, to_bytes
 from container_update.model.packing import DAMAGED, packed, unpacked
@@ -279,24 +271,24 @@ class Journal:
 
     def _refuse_unsigned(self, head: Json) -> None:
         if self.cluster.journal_key and not keeping.is_signed(head, self.cluster.journal_key):
-            raise ContainerUpdateError(
+            raise errors.ContainerUpdateError(
                 f"{self.key}: expected a journal that is signed with the key of this host "
                 "(journal_key), found one that a host without it, or somebody else, has written: "
                 f"nothing was written; end it where it was begun, or run {self._removal}",
-                next_step=NextStep.FIX_AND_RETRY,
+                next_step=errors.NextStep.FIX_AND_RETRY,
             )
 
     def _read_part(self, key: ObjectKey) -> bytes:
         body = self._head if key == self.key else self.cluster.get(key)
         if body is None:
-            raise ContainerUpdateError(
+            raise errors.ContainerUpdateError(
                 f"{key}: this part of the journal is missing: {self._by_hand}"
             )
         return base64.b64decode(body["data"]["part"])
 
     @property
-    def _damaged(self) -> ContainerUpdateError:
-        return ContainerUpdateError(f"{self.key}: the journal is damaged: {self._by_hand}")
+    def _damaged(self) -> errors.ContainerUpdateError:
+        return errors.ContainerUpdateError(f"{self.key}: the journal is damaged: {self._by_hand}")
 
     @property
     def _by_hand(self) -> str:
@@ -327,7 +319,7 @@ class Journal:
         parts = {namespace: keeping.split(content) for namespace, content in data.items()}
         numbers = {namespace: len(chunks) for namespace, chunks in parts.items()}
         if (number := sum(numbers.values())) > keeping.MAX_PARTS:
-            raise PlanError(
+            raise errors.PlanError(
                 f"{self.key}: expected a journal of at most {keeping.MAX_PARTS} Secrets, found "
                 f"{number}: change less at once"
             )
@@ -351,7 +343,7 @@ class Journal:
             self._head = head
             confirm()
             is_journal = self._update(keeping.without_owners)
-        except (ClusterError, UpdateInProgressError):
+        except (errors.ClusterError, errors.UpdateInProgressError):
             self._discard()
             raise
         if not is_journal:
@@ -383,14 +375,14 @@ class Journal:
         try:
             events = self.cluster.watch(self._collection, version, _WATCH_SECONDS)
             return next((event for event in events if event.type != "BOOKMARK"), None)
-        except ClusterError as error:
+        except errors.ClusterError as error:
             LOG.info("%s", error)
             return None
 
     def _discard(self) -> None:
         try:
             self.clear()
-        except ClusterError as error:
+        except errors.ClusterError as error:
             LOG.warning("%s is left to the garbage collector: %s", self.key, error)
 
     def _create(self, key: ObjectKey, content: Mapping[str, bytes], owner: Json | None) -> Json:
@@ -400,14 +392,14 @@ class Journal:
             body = keeping.signed(body, self.cluster.journal_key)
         try:
             return self.cluster.create(body)
-        except ClusterError as error:
+        except errors.ClusterError as error:
             live = self.cluster.get(key) if error.status == 409 else None
             if live is None:
                 raise
             if (live.get("data"), keeping.owners(live)) == (body["data"], keeping.owners(body)):
                 return live  # our own, whose response was lost
             if key == self.key and keeping.is_complete(live):
-                raise UpdateInProgressError(
+                raise errors.UpdateInProgressError(
                     f"another update of this VNF instance has begun: {self.key} is its journal"
                 ) from error
             if key == self.key:
@@ -464,7 +456,7 @@ class Journal:
             self._delete_all(elsewhere)
         try:
             self._delete(self._written)
-        except ClusterError as error:
+        except errors.ClusterError as error:
             if error.status != 409:
                 raise
             live = self.cluster.get(self.key)
@@ -497,7 +489,7 @@ class Journal:
             try:
                 self._delete_all(self._parts_of(head)[1])
                 self._delete(head)
-            except ClusterError as error:
+            except errors.ClusterError as error:
                 if error.status != 409 or attempt == _ATTEMPTS:
                     raise  # 409: it was written meanwhile, and may be complete
         self._delete_all(self._stale_parts())
@@ -548,7 +540,7 @@ class Journal:
             try:
                 self._head = self.cluster.replace(head)
                 return True
-            except ClusterError as error:
+            except errors.ClusterError as error:
                 if error.status not in (404, 409) or attempt == _ATTEMPTS:
                     raise
             live = self.cluster.get(self.key)
@@ -563,8 +555,8 @@ class Journal:
         return False
 
     @property
-    def _lost(self) -> LeaseLostError:
-        return LeaseLostError(
+    def _lost(self) -> errors.LeaseLostError:
+        return errors.LeaseLostError(
             f"This run stopped where it was: {self.key}, its journal, is another run's by now"
         )
 

@@ -23,14 +23,8 @@ from datetime import datetime, timezone
 from typing import Any
 
 from container_update.cluster.retry import RetryingCluster
-from container_update.model import context_threads
+from container_update.model import context_threads, errors
 from container_update.model.cancellation import CancelToken
-from container_update.model.errors import (
-    ClusterError,
-    LeaseLostError,
-    PlanError,
-    UpdateInProgressError,
-)
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.operation import name_of
 from container_update.model.options import LONGEST_LEASE
@@ -107,7 +101,7 @@ class LeaseLock:
             self._renewing.join(timeout=self.seconds)
         try:
             self._release()
-        except ClusterError as failure:
+        except errors.ClusterError as failure:
             LOG.warning("%s stays until it expires: %s", self.key, failure)
 
     # --- acquiring ------------------------------------------------------------------------------
@@ -116,7 +110,7 @@ class LeaseLock:
         sent = self.clock()
         try:
             self._lease = self.cluster.create(self._body())
-        except ClusterError as error:
+        except errors.ClusterError as error:
             if error.status != 409:
                 raise
             sent = self._acquire_existing(sent)
@@ -150,7 +144,7 @@ class LeaseLock:
             return True
         refuse_too_long(str(self.key), holder.seconds)
         if holder.seems_alive(self.now()):
-            raise UpdateInProgressError(holder.sentence(self.now()))
+            raise errors.UpdateInProgressError(holder.sentence(self.now()))
         duration = holder.seconds or self.seconds
         LOG.warning("%s: waiting for %.0f s whether %s renews it", self.key, duration, holder.run)
         until, awake = self.clock() + duration, threading.Event()
@@ -161,7 +155,7 @@ class LeaseLock:
             if live is None:
                 return False
             if self.cancel or live["spec"] != lease["spec"]:
-                raise UpdateInProgressError(Holder.of(live).sentence(self.now()))
+                raise errors.UpdateInProgressError(Holder.of(live).sentence(self.now()))
         return True
 
     def _take_over(self, lease: Json) -> None:
@@ -170,12 +164,12 @@ class LeaseLock:
         body["metadata"] |= {name: lease["metadata"][name] for name in ("uid", "resourceVersion")}
         try:
             self._lease = self.cluster.replace(body)
-        except ClusterError as error:
+        except errors.ClusterError as error:
             if error.status not in (404, 409):
                 raise
             live = self.cluster.get(self.key)
             if live is None or Holder.of(live).identity != self._identity:
-                raise UpdateInProgressError(
+                raise errors.UpdateInProgressError(
                     f"{self.key}: another run took over the expired lease first"
                 ) from error
             self._lease = live
@@ -211,7 +205,7 @@ class LeaseLock:
         if not self._lost and self.clock() >= self._sent + self.seconds * _WRITABLE:
             self._lose(f"{self.key} is lost: it could not be renewed in time")
         if self._lost:
-            raise LeaseLostError(f"This run stopped where it was: {self._lost}")
+            raise errors.LeaseLostError(f"This run stopped where it was: {self._lost}")
 
     def confirm(self) -> None:
         """Renew the lease now: nobody else has had it since it was acquired.
@@ -229,7 +223,7 @@ class LeaseLock:
             try:
                 self._is_renewed()
                 self.check()
-            except LeaseLostError:
+            except errors.LeaseLostError:
                 return
             except Exception:  # a thread that ended would lose the lease without a word
                 LOG.exception("%s could not be renewed; trying again", self.key)
@@ -240,7 +234,7 @@ class LeaseLock:
             sent = self.clock()
             try:
                 self._renew()
-            except ClusterError as error:
+            except errors.ClusterError as error:
                 if error.status in (404, 409):
                     self._lose(f"{self.key} is lost: {error}")
                 else:
@@ -256,7 +250,7 @@ class LeaseLock:
             try:
                 self._lease = cluster.replace({**self._lease, "spec": spec})
                 return
-            except ClusterError as error:
+            except errors.ClusterError as error:
                 if error.status != 409 or is_last:
                     raise
                 lease = cluster.get(self.key)  # perhaps our own renewal, whose response was lost
@@ -280,7 +274,7 @@ class LeaseLock:
                     self.key, uid=metadata["uid"], version=metadata["resourceVersion"]
                 )
                 return
-            except ClusterError as error:
+            except errors.ClusterError as error:
                 if is_last or error.transient:
                     raise
                 lease = self.cluster.get(self.key)
@@ -293,7 +287,7 @@ def _time(text: str, lease: Json) -> datetime:
     try:
         return time_of(text)
     except ValueError as error:
-        raise ClusterError(
+        raise errors.ClusterError(
             f"{ObjectKey.of(lease)}: expected a time as spec.renewTime, found another text: is the "
             "URL of the API server right?"
         ) from error
@@ -353,7 +347,7 @@ def refuse_too_long(place: str, seconds: float) -> None:
     :param seconds: after how many without a heartbeat the instance is free.
     """
     if not seconds <= LONGEST_LEASE:  # also what is no number
-        raise PlanError(
+        raise errors.PlanError(
             f"{place}: expected a lease of at most {LONGEST_LEASE:.0f} s, found {seconds:.0f} s: "
             "it is by no run of this program: see who wrote it, and delete it"
         )

@@ -38,13 +38,8 @@ from container_update.engine.goals.upkeep import Heal
 from container_update.engine.read_packages import described_by, read_manifests
 from container_update.engine.recover import status
 from container_update.engine.run import run
+from container_update.model import errors
 from container_update.model.cluster import Cluster, if_allowed
-from container_update.model.errors import (
-    NextStep,
-    PackageError,
-    PlanError,
-    UpdateInProgressError,
-)
 from container_update.model.objects import Collection, Json, ObjectKey, instance_of
 from container_update.model.options import Options
 from container_update.model.plan import Plan
@@ -204,7 +199,7 @@ def _has_others(package: str, placing: Placing, options: Options) -> bool:
     """Tell whether a package describes objects that Tacker leaves out."""
     try:
         described = described_by(package, placing, options)
-    except PackageError as error:  # Tacker, which is less strict, may be able to terminate
+    except errors.PackageError as error:  # Tacker, which is less strict, may be able to terminate
         LOG.warning("the termination is left to Tacker: %s", error)
         return False
     return any(manifest.key.kind not in TACKERS_KINDS for manifest in described)
@@ -230,19 +225,19 @@ def _refuse_unfinished(base: UpdateRequest, cluster: Cluster, options: Options) 
     """Refuse while an operation of ours runs, or has left a journal: Tacker knows of neither."""
     current = status(cluster, options, namespace=base.namespace, instance_id=base.instance_id)
     if current.holder is not None and not current.expired:
-        raise UpdateInProgressError(f"VNF instance {base.instance_id}: {current}")
+        raise errors.UpdateInProgressError(f"VNF instance {base.instance_id}: {current}")
     if current.record is not None:
-        raise PlanError(
+        raise errors.PlanError(
             f"VNF instance {base.instance_id}: an operation was interrupted and has left its"
             f" journal in the namespace {base.namespace}: finish or undo it first",
-            next_step=NextStep.FIX_TARGET,
+            next_step=errors.NextStep.FIX_TARGET,
         )
 
 
 def _refuse_renamed(names: Iterable[tuple[str, ObjectKey]]) -> None:
     for name, key in names:
         if key.name != name:
-            raise PlanError(
+            raise errors.PlanError(
                 f"{key}: since a Blue-Green change this is the Deployment {name} of the package,"
                 " under another name, which Tacker's RollingUpdate does not know: change the"
                 " package by a modify request with upgrade_type in its metadata"

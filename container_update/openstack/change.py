@@ -25,12 +25,8 @@ from container_update.engine.goals.request_schema import (
 from container_update.engine.read_packages import check_packages
 from container_update.engine.run import operate
 from container_update.engine.scripts.coordination import Coordination
+from container_update.model import errors
 from container_update.model.cancellation import CancelToken
-from container_update.model.errors import (
-    ContainerUpdateError,
-    CoordinationError,
-    UpdateFailedError,
-)
 from container_update.model.objects import Json
 from container_update.model.outcome import Event, Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Place, Plan, Step
@@ -228,9 +224,9 @@ class StackChange(StackGoal):
                 result = replace(
                     result, message=report.last_line, seconds=report.seconds, script=report
                 )
-        except ContainerUpdateError as error:
+        except errors.ContainerUpdateError as error:
             result = replace(result, state=StepState.FAILED, message=str(error))
-            raise CoordinationError(f"{step.key} failed: {error}") from error
+            raise errors.CoordinationError(f"{step.key} failed: {error}") from error
         finally:
             self._script_results.append(result)
             self._progress(result)
@@ -338,7 +334,7 @@ class StackChange(StackGoal):
         """Give the error of a failed change an outcome like that of one that succeeds."""
         try:
             yield
-        except UpdateFailedError as error:
+        except errors.UpdateFailedError as error:
             error.outcome = self._outcome(error.outcome)
             raise
 

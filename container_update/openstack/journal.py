@@ -27,14 +27,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from container_update.cluster.keeping import signature
-from container_update.model import context_threads
+from container_update.model import context_threads, errors
 from container_update.model.cancellation import CancelToken
-from container_update.model.errors import (
-    ClusterError,
-    ContainerUpdateError,
-    LeaseLostError,
-    UpdateInProgressError,
-)
 from container_update.model.objects import Json
 from container_update.model.operation import name_of
 from container_update.model.packing import DAMAGED
@@ -58,7 +52,7 @@ _SETTLES_WITHIN = 120.0
 """Seconds in which Heat ends an action on the journal's stack."""
 
 
-class UnsignedError(ContainerUpdateError):
+class UnsignedError(errors.ContainerUpdateError):
     """The journal has no signature of this host's key."""
 
 
@@ -116,7 +110,7 @@ class StackJournal:
         try:
             return decode(text)
         except DAMAGED as error:
-            raise ContainerUpdateError(
+            raise errors.ContainerUpdateError(
                 f"stack {self._name}: the journal is damaged: correct the VNF by hand, then delete "
                 "this stack"
             ) from error
@@ -186,7 +180,7 @@ class StackJournal:
             return None
         try:
             return self.service.files(reference(stack)).get(_FILE)
-        except ClusterError as error:
+        except errors.ClusterError as error:
             if error.status != 404:  # deleted since it was listed
                 raise
             return None
@@ -241,7 +235,7 @@ class StackJournal:
             try:
                 self.service.create(body)
                 break
-            except ClusterError as error:
+            except errors.ClusterError as error:
                 if error.status != 409:
                     raise
                 present = self.service.stack(name)
@@ -271,7 +265,7 @@ class StackJournal:
             if self.clock.monotonic() - self._renewed <= self.lease_seconds * 2 / 3:
                 return
             if time.monotonic() > deadline:
-                raise ClusterError(
+                raise errors.ClusterError(
                     f"Heat takes longer to answer than a heartbeat of stack {self._name} is good "
                     f"for ({self.lease_seconds:.0f} s): give it a longer lease_seconds"
                 )
@@ -312,9 +306,9 @@ class StackJournal:
             while not ended.wait(self.lease_seconds / 6):
                 try:
                     self.confirm()
-                except LeaseLostError:
+                except errors.LeaseLostError:
                     return  # the end of the block raises it
-                except ContainerUpdateError as error:
+                except errors.ContainerUpdateError as error:
                     LOG.warning("no heartbeat could be sent: %s", error)
 
         with context_threads.beside(keep_renewing, "journal"):
@@ -326,9 +320,9 @@ class StackJournal:
         try:
             self.confirm()
             self._write({"tags": tags_of(self.operation, None, self.lease_seconds)})
-        except LeaseLostError:
+        except errors.LeaseLostError:
             return
-        except ClusterError as error:
+        except errors.ClusterError as error:
             LOG.warning("the journal is free only after %.0f s: %s", self.lease_seconds, error)
 
     def remove(self) -> None:
@@ -363,7 +357,7 @@ class StackJournal:
                 update = {"tags": self._tags(), **content}
                 self.service.update(reference(stack), update, existing=True)
                 break
-            except ClusterError as error:
+            except errors.ClusterError as error:
                 if error.status == 404:
                     raise self._gone(self._name) from error
                 # 409: an answer was lost, the first request is being carried out
@@ -377,14 +371,14 @@ class StackJournal:
         deadline = time.monotonic() + _SETTLES_WITHIN
         while (current := self._settle(reference(stack))) is not None:
             if time.monotonic() > deadline:
-                raise ClusterError(
+                raise errors.ClusterError(
                     f"stack {stack['stack_name']}, the journal of this change, is "
                     f"{current['stack_status']}: expected it to be deleted. The change itself has "
                     "ended: delete this stack"
                 )
             try:
                 self.service.delete(reference(stack))
-            except ClusterError as error:
+            except errors.ClusterError as error:
                 if error.status != 409:  # another action is in progress
                     raise
             time.sleep(0.02)
@@ -400,7 +394,7 @@ class StackJournal:
             if not current["stack_status"].endswith("_IN_PROGRESS"):
                 break
             if time.monotonic() > deadline:
-                raise ClusterError(
+                raise errors.ClusterError(
                     f"stack {stack} stays in {current['stack_status']}: expected it to end this "
                     f"within {_SETTLES_WITHIN:.0f} s: check that Heat's engines run"
                 )
@@ -411,16 +405,16 @@ class StackJournal:
     def _tags(self) -> str:
         return tags_of(self.operation, self.clock.now(), self.lease_seconds)
 
-    def _lost(self, why: str) -> LeaseLostError:
-        return LeaseLostError(f"This run stopped where it was: {why}")
+    def _lost(self, why: str) -> errors.LeaseLostError:
+        return errors.LeaseLostError(f"This run stopped where it was: {why}")
 
-    def _gone(self, name: str) -> LeaseLostError:
+    def _gone(self, name: str) -> errors.LeaseLostError:
         return self._lost(
             f"stack {name}, the journal of this change, is gone: another run has taken over, or "
             "somebody deleted it"
         )
 
-    def _taken(self, name: str) -> UpdateInProgressError:
-        return UpdateInProgressError(
+    def _taken(self, name: str) -> errors.UpdateInProgressError:
+        return errors.UpdateInProgressError(
             f"another change of this VNF instance has begun: stack {name} is its journal"
         )

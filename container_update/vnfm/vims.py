@@ -27,13 +27,7 @@ from container_update.cluster.credentials import checked_url, pem
 from container_update.cluster.responses import MALFORMED
 from container_update.drivers.vim import connect_to
 from container_update.engine.goals.upgrade_types import VIMS
-from container_update.model import context_threads
-from container_update.model.errors import (
-    ClusterError,
-    ContainerUpdateError,
-    PackageError,
-    PlanError,
-)
+from container_update.model import context_threads, errors
 from container_update.model.objects import Json, ObjectKey, merge_patch
 from container_update.model.options import Options
 from container_update.vnfm.problems import ProblemError, without_folder
@@ -115,7 +109,7 @@ def kind_of(connection: Mapping[str, Any]) -> str | None:
 def require(kind: str | None) -> None:
     """Raise a PackageError if the library for a kind of VIM is not installed."""
     if kind == OPENSTACK and find_spec("openstack") is None:
-        raise PackageError(
+        raise errors.PackageError(
             "VIMs of type openstack need openstacksdk, which is not installed: "
             "pip install 'container-update[openstack]', then start the service again"
         )
@@ -166,13 +160,13 @@ def checked_modification(
     changed = patch if isinstance(patch, Mapping) else [entry.get("id") for entry in patch]
     for entry_id in request.get("vimConnectionInfoDeleteIds") or ():
         if entry_id not in ids or entry_id in changed:
-            raise PackageError(
+            raise errors.PackageError(
                 f"vimConnectionInfoDeleteIds: expected ids of entries ({', '.join(map(str, ids))}) "
                 f"that vimConnectionInfo does not modify, found {entry_id}"
             )
     after = modified(recorded, request)
     if before and not after:
-        raise PackageError(
+        raise errors.PackageError(
             "vimConnectionInfo: expected an entry to be left, since the VNF runs in its VIM; found "
             "that the request removes all"
         )
@@ -184,7 +178,7 @@ def checked_modification(
             _check_peers(f"vimConnectionInfo.{name}", entries[name], entry, missing)
     new, old_type = connection(service, session, after), type_of(recorded)
     if old_type and VIMS.get(old_type) != kind_of(new):
-        raise PackageError(
+        raise errors.PackageError(
             f"vimConnectionInfo: expected one that leaves the VNF in its VIM of vimType "
             f"{old_type}, found one that leads to vimType {new.get('vimType')}"
         )
@@ -204,7 +198,7 @@ def _check_peers(
     :param access: the attribute that has them in the request.
     """
     if missing and _peers(before) != _peers(after):
-        raise PackageError(
+        raise errors.PackageError(
             f"{path}: expected all of {access} in a request that changes where it is sent (the "
             "endpoint, oidc_token_url) or how that is verified; found no "
             f"{', '.join(sorted(missing))}: send what the VIM needs, and null for the rest"
@@ -242,21 +236,21 @@ def _complete(service: ServiceContext, session: Session, given: Any) -> Json:
     if not entries:
         default = session.scalar(select(VimRow).where(VimRow.is_default))
         if default is None:
-            raise PackageError(
+            raise errors.PackageError(
                 "vimConnectionInfo: expected one, or a registered default VIM, and found neither"
             )
         return registered(service, default)
     chosen = _chosen(entries)
     if chosen is None:
         types = ", ".join(sorted(str(entry.get("vimType")) for entry in entries))
-        raise PackageError(
+        raise errors.PackageError(
             f"vimConnectionInfo: expected an entry of vimType {', '.join(VIMS)}; found {types}"
         )
     if chosen.get("accessInfo") or chosen.get("interfaceInfo"):
         return dict(chosen)
     row = session.get(VimRow, chosen.get("vimId") or "")
     if row is None:
-        raise PackageError(
+        raise errors.PackageError(
             f"vimConnectionInfo: the VIM {chosen.get('vimId')} is not registered: register it, or "
             "give its interfaceInfo and accessInfo"
         )
@@ -336,8 +330,8 @@ def answered(service: ServiceContext) -> Iterator[None]:
     package, the request or the VIM's description is wrong."""
     try:
         yield
-    except ContainerUpdateError as error:
-        kinds = ((ClusterError, 502), (PlanError, 409))
+    except errors.ContainerUpdateError as error:
+        kinds = ((errors.ClusterError, 502), (errors.PlanError, 409))
         status = next((status for kind, status in kinds if isinstance(error, kind)), 422)
         detail = without_folder(str(error), service.settings.folder)
         raise ProblemError(status, detail) from error
@@ -371,7 +365,7 @@ def _status(connection: Json, options: Options) -> str:
         else:
             with closing(connect_to(connection, options)) as api_server:
                 api_server.get(ObjectKey("", "Namespace", "", "default"))
-    except ContainerUpdateError as error:
+    except errors.ContainerUpdateError as error:
         if getattr(error, "status", None) != 403:  # it answers, and not every account may do this
             LOG.info("VIM %s: %s", connection["vimId"], error)
             return ERROR

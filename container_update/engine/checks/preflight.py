@@ -9,15 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from container_update.engine.checks.namespaces import refuse_missing
+from container_update.model import errors
 from container_update.model.cluster import Cluster, ClusterContext, if_allowed
-from container_update.model.errors import (
-    ClusterError,
-    ContainerUpdateError,
-    NextStep,
-    PackageError,
-    PlanError,
-    UpdateInProgressError,
-)
 from container_update.model.operation import Status
 from container_update.model.plan import Plan
 from container_update.package.findings import Finding, Severity
@@ -37,7 +30,7 @@ class Check:
     name: str
     found: str = ""
     """What is in order."""
-    error: ContainerUpdateError | None = None
+    error: errors.ContainerUpdateError | None = None
     """What is not."""
 
     def as_dict(self) -> dict[str, Any]:
@@ -56,7 +49,7 @@ def check(name: str, function: Callable[[], str]) -> Check:
     """
     try:
         return Check(name, function())
-    except ContainerUpdateError as error:
+    except errors.ContainerUpdateError as error:
         return Check(name, error=error)
 
 
@@ -84,7 +77,7 @@ def version(text: str) -> str:
     match = re.match(r"v?(\d+)\.(\d+)", text)
     number = (int(match[1]), int(match[2])) if match else None
     if number is not None and number < OLDEST:
-        raise PlanError(
+        raise errors.PlanError(
             f"the API server has version {text}: expected {_dotted(OLDEST)} or later, which evicts "
             "pods by policy/v1"
         )
@@ -109,11 +102,11 @@ def namespace(name: str, cluster: Cluster) -> str:
 
 def package(path: str, findings: Sequence[Finding]) -> str:
     """Say that a package has no errors."""
-    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
-    others = len(findings) - len(errors)
-    if errors:
-        more = f" (and {counted(len(errors) - 1, 'more error')})" if errors[1:] else ""
-        raise PackageError(f"{path}: {errors[0]}{more}")
+    wrong = [finding for finding in findings if finding.severity is Severity.ERROR]
+    others = len(findings) - len(wrong)
+    if wrong:
+        more = f" (and {counted(len(wrong) - 1, 'more error')})" if wrong[1:] else ""
+        raise errors.PackageError(f"{path}: {wrong[0]}{more}")
     return f"{path}: no errors, {counted(others, 'other finding')}"
 
 
@@ -121,7 +114,7 @@ def rights(plan: Plan, cluster: Cluster) -> str:
     """Say that the account may carry out a plan and undo it."""
     needed = permissions.needed(plan)
     if missing := cluster.refused(needed):
-        raise ClusterError(
+        raise errors.ClusterError(
             f"this account may not {'; '.join(map(str, missing))}: bind a Role with these rights "
             "to it",
             status=403,
@@ -134,8 +127,8 @@ def idle(status: Status) -> str:
     told = "; ".join(line.rstrip(".:") for line in _headlines(status))
     if status.record or status.holder:
         alive = status.holder is not None and not status.expired
-        step = NextStep.WAIT if alive else NextStep.RESUME_OR_ROLLBACK
-        raise UpdateInProgressError(told, next_step=step)
+        step = errors.NextStep.WAIT if alive else errors.NextStep.RESUME_OR_ROLLBACK
+        raise errors.UpdateInProgressError(told, next_step=step)
     return told
 
 
