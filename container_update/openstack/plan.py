@@ -12,17 +12,7 @@ from dataclasses import dataclass, field, replace
 from container_update.model.errors import PackageError
 from container_update.model.objects import ObjectKey
 from container_update.model.plan import Action, Plan, Reason, Step
-from container_update.openstack.templates import groups
-from container_update.openstack.templates.desired import (
-    Replacement,
-    added_resources,
-    has_same_resources,
-    is_known,
-    is_same,
-    nested,
-    overlay,
-    server_changes,
-)
+from container_update.openstack.templates import desired, groups
 from container_update.openstack.vnfcs import VnfcServer
 from container_update.package import hot
 from container_update.package.hot import Place, StackBody
@@ -324,8 +314,8 @@ def rolling(live: Live, new: StackBody, places: Mapping[str, Place], source: str
     """
     steps: list[AnyStep] = []
     unchanged: list[VnfcServer] = []
-    added = added_resources(live.body, new, places)
-    base = overlay(live.body, new, added, source) if added else live.body
+    added = desired.added_resources(live.body, new, places)
+    base = desired.overlay(live.body, new, added, source) if added else live.body
     bodies = {live.reference: base, **live.nested}
     if added:
         reason = f"{', '.join(sorted(added))}: new, and needed before the servers change"
@@ -348,7 +338,7 @@ def rolling(live: Live, new: StackBody, places: Mapping[str, Place], source: str
         if not groups.is_settled(bodies[stack], after):
             steps.append(live.update(stack, bodies[stack], after, [SETTLES_GROUP]))
     before, whole = bodies[live.reference], _whole(base, new, places, source)
-    if not is_same(before, whole):
+    if not desired.is_same(before, whole):
         steps.append(live.update(live.reference, before, whole, [SETTLES_STACK]))
     return live.plan(ROLLING, places, tuple(steps), tuple(unchanged))
 
@@ -357,8 +347,8 @@ def _is_as_it_shall_be(live: Live, member: VnfcServer, before: StackBody, after:
     if member.deviation:
         return False
     if member.stack == live.reference:  # the rest of the template is a step of its own
-        return has_same_resources(before, after)
-    return is_same(before, after)
+        return desired.has_same_resources(before, after)
+    return desired.is_same(before, after)
 
 
 SETTLES_GROUP = "the group stores what its members are, and would put them back otherwise"
@@ -369,13 +359,13 @@ def _member_step(
     member: VnfcServer, before: StackBody, after: StackBody, place: Place, updated: str | None
 ) -> StackStep:
     name = place.server or member.resource
-    if has_same_resources(before, after):
+    if desired.has_same_resources(before, after):
         deviation = f"the server has {member.deviation}, though its stack says otherwise"
         return StackStep.of(
             Action.UPDATE, member.stack, before, after, member, [deviation], updated
         )
-    changes, replacement = server_changes(before, after, name)
-    action = Action.RECREATE if replacement is Replacement.REPLACED else Action.UPDATE
+    changes, replacement = desired.server_changes(before, after, name)
+    action = Action.RECREATE if replacement is desired.Replacement.REPLACED else Action.UPDATE
     reasons = [*changes, replacement.value]
     return StackStep.of(action, member.stack, before, after, member, reasons, updated)
 
@@ -408,20 +398,20 @@ def _after(  # noqa: PLR0913, PLR0917
     """
     place = places[member.vdu_id]
     if member.stack == live.reference:
-        return overlay(now, new, {place.head}, source)
+        return desired.overlay(now, new, {place.head}, source)
     if place.file is None:
         return _grouped_server(live, new, member, place, now, added)
-    whole = nested(place, new, live.body, now, live.ids, added)
+    whole = desired.nested(place, new, live.body, now, live.ids, added)
     beside = {str(other.server) for other, _ in hot.servers(new) if other.file == place.file}
     if beside == {place.server}:
         return whole
     left = beside - {str(target.server) for target in places.values() if target.file == place.file}
-    if not has_same_resources(overlay(now, whole, left, source), now):
+    if not desired.has_same_resources(desired.overlay(now, whole, left, source), now):
         raise PackageError(
             f"{place.file} of {source} also changes {', '.join(sorted(left))}, which are not to "
             "change: list their VDUs in vdu_params, or give each server a file of its own"
         )
-    return overlay(now, whole, {str(place.server)}, source)
+    return desired.overlay(now, whole, {str(place.server)}, source)
 
 
 def _grouped_server(  # noqa: PLR0913, PLR0917
@@ -435,7 +425,7 @@ def _grouped_server(  # noqa: PLR0913, PLR0917
     """Return the stack of a group whose members are plain servers: it has a resource for each."""
     values = hot.effective_parameters(new)
     definition = hot.with_ids(hot.bind(hot.outer_definition(new, place), values), live.ids)
-    if not is_known(definition, added):
+    if not desired.is_known(definition, added):
         raise PackageError(
             f"resource {place.head}: its members come from other resources of the template and "
             "cannot be updated one by one: put the server into a nested template"
@@ -450,4 +440,4 @@ def _whole(old: StackBody, new: StackBody, places: Mapping[str, Place], source: 
     heads = {place.head for place in places.values()}
     if {place.head for place, _ in hot.servers(new)} <= heads:
         return new
-    return overlay(old, new, heads, source)
+    return desired.overlay(old, new, heads, source)
