@@ -398,7 +398,7 @@ class Planner:
         now = pod_template.images(live)
         yield replace(
             step,
-            action=Action.RECREATE_POD if kind.is_pod else kind.action(live, (), references),
+            action=Action.RECREATE_POD if kind.is_pod else kind.action(step.desired(live), (), references),
             reasons=(*what_differs(old, new), *reasons_of(uses)),
             digest=self.config.config_digest(live, uses),
             images={

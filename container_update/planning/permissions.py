@@ -69,8 +69,10 @@ def of_step(step: Step) -> Iterator[Right]:
         yield Right(key.namespace, followed.group, followed.kind, "watch")
     if kind.is_pod:
         return
-    reads_config = isinstance(step, WorkloadStep) and step.digest is not None
-    if step.action is Action.EVICT or reads_config:
+    evicts = isinstance(step, WorkloadStep) and (
+        step.digest is not None or Action.EVICT in (step.action, step.way_back)
+    )
+    if evicts:
         yield Right(key.namespace, pods.group, pods.kind, _CREATE, subresource="eviction")
     if kind.keeps_broken_pods or step.action is Action.REPLACE_PODS:
         yield Right(key.namespace, pods.group, pods.kind, "delete")

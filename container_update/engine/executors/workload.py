@@ -99,11 +99,11 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         reverted = self.restore(step, live)
         if reverted is Reverted.OF_OTHERS:
             return reverted
-        if step.action is Action.EVICT:
+        if step.way_back is Action.EVICT:
             self.rollout.until_complete(step.key, before, deadline)
             self._observe_pods(live)
             self._evict_one_by_one(step.key, self._pods_since(step, live), before, deadline)
-        elif step.action is not Action.TEMPLATE:
+        elif step.way_back is not Action.TEMPLATE:
             self._roll_back(step, since, before, deadline)
         return reverted
 

@@ -27,7 +27,7 @@ from container_update.planning.steps.metadata import DIGEST_ANNOTATION
 from container_update.planning.steps.new_objects import new_object
 from container_update.planning.steps.workload import WorkloadStep
 from container_update.workloads import pod_template
-from container_update.workloads.registry import is_workload, kind_of, kind_of_body
+from container_update.workloads.registry import is_workload, kind_of, kind_of_body, known_kind
 
 _OURS = frozenset({"metadata", "status"})
 """Top-level fields that no manifest replaces as a whole."""
@@ -91,6 +91,13 @@ class ManifestStep(WorkloadStep):
     def giver(self) -> ObjectKey:
         """The Deployment that has the pods before a hand-over."""
         return replace(self.key, name=str(self.old["metadata"]["name"]))
+
+    @property
+    def way_back(self) -> Action:
+        """See :class:`WorkloadStep`: its update strategy comes back too."""
+        if self.action not in (Action.ROLL, Action.EVICT):
+            return self.action
+        return known_kind(self.key).action(self.old, (), ())
 
     def is_made(self, live: Json) -> bool:
         """Tell whether a Deployment is one of the two: another one of the same manifest, which an

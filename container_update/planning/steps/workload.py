@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from container_update.model.objects import Json, instance_of
+from container_update.model.plan import Action
 from container_update.planning.release_labels import match_labels
 from container_update.planning.steps import metadata
 from container_update.planning.steps.base import ObjectStep
@@ -27,6 +28,11 @@ class WorkloadStep(ObjectStep):
 
     digest: str | None = field(default=None, kw_only=True)
     """The pod template's new configuration digest; None where only images change."""
+
+    @property
+    def way_back(self) -> Action:
+        """How its pods are replaced in an undo."""
+        return self.action
 
     @abstractmethod
     def new_pod(self, labels: Mapping[str, str]) -> Json:
