@@ -36,6 +36,7 @@ from container_update.workloads.kind import POD
 from container_update.workloads.kinds.deployment import HASH_LABEL
 from container_update.workloads.pod_status import is_active
 from container_update.workloads.readiness import replicas
+from container_update.workloads.registry import refuse_idle
 from container_update.workloads.traffic import selects
 
 _NAME_LENGTH, _RELEASE_LENGTH = 63, 5
@@ -106,6 +107,7 @@ class BlueGreenPlanner(Planner):
             return None
         self.config.refuse_unfit(blue, live)
         self.refuse_foreign(blue, old, live)
+        refuse_idle(new)
         return Pair(blue, live, new, old, uses)
 
     @cached_property

@@ -34,7 +34,7 @@ from container_update.planning.steps.metadata import dropped as dropped_metadata
 from container_update.planning.update import UpdatePlanner
 from container_update.workloads import pod_template
 from container_update.workloads.readiness import replicas
-from container_update.workloads.registry import is_workload, kind_of, known_kind
+from container_update.workloads.registry import is_workload, kind_of, known_kind, refuse_idle
 
 # --- what a plan waits for ----------------------------------------------------------------------
 # ``hold`` is true (until somebody promotes) or a number of seconds; ``gate`` has a Prometheus query
@@ -365,6 +365,7 @@ class Planner:
 
     def creation(self, new: Manifest) -> ManifestStep:
         """Return the step that creates an object."""
+        refuse_idle(new)
         content = self._content_of(new, None)
         return ManifestStep(new.key, Action.CREATE, None, content, reasons=(Reason("it is new"),))
 
@@ -393,12 +394,15 @@ class Planner:
             return
         self.config.refuse_unfit(step.key, live)
         self.refuse_foreign(step.key, old, live)
+        refuse_idle(new)
         refuse_other_selector(step)
         references = [use.use for use in uses]
         now = pod_template.images(live)
         yield replace(
             step,
-            action=Action.RECREATE_POD if kind.is_pod else kind.action(step.desired(live), (), references),
+            action=Action.RECREATE_POD
+            if kind.is_pod
+            else kind.action(step.desired(live), (), references),
             reasons=(*what_differs(old, new), *reasons_of(uses)),
             digest=self.config.config_digest(live, uses),
             images={

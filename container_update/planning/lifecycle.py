@@ -16,6 +16,7 @@ from container_update.planning.order import in_groups, in_order
 from container_update.planning.steps import ConfigStep, ManifestStep
 from container_update.planning.steps.manifest import manifest_digest, with_recorded_digest
 from container_update.workloads.kinds.statefulset import first_ordinal
+from container_update.workloads.registry import refuse_idle
 
 # --- an installation ----------------------------------------------------------------------------
 # An installation only creates. What the instance has already stays as it is, so that a second one
@@ -64,6 +65,7 @@ def _creation(manifest: Manifest) -> Step:
     if manifest.key.is_config:
         diff.stated(manifest)  # raises an error for invalid values
         return ConfigStep(manifest.key, Action.CREATE, None, manifest.body, reasons=(_MISSING,))
+    refuse_idle(manifest)
     content = with_recorded_digest(manifest.body, manifest_digest(manifest.body))
     return ManifestStep(manifest.key, Action.CREATE, None, content, reasons=(_MISSING,))
 

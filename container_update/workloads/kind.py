@@ -112,6 +112,11 @@ class WorkloadKind:
         del live
         return None
 
+    def never_starts(self, manifest: Json) -> str | None:
+        """Return why no pod of *manifest* would start and what to do; None: they would."""
+        del manifest
+        return None
+
     def notes(self, live: Json) -> Iterator[str]:
         """Yield what the operator should know when *live* restarts."""
         del live

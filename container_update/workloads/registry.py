@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from container_update.model.errors import ContainerUpdateError, PlanError
-from container_update.model.objects import ObjectKey
+from container_update.model.objects import Manifest, ObjectKey
 from container_update.workloads.kind import WorkloadKind
 from container_update.workloads.kinds.cronjob import CronJob
 from container_update.workloads.kinds.daemonset import DaemonSet
@@ -66,6 +66,13 @@ def known_kind(key: ObjectKey) -> WorkloadKind:
             "with"
         )
     return kind
+
+
+def refuse_idle(manifest: Manifest) -> None:
+    """Raise PlanError where no pod of a workload would start."""
+    kind = kind_of(manifest.key)
+    if kind is not None and (why := kind.never_starts(manifest.body)) is not None:
+        raise PlanError(f"{manifest.key} ({manifest.source}): {why}")
 
 
 def _find(group: str, kind: str) -> WorkloadKind | None:

@@ -32,6 +32,12 @@ class Deployment(WorkloadKind):
             f"deployment {metadata['name']} -n {metadata['namespace']}) and try again"
         )
 
+    def never_starts(self, manifest: Json) -> str | None:
+        """Return that none of one starts that is paused."""
+        if not (manifest.get("spec") or {}).get("paused"):
+            return None
+        return "expected a Deployment that rolls out, found spec.paused: true: take it out"
+
     def readiness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
         """Judge by counts and pods, and by the controller's own verdict.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A change of the package that also changes how a workload's pods are replaced."""
+"""A change of the package that also changes how a workload's pods are replaced, or whether."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from container_update import UpdateFailedError, change_package
+from container_update import PlanError, UpdateFailedError, change_package
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.manifests import workload
-from tests.functional.upgrade_types import ROLLING
+from tests.functional.upgrade_types import ROLLING, UPGRADE_TYPES
 
 ROLLS, ON_DELETE = ("updateStrategy: {type: RollingUpdate}", "updateStrategy: {type: OnDelete}")
 STRATEGIES = pytest.mark.parametrize(
@@ -19,9 +19,9 @@ STRATEGIES = pytest.mark.parametrize(
 KINDS = pytest.mark.parametrize("kind", ["DaemonSet", "StatefulSet"])
 
 
-def change(cnf: Cnf, manifest: str) -> Any:
+def change(cnf: Cnf, manifest: str, upgrade_type: str = ROLLING) -> Any:
     """Change the package of a CNF whose workload is w to one with this manifest."""
-    body = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": ROLLING}}
+    body = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": upgrade_type}}
     packages = {"old": cnf.old, "new": cnf.package({"w.yaml": manifest})}
     return change_package(body, cnf.admin, cnf.options, **packages, **cnf.where)
 
@@ -49,3 +49,19 @@ def test_an_undo_replaces_them_as_the_old_strategy_says(
     with pytest.raises(UpdateFailedError, match="Everything is as before"):
         change(cnf, workload(kind, spec=then, replicas=2, image=BAD_IMAGE))
     assert images(cnf, kind) == {IMAGES[0]}
+
+
+@pytest.mark.parametrize("upgrade_type", UPGRADE_TYPES)
+def test_a_deployment_that_would_be_paused_is_refused(cnf: Cnf, upgrade_type: str) -> None:
+    cnf.instantiate(w=workload("Deployment"))
+    paused = workload("Deployment", image=IMAGES[1], spec="paused: true")
+    with pytest.raises(PlanError, match=r"w \(Files/w.yaml:1\): .*found spec.paused: true"):
+        change(cnf, paused, upgrade_type)
+    assert images(cnf, "Deployment") == {IMAGES[0]}
+    with pytest.raises(PlanError, match=r"new \(Files/w.yaml:1\): .*found spec.paused: true"):
+        change(cnf, workload("Deployment", "new", spec="paused: true"), upgrade_type)
+
+
+def test_one_that_is_paused_is_not_installed(cnf: Cnf) -> None:
+    with pytest.raises(PlanError, match=r"found spec.paused: true"):
+        cnf.instantiate(w=workload("Deployment", spec="paused: true"))
