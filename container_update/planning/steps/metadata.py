@@ -41,10 +41,15 @@ def _template_metadata(manifest: Json) -> Json:
 
 
 def lay_over(changed: Json, manifest: Json, removed: Dropped) -> None:
-    """Lay the manifest's labels and annotations over those of an object, without *removed*."""
+    """Lay the manifest's labels and annotations over those of an object, without *removed*.
+
+    The server takes null in a map of texts for ''.
+    """
     own = changed["metadata"]
     for field in _FIELDS:
-        values = {**(own.get(field) or {}), **(manifest["metadata"].get(field) or {})}
+        said = (manifest["metadata"].get(field) or {}).items()
+        given = {name: "" if value is None else value for name, value in said}
+        values = {**(own.get(field) or {}), **given}
         gone = {name for kind, name in removed if kind == field}
         assign(own, field, {name: value for name, value in values.items() if name not in gone})
 

@@ -132,6 +132,14 @@ def test_live_labels_and_annotations_stay_and_the_manifests_are_laid_over_them()
     assert metadata["resourceVersion"] == before["metadata"]["resourceVersion"]
 
 
+def test_a_label_that_is_null_is_an_empty_one() -> None:
+    before = live(config_map(), labels={"a": "", "b": "1"})
+    step = config_step(config_map(metadata={"labels": {"a": None}}), before)
+    assert step.is_applied(before)
+    changed = config_step(config_map(metadata={"labels": {"b": None}}), before)
+    assert changed.desired(before)["metadata"]["labels"] == {"a": "", "b": ""}
+
+
 def test_what_others_wrote_meanwhile_stays() -> None:
     before = live(config_map(data={"a": "1"}))
     now = live(config_map(data={"a": "1"}), version="8", labels={"new": "label"})
