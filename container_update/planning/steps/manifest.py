@@ -33,9 +33,11 @@ _OURS = frozenset({"metadata", "status"})
 """Top-level fields that no manifest replaces as a whole."""
 
 _CLUSTERS: Mapping[str, tuple[str, ...]] = {
+    "Ingress": ("ingressClassName",),
     "PersistentVolumeClaim": ("storageClassName", "volumeMode", "volumeName"),
     "Service": (
         "clusterIP", "clusterIPs", "healthCheckNodePort", "ipFamilies", "ipFamilyPolicy",
+        "loadBalancerClass",
     ),
 }  # fmt: skip
 """What the cluster chose in a kind's spec, kept where the manifest does not choose."""

@@ -186,6 +186,20 @@ def test_a_service_keeps_the_addresses_and_ports_that_the_cluster_chose(
     assert spec["selector"] == {"app": "new"}
 
 
+@pytest.mark.parametrize(
+    ("kind", "field"), [("Ingress", "ingressClassName"), ("Service", "loadBalancerClass")]
+)
+def test_the_class_that_admission_chose_stays_where_the_manifest_names_none(
+    kind: str, field: str
+) -> None:
+    """It chooses one for a new object alone, and not again when that is replaced."""
+    manifest = {"kind": kind, "metadata": {"name": "x"}, "spec": {}}
+    live = {"kind": kind, "metadata": {"name": "x", "uid": "1"}, "spec": {field: "default"}}
+    assert step(manifest, live).desired(live)["spec"] == {field: "default"}
+    named = {**manifest, "spec": {field: "other"}}
+    assert step(named, live).desired(live)["spec"] == {field: "other"}
+
+
 def test_a_service_that_a_script_switched_is_there_to_be_taken_back() -> None:
     switched = copy.deepcopy(SERVICE)
     switched["spec"]["selector"] = {"app": "new"}
