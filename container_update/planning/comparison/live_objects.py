@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 from container_update.model.objects import Json, Manifest, ObjectKey
@@ -64,11 +65,13 @@ _QUANTITIES = frozenset(
     {"averageValue", "capacity", "divisor", "hard", "limits", "requests", "sizeLimit"}
 )
 """Fields that are quantities, or mappings of them."""
-_QUANTITY = re.compile(r"([0-9.]+)(m|[kMGTPE]|[KMGTPE]i)?")
-_FACTORS = {"": 1.0, "m": 0.001} | {
-    f"{prefix}{i}": float(base**power)
-    for i, base in (("", 1000), ("i", 1024))
-    for power, prefix in enumerate("kMGTPE" if not i else "KMGTPE", start=1)
+_QUANTITY = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([numkMGTPE]|[KMGTPE]i)?")
+_FACTORS = {
+    **{
+        prefix: Decimal(1000) ** power
+        for power, prefix in enumerate(["n", "u", "m", "", *"kMGTPE"], -3)
+    },
+    **{f"{prefix}i": Decimal(1024) ** power for power, prefix in enumerate("KMGTPE", 1)},
 }
 
 
@@ -124,12 +127,12 @@ def _is_same_quantity(said: Any, live: Any) -> bool:
     return _has(said, live) if number is None else number == _number(live)
 
 
-def _number(value: object) -> float | None:
+def _number(value: object) -> Decimal | None:
     """Return what a quantity comes to (API reference, Quantity); None for another text."""
     match = _QUANTITY.fullmatch(str(value))
     try:
-        return None if match is None else float(match[1]) * _FACTORS[match[2] or ""]
-    except ValueError:
+        return None if match is None else Decimal(match[1]) * _FACTORS[match[2] or ""]
+    except ArithmeticError:
         return None
 
 
