@@ -8,7 +8,7 @@ subclass that says how workloads get from old to new.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -125,6 +125,7 @@ class Planner:
         steps += [*self.workload_steps(), *self._restarts(), *self._other_steps()]
         steps += self._removals()
         untouched = self.live.keys() - {step.key for step in (*withdrawn, *steps)}
+        self._note_drift(untouched)
         live_keys = map(self.live_key, dict.fromkeys((*self.packages.new, *self.packages.kept)))
         return Plan(
             namespace=self.namespace,
@@ -355,6 +356,15 @@ class Planner:
             yield from self._pod_images(old, new, live)
         else:
             yield from self._in_place(new, live)
+
+    def _note_drift(self, untouched: Container[ObjectKey]) -> None:
+        """Note the live images of unchanged workloads that are not those of both packages."""
+        for key, new in self.packages.new.items():
+            old, live_key = self.packages.old.get(key), self.live_key(key)
+            if old is None or live_key not in untouched or not self.packages.concerns(key):
+                continue
+            if is_workload(key) and pod_template.images(old.body) == pod_template.images(new.body):
+                self.config.effective_images(old, (), self.live[live_key])
 
     def _leave(self, key: ObjectKey, live: Json | None) -> None:
         if live is None:

@@ -29,7 +29,7 @@ from container_update.planning.steps import ConfigStep, ManifestStep, RestartSte
 from container_update.planning.steps.workload import CHANGE_CAUSE
 from container_update.workloads.registry import kind_of
 
-_MATCH = "Nothing to do: the running objects already match the new package."
+_MATCH = "Nothing to do: all that the new package changes is there already."
 _MATCH_IN_PART = "Nothing to do: images and configuration already match the new package."
 _MATCH_AS_NOTED = "Nothing to do: what can change already matches the new package; see the notes."
 _NOTHING_TO_DO = {
@@ -90,7 +90,7 @@ def counted(number: int, noun: str) -> str:
 
 def nothing_to_do(plan: Plan) -> str:
     """Say that a plan has no steps."""
-    match = _MATCH_IN_PART if plan.ignored else _MATCH_AS_NOTED if plan.notes else _MATCH
+    match = _MATCH_AS_NOTED if plan.notes else _MATCH_IN_PART if plan.ignored else _MATCH
     return _NOTHING_TO_DO.get(plan.kind, match)
 
 

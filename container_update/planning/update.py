@@ -208,7 +208,7 @@ class UpdatePlanner(ConfigPlanner):
     def _workload_step(
         self, old: Manifest, new: Manifest | None, changes: Sequence[ImageChange], live: Json
     ) -> Iterator[RestartStep]:
-        images = self._effective_images(old, changes, live)
+        images = self.effective_images(old, changes, live)
         if not images:
             live, images = as_its_pods(live, changes, self.live)
         uses = self.config_uses(old.key, live)
@@ -236,7 +236,7 @@ class UpdatePlanner(ConfigPlanner):
             reasons=(*(Reason(str(change), change) for change in images), *reasons_of(uses)),
         )
 
-    def _effective_images(
+    def effective_images(
         self, old: Manifest, changes: Sequence[ImageChange], live: Json
     ) -> list[ImageChange]:
         """Return the image changes that are not live yet; note drift from the old manifest."""

@@ -185,7 +185,9 @@ def test_an_installation_again_while_a_rollout_is_stuck_touches_nothing(shell: S
 
 def test_what_is_somebody_elses_is_not_touched(shell: Shell) -> None:
     other = shell.package(cm=config_map(setting="of others"))
-    assert shell.run("install", other)[0] == 0
+    status, text = shell.run("install", other)
+    assert status == 0
+    assert "To go back" not in text, "there is nothing before it"
     assert shell.run("install", shell.package(w=FILES["w"], cm=FILES["cm"]))[0] == 5
     assert shell.cnf.get("ConfigMap", "cm")["data"] == {"setting": "of others"}
     assert names(shell.cnf) == {"cm"}
@@ -477,7 +479,7 @@ def test_what_is_in_a_new_file_is_said_not_to_take_effect_without_the_old_packag
         status, text = shell.run("plan", *packages)
         assert status == 2
         assert f"ConfigMap {shell.cnf.namespace}/more: is new in Files/more.yaml:" in text
-        assert "the running objects already match" not in text
+        assert "all that the new package changes" not in text
     assert "is new in" not in shell.run("plan", new, "--def-file", "Files/w.yaml")[1]
 
 
@@ -488,6 +490,21 @@ def test_what_was_made_from_neither_package_has_a_reason_to_change(shell: Shell)
     status, text = shell.run("change", new, new, "--upgrade-type", "RollingUpdate", "--plan")
     assert status == 3
     assert "because spec.template.spec.containers[main].workingDir: none -> " in text
+
+
+@pytest.mark.parametrize("upgrade_type", ["Blue-Green", "RollingUpdate"])
+def test_a_change_says_which_image_somebody_else_gave_a_workload_that_stays(
+    shell: Shell, upgrade_type: str
+) -> None:
+    package = shell.package(**FILES)
+    assert shell.run("install", package)[0] == 0
+    body = shell.cnf.get("Deployment", "w")
+    body["spec"]["template"]["spec"]["containers"][0]["image"] = IMAGES[1]
+    shell.cnf.admin.replace(body)
+    status, text = shell.run("change", package, package, "--upgrade-type", upgrade_type, "--plan")
+    assert status == 2
+    assert "what can change already matches the new package; see the notes" in text
+    assert f"has image {IMAGES[1]}, both packages say {IMAGES[0]}: left alone" in text
 
 
 @pytest.mark.parametrize("upgrade_type", ["Blue-Green", "RollingUpdate"])

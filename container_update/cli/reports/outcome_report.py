@@ -114,9 +114,10 @@ _ENDS = {INSTALL: "Installed", UNINSTALL: "Uninstalled"}
 
 
 def is_change(outcome: Outcome) -> bool:
-    """Return whether it is of a change of the package: more than content and images."""
-    results = _of_the_plan(outcome)
-    return any(not isinstance(result.step, ConfigStep | RestartStep) for result in results)
+    """Return whether it is no update, of content and images alone: what undoes one undoes less."""
+    steps = [result.step for result in _of_the_plan(outcome)]
+    others = any(not isinstance(step, ConfigStep | RestartStep) for step in steps)
+    return others or outcome.plan.kind in _ENDS
 
 
 def _of_the_plan(outcome: Outcome) -> Sequence[StepResult]:

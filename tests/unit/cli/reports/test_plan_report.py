@@ -103,6 +103,9 @@ def test_a_plan_with_nothing_to_do_names_what_is_not_applied_as_no_match() -> No
     plan = Plan("ns", None, (), ignored=(Note(DEPLOYMENT, "spec.replicas: 1 -> 2"),))
     first = text_of(plan_report.plan_lines(plan)).splitlines()[0]
     assert first == "Nothing to do: images and configuration already match the new package."
+    drift = replace(plan, notes=(Note(DEPLOYMENT, "drift: container c has image a"),))
+    first = text_of(plan_report.plan_lines(drift)).splitlines()[0]
+    assert first.startswith("Nothing to do: what can change already matches")
 
 
 def outcome(*results: StepResult) -> Outcome:
@@ -180,7 +183,7 @@ def test_a_sum_has_only_what_is_known(steps: tuple[Step, ...], text: str) -> Non
 def test_an_outcome_of_nothing_says_so() -> None:
     nothing = replace(outcome(), plan=replace(PLAN, ignored=(), notes=()))
     assert text_of(outcome_report.outcome_lines(nothing)) == (
-        "Nothing to do: the running objects already match the new package."
+        "Nothing to do: all that the new package changes is there already."
     )
 
 
