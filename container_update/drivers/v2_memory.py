@@ -52,6 +52,12 @@ def has_nothing_to_undo(kept: Mapping[str, Any]) -> bool:
     return all(name == OURS and entry.get("state") == UNTOUCHED for name, entry in kept.items())
 
 
+def is_untouched(kept: Mapping[str, Any]) -> bool:
+    """Return whether this project has written nothing to the VIM: there was never a plan, or it
+    ended before that."""
+    return bool((kept.get(OURS) or {}).get("state", UNTOUCHED) == UNTOUCHED)
+
+
 def for_another_try(kept: Mapping[str, Any]) -> Json:
     """Return what is kept for a retry, which begins anew where a rollback has put all back."""
     entry = kept.get(OURS) or {}

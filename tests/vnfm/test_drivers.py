@@ -129,6 +129,41 @@ def test_the_data_of_a_failed_script_are_passed_to_the_rollback(
     assert client.call("GET", path)["vnfdId"] == before["vnfdId"]
 
 
+VERBS = {
+    "instantiate": "instantiate",
+    "heal": "heal",
+    "change_current_package": "change_vnfpkg",
+}
+
+
+@pytest.mark.parametrize("event", VERBS)
+def test_scripts_run_around_a_rollback(
+    event: str, http: TestClient, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    client, log_path = Client(http, "v2"), tmp_path / "log"
+    events = [f"{event}_{point}" for point in ("start", "end", "rollback_start", "rollback_end")]
+    driver = replace(script(log_path, fails=(f"{event}_end",)), operations=tuple(events))
+    old, new = (
+        client.onboard(vnfs.package(tmp_path, version, driver)[0]) for version in ("1.0", "2.0")
+    )
+    path = client.create(old)
+    change = {"vnfdId": new, "additionalParams": {"upgrade_type": "RollingUpdate"}}
+    requests = {
+        "instantiate": vnfs.instantiation(client.vims(cluster)),
+        "heal": {},
+        "change_vnfpkg": change,
+    }
+    verb = VERBS[event]
+    if verb != "instantiate":
+        client.do("POST", f"{path}/instantiate", requests["instantiate"])
+
+    failed = client.do("POST", f"{path}/{verb}", requests[verb], "FAILED_TEMP")
+    client.do("POST", f"{failed['_links']['self']['href']}/rollback", state="ROLLED_BACK")
+
+    runs = [json.loads(line) for line in log_path.read_text().splitlines()]
+    assert [run["operation"] for run in runs] == events
+
+
 @pytest.fixture
 def recorder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[type]:
     """An installed distribution with a v1 Mgmt Driver."""

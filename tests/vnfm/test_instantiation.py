@@ -13,15 +13,16 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import select
 
-from container_update import Options
+from container_update import CancelToken, Options
 from container_update.emulator.kubernetes import EmbeddedCluster
-from tests.internals.core import Collection, KubernetesCluster, ObjectKey
-from tests.internals.service import OperationRow, Service, Settings
+from tests.internals.core import Collection, KubernetesCluster, LeaseLock, ObjectKey
+from tests.internals.service import OperationRow, Service, Settings, now
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import scalable, vnfs
 from tests.vnfm.client import Client
 from tests.vnfm.conftest import unrecorded
 from tests.vnfm.scalable import recorded
+from tests.vnfm.test_api import broken
 from tests.vnfm.waiting import until
 
 OPTIONS = Options(lease_seconds=3, timeout=20, undo_timeout=20, grace_period=0.5)
@@ -64,15 +65,19 @@ def test_a_def_file_that_the_package_lacks_is_refused_before_it_is_accepted(
     client.do("POST", f"{created}/instantiate", scalable.instantiation(client.vims(cluster)))
 
 
-@pytest.mark.parametrize("is_wrong", [False, True], ids=["no namespace", "wrong manifest"])
+@pytest.mark.parametrize("wrong", ["namespace", "manifest", "token"])
 def test_a_rollback_ends_an_instantiation_that_wrote_nothing(
-    is_wrong: bool, client: Client, cluster: EmbeddedCluster, tmp_path: Path
+    wrong: str, client: Client, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     manifest = vnfs.CONFIG.format(version="1.0") + "metadata: {name: [wrong]}\n"
-    manifests = dict.fromkeys(vnfs.DEF_FILES, manifest) if is_wrong else None
+    manifests = dict.fromkeys(vnfs.DEF_FILES, manifest) if wrong == "manifest" else None
     package, _ = vnfs.package(tmp_path, "1.0", vnfs.ours(client.api), manifests)
     path = client.create(client.onboard(package))
-    request = vnfs.instantiation(client.vims(cluster), "default" if is_wrong else "missing")
+    vims = client.vims(cluster)
+    if wrong == "token":
+        (entry,) = vims if client.api == "v1" else vims.values()
+        entry["accessInfo"] = {"bearer_token": "wrong"}
+    request = vnfs.instantiation(vims, "missing" if wrong == "namespace" else "default")
     failed = client.do("POST", f"{path}/instantiate", request, "FAILED_TEMP")
     client.do("POST", f"{failed['_links']['self']['href']}/rollback", state="ROLLED_BACK")
     client.call("DELETE", path, status=204)
@@ -100,6 +105,35 @@ def test_a_rollback_deletes_what_an_instantiation_has_created(
     client.do("POST", f"{failed['_links']['self']['href']}/rollback", state="ROLLED_BACK")
     assert [item for each in collections for item in kubernetes.list(each).items] == []
     client.call("DELETE", created, status=204)
+
+
+@pytest.mark.parametrize("way", ["retry", "rollback"])
+def test_an_instantiation_goes_on_once_the_lease_of_a_killed_service_has_expired(
+    way: str, client: Client, cluster: EmbeddedCluster, kubernetes: KubernetesCluster,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    package, _ = vnfs.package(tmp_path, "1.0", vnfs.ours(client.api))
+    path = client.create(client.onboard(package))
+    broken(cluster, "*")
+    cluster.behaviour.backoff_seconds = cluster.behaviour.backoff_limit_seconds = 0.1
+    request = vnfs.instantiation(client.vims(cluster))
+    failed = client.do("POST", f"{path}/instantiate", request, "FAILED_TEMP")
+    cluster.behaviour.bad_images = []
+    key = LeaseLock(kubernetes, "default", path.rpartition("/")[2], "", "", 2, CancelToken()).key
+    kubernetes.create(
+        {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": key.name, "namespace": key.namespace},
+            "spec": {
+                "holderIdentity": "other/1",
+                "renewTime": f"{now().isoformat(timespec='microseconds')}Z",
+                "leaseDurationSeconds": 2,
+            },
+        }
+    )
+    state = {"retry": "COMPLETED", "rollback": "ROLLED_BACK"}[way]
+    client.do("POST", f"{failed['_links']['self']['href']}/{way}", state=state)
 
 
 @pytest.mark.parametrize("way", ["retry", "rollback"])

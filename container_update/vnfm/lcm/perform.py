@@ -52,7 +52,6 @@ from container_update.vnfm.states import (
 from container_update.vnfm.store.rows import Instance, OperationRow, locked
 
 LOG = logging.getLogger(__name__)
-_MODIFY_VIMS = frozenset({"MODIFY_INFO", "CHANGE_VNFPKG"})
 _PAUSE = 0.5
 
 
@@ -71,7 +70,9 @@ def perform(service: ServiceContext, operation_id: str, cancel: CancelToken) -> 
         LOG.info("VNF instance %s: going on with what was begun before", context.instance_id)
     task = TASKS[operation]
     try:
-        if context.again and context.record.instantiated:
+        if context.again and (
+            context.record.instantiated or not v2_memory.is_untouched(context.kept)
+        ):
             _wait_for_lease(context)
             context.steps.stop_scripts()
         if state is State.PROCESSING:
@@ -126,7 +127,7 @@ def _begun(
             cancel.request(BY_REQUEST)
         # where nothing was written, the request's credentials may be wrong: go back without them
         is_back_from_nothing = state is State.ROLLING_BACK and v2_memory.has_nothing_to_undo(kept)
-        is_modified = operation.operation in _MODIFY_VIMS and not is_back_from_nothing
+        is_modified = not (is_back_from_nothing and instance.instantiated)
         wanted = vims.modified(recorded, request) if is_modified else recorded
         context = OperationContext(
             service=service,

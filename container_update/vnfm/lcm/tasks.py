@@ -28,7 +28,6 @@ from container_update.planning.summary import nothing_to_do, plan_sum
 from container_update.vnfm import instances, packages, vims
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.infrastructure import connected
-from container_update.vnfm.lcm.infrastructure.kubernetes import put_back
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
 from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED
 from container_update.vnfm.lcm.operation_context import (
@@ -56,7 +55,6 @@ _GIVEN = ("extensions", "vnfConfigurableProperties")
 
 def do_instantiate(context: OperationContext) -> VnfRecord:
     """Create the VNF and wait until it runs."""
-    context = _in_its_vim(context)
     drivers = drivers_of(context)
     context = replace(context, record=drivers.call("instantiate_start", context.record))
     with connected(context) as vim:
@@ -67,32 +65,33 @@ def do_instantiate(context: OperationContext) -> VnfRecord:
 
 def undo_instantiate(context: OperationContext) -> VnfRecord:
     """Delete what was created so far."""
-    with connected(_in_its_vim(context)) as vim:
-        vim.undo_instantiate()
-    return context.record
+    return _undone(context, "instantiate", lambda vim, _: vim.undo_instantiate())
 
 
 def _undone(
-    context: OperationContext, event: str, undo: Callable[[Vim, VnfRecord], object]
+    context: OperationContext, event: str, undo: Callable[[Vim, VnfRecord], frozenset[str] | None]
 ) -> VnfRecord:
-    """Undo an operation in the VIM, between the drivers of its rollback; return the record."""
+    """Undo an operation in the VIM, between the drivers of its rollback; return what runs then.
+
+    What was never planned has written nothing. A VIM in which nothing is needs not be reached then:
+    the access to it may be what is wrong.
+
+    :param undo: returns the ids of resources that run anew under the name that they had.
+    """
     drivers = drivers_of(context)
     record = drivers.call(f"{event}_rollback_start", context.record)
-    with connected(context) as vim:
-        undo(vim, record)
-        record = vim.as_it_is(record)
+    is_touched = not v2_memory.is_untouched(context.kept)
+    if is_touched or record.instantiated:
+        with connected(context) as vim:
+            touched = undo(vim, record) if is_touched else None
+            if record.instantiated:
+                record = replace(vim.as_it_is(record), touched=touched or frozenset())
     return drivers.call(f"{event}_rollback_end", record)
 
 
 def _merged(body: Json, patches: Mapping[str, Any]) -> Json:
     """Return attributes with JSON merge patches of some of them."""
     return {**body, **{name: merge_patch(body.get(name), patches[name]) for name in patches}}
-
-
-def _in_its_vim(context: OperationContext) -> OperationContext:
-    """Return the operation with the VIM that its request names as the recorded one."""
-    named = context.request.get("vimConnectionInfo")
-    return replace(context, record=replace(context.record, vims=named))
 
 
 def do_terminate(context: OperationContext) -> VnfRecord:
@@ -159,15 +158,7 @@ def undo_modify(context: OperationContext) -> VnfRecord:
     """
     if not context.record.instantiated:
         return context.record
-    drivers = drivers_of(context)
-    record = drivers.call("modify_information_rollback_start", context.record)
-    entry = context.kept.get(v2_memory.OURS) or {}
-    if entry and entry["state"] != v2_memory.UNTOUCHED:
-        with context.cluster() as cluster:
-            restarted = put_back(context, cluster, str(context.package(record.vnfd_id)))
-            record = records.with_live_pods(context, record, cluster)
-        record = replace(record, touched=restarted)
-    return drivers.call("modify_information_rollback_end", record)
+    return _undone(context, "modify_information", lambda vim, _: vim.put_back())
 
 
 def _modified(context: OperationContext, record: VnfRecord) -> VnfRecord:
@@ -245,8 +236,12 @@ def do_heal(context: OperationContext) -> VnfRecord:
 
 
 def undo_heal(context: OperationContext) -> VnfRecord:
-    """Undo what a heal changed, in a cluster. SOL003 allows a rollback, Tacker has none."""
-    return _undone(context, "heal", lambda vim, _: vim.undo())
+    """Undo what a heal changed, in a cluster; SOL003 leaves that to the VNFM, Tacker has none."""
+
+    def undo(vim: Vim, _: VnfRecord) -> None:
+        vim.undo()
+
+    return _undone(context, "heal", undo)
 
 
 def vnfc_entries(api: str, info: Json) -> Mapping[str, Json]:
@@ -327,8 +322,8 @@ def undo_change(context: OperationContext) -> VnfRecord:
         record, and the history does not have the state before it: it can only be finished.
     """
 
-    def undo(vim: Vim, _: VnfRecord) -> None:
-        vim.undo_change(_job_of(context, vim.target().vim_type))
+    def undo(vim: Vim, _: VnfRecord) -> frozenset[str]:
+        return vim.put_back(_job_of(context, vim.target().vim_type))
 
     return _undone(context, "change_current_package", undo)
 

@@ -38,31 +38,6 @@ def connected(context: OperationContext) -> Iterator[KubernetesVim]:
         yield KubernetesVim(context, cluster)
 
 
-def put_back(context: OperationContext, cluster: RetryingCluster, old: str) -> frozenset[str]:
-    """Undo a modification or a change of the package, and store that it is undone: a rollback that
-    cannot be recorded is requested again.
-
-    :param old: the package that the instance runs from by its record.
-    :returns: the ids of resources that were started again under the same name.
-    :raises NoWayBackError: it was complete, and the history does not have the state before it.
-    """
-    entry = context.kept.get(v2_memory.OURS) or {}
-    if entry.get("state", v2_memory.UNTOUCHED) == v2_memory.UNTOUCHED:
-        return frozenset()  # nothing was planned, or nothing written
-    restarted = go_back(
-        old,
-        cluster,
-        context.service.options,
-        entry["state"],
-        context.cancel,
-        context.steps,
-        namespace=context.namespace,
-        instance_id=context.instance_id,
-    )
-    context.keep(v2_memory.OURS, {"state": v2_memory.ROLLED_BACK})
-    return restarted
-
-
 @dataclass(frozen=True)
 class KubernetesVim:
     """A cluster, for one operation."""
@@ -174,12 +149,27 @@ class KubernetesVim:
         """Return the record as the strategy left it."""
         return replace(record, touched=changed.records.restarted)
 
-    def undo_change(self, job: ChangeJob) -> None:
-        """Undo a change by its journal, or a complete one by the history; both are in the cluster.
+    def put_back(self, job: ChangeJob | None = None) -> frozenset[str]:  # noqa: ARG002
+        """Undo a modification or a change of the package, by its journal or, where it is complete,
+        by the history; keep that it is undone: a rollback that cannot be recorded is sent again.
 
-        :raises NoWayBackError: it is complete, and the history does not have the state before it.
+        :param job: is not needed: both are in the cluster.
+        :returns: the ids of resources that run anew under the name that they had.
+        :raises NoWayBackError: it is complete, and what was there before it is not kept.
         """
-        put_back(self.context, self.cluster, job.old)
+        context = self.context
+        restarted = go_back(
+            self._package,
+            self.cluster,
+            context.service.options,
+            context.kept[v2_memory.OURS]["state"],
+            context.cancel,
+            context.steps,
+            namespace=context.namespace,
+            instance_id=context.instance_id,
+        )
+        context.keep(v2_memory.OURS, {"state": v2_memory.ROLLED_BACK})
+        return restarted
 
     def as_it_is(self, record: VnfRecord) -> VnfRecord:
         """Return the record with the pods that run now."""

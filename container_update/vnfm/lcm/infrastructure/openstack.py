@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from container_update.cluster.lease import utc_now
-from container_update.drivers import v2_memory
 from container_update.engine.goals.change_package import Changed, coordination_of, preview_change
 from container_update.engine.goals.job import ChangeJob
 from container_update.engine.run import operate
@@ -170,20 +169,22 @@ class OpenStackVim:
         info = record.info | links.recorded(record.info, self.context.request)
         return replace(self._described(record.with_info(info), members), touched=touched)
 
-    def undo_change(self, job: ChangeJob) -> None:
-        """Undo a change by the journal in the cloud; the scripts need the job.
+    def put_back(self, job: ChangeJob | None = None) -> frozenset[str]:
+        """Undo a change of the package by the journal in the cloud; see KubernetesVim.
 
-        :raises NoWayBackError: the old stacks are being deleted, or the change is complete.
+        :param job: the change, which the scripts need; nothing else changes servers.
+        :raises NoWayBackError: what is old is being deleted, or the change is complete.
         """
+        assert job is not None, "no modification changes servers"
         target, context = self.target(), self.context
         scripts = coordination_of(job, target, context.cancel)
         undone = stack_change.recover_change(job, target, scripts, context.steps, back=True)
-        was_planned = v2_memory.OURS in context.kept  # else nothing was written
-        if undone is None and was_planned and preview_change(job, target).is_empty:
+        if undone is None and preview_change(job, target).is_empty:
             raise NoWayBackError(
                 "the change was complete when the service ended, only its record is missing: it "
                 "cannot be undone any more"
             )
+        return frozenset()
 
     def as_it_is(self, record: VnfRecord) -> VnfRecord:
         """Return the record with the live servers, ports and volumes."""
