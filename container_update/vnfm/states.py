@@ -112,6 +112,9 @@ HELD, PROMOTED = "held", "promoted"
 """In what an occurrence keeps: the hold at which it waits for a person, and the one that somebody
 has promoted; '' for none."""
 
+STARTED = "started"
+"""In what an occurrence keeps: the record as the driver of its start left it, before it waited."""
+
 _REQUESTS_OF_A_HOLD = {Request.PROMOTE: State.PROCESSING, Request.ABORT: State.ROLLING_BACK}
 """Extensions of SOL003."""
 

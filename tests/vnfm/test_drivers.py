@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.internals.service import Service, Settings, v1, v2
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
+from tests.vnfm.waiting import until
 
 POINTS = ("start", "end")
 OPERATIONS = ("instantiate", "modify_information", "terminate")
@@ -129,6 +131,37 @@ def test_the_data_of_a_failed_script_are_passed_to_the_rollback(
     assert client.call("GET", path)["vnfdId"] == before["vnfdId"]
 
 
+MARKS = """
+import pickle, sys
+
+script = pickle.load(sys.stdin.buffer)
+instance = script["vnf_instance"]
+instance["metadata"] = {**(instance.get("metadata") or {}), script["operation"]: "seen"}
+sys.stdout.buffer.write(pickle.dumps({"vnf_instance": instance}))
+"""
+
+
+@pytest.mark.parametrize("event", ["terminate", "change_current_package"])
+def test_what_the_script_of_a_start_changes_outlives_a_wait(
+    event: str, http: TestClient, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    client, events = Client(http, "v2"), (f"{event}_start", f"{event}_end")
+    driver = vnfs.Driver("mgmt-other", "../Scripts/other.py", MARKS.encode(), events)
+    path = instantiate(client, cluster, tmp_path, driver)
+    if event == "terminate":
+        request = {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 1}
+        client.do("POST", f"{path}/terminate", request)
+    else:
+        new = client.onboard(vnfs.package(tmp_path, "2.0", driver)[0])
+        params = {"upgrade_type": "Blue-Green", "hold": True}
+        body = {"vnfdId": new, "additionalParams": params}
+        operation = client.begin("POST", f"{path}/change_vnfpkg", body)
+        until(lambda: "promote" in client.call("GET", operation)["_links"], "it waits", lasts=True)
+        client.do("POST", f"{operation}/promote")
+
+    assert client.call("GET", path)["metadata"] == dict.fromkeys(events, "seen")
+
+
 VERBS = {
     "instantiate": "instantiate",
     "heal": "heal",
@@ -195,6 +228,33 @@ def test_a_foreign_driver_is_called_at_every_operation(
     assert calls["modify_information_end"] == [
         "configmap_secret_paths", "modify_vnf_request", "old_vnf_package_path",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("grace", [None, 3600])
+def test_a_cancel_while_a_driver_starts_a_termination_counts_once_that_has_ended(
+    grace: int | None, http: TestClient, cluster: EmbeddedCluster, kubectl: Kubectl,
+    recorder: type, tmp_path: Path,
+) -> None:  # fmt: skip
+    client, begun, may_end = Client(http, "v1"), threading.Event(), threading.Event()
+
+    def start(*_: object, **__: object) -> None:
+        begun.set()
+        assert may_end.wait(20)
+
+    recorder.terminate_start = start  # type: ignore[attr-defined]
+    driver = vnfs.Driver("mgmt-recorder", "Scripts/recorder.py", DRIVER.encode(), tuple(EVENTS))
+    path = instantiate(client, cluster, tmp_path, driver)
+    request = {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": grace}
+    operation = client.begin("POST", f"{path}/terminate", request)
+    assert begun.wait(20)
+    client.call("POST", f"{operation}/cancel", {"cancelMode": "GRACEFUL"}, 202)
+    may_end.set()
+
+    ended = client.settled(operation)
+
+    assert ended["operationState"] == "FAILED_TEMP"
+    assert "by a request to cancel" in ended["error"]["detail"]
+    assert len(kubectl.pods()) == 2
 
 
 @pytest.mark.usefixtures("recorder")

@@ -42,6 +42,7 @@ from container_update.vnfm.problems import is_expected, problem_of, requests_of,
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import (
     BY_REQUEST,
+    CANCELLED,
     HELD,
     PROMOTED,
     RUNNING,
@@ -49,6 +50,7 @@ from container_update.vnfm.states import (
     is_undoable,
     uncancelled,
 )
+from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import Instance, OperationRow, locked
 
 LOG = logging.getLogger(__name__)
@@ -208,6 +210,8 @@ def _hand_over(context: OperationContext, state: State, due: datetime | None = N
         if operation.due is not None and before.get(PROMOTED):  # promoted in the meantime
             kept |= {name: before[name] for name in (HELD, PROMOTED)}
             due = operation.due
+        if due is not None and before.get(CANCELLED):  # while its start was under way
+            due = now()
         values = {"kept": kept, "due": due}
         operations.hand_over(context.service, session, context.operation_id, state, **values)
 

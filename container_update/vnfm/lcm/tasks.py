@@ -38,7 +38,7 @@ from container_update.vnfm.lcm.operation_context import (
     VnfRecord,
 )
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.states import HELD, PROMOTED
+from container_update.vnfm.states import HELD, PROMOTED, STARTED
 from container_update.vnfm.store.database import now, timestamp
 from container_update.vnfm.store.rows import Instance
 
@@ -100,14 +100,22 @@ def do_terminate(context: OperationContext) -> VnfRecord:
     if context.waited:
         seconds = (now() - context.started()).total_seconds()
         context.steps.add("VNF", WAIT, "done", "", seconds)
+        record = _as_started(context)
     else:
         record = drivers.call("terminate_start", record)
+        context.kept[STARTED] = record.body
         _leave_time_to_take_it_out_of_service(context)
     with connected(context) as vim:
         vim.terminate()
     record = drivers.call("terminate_end", record)
     body = {name: value for name, value in record.body.items() if name != "instantiatedVnfInfo"}
     return replace(record, instantiated=False, body=body, vims=None)
+
+
+def _as_started(context: OperationContext) -> VnfRecord:
+    """Return the record as the driver of its start left an operation that has waited since then."""
+    record = context.record
+    return replace(record, body=context.kept.get(STARTED, record.body))
 
 
 def _leave_time_to_take_it_out_of_service(context: OperationContext) -> None:
@@ -292,9 +300,8 @@ _LOOK_AGAIN = timedelta(minutes=1)
 
 def do_change(context: OperationContext) -> VnfRecord:
     """Change the package; all of the new one takes effect."""
-    before = context.record
-    drivers, is_held = drivers_of(context), HELD in context.kept
-    if not is_held:
+    drivers, before = drivers_of(context), _as_started(context)
+    if HELD not in context.kept:
         before = drivers.call("change_current_package_start", before)
     context = replace(context, record=before)
     with connected(context) as vim:
@@ -303,7 +310,8 @@ def do_change(context: OperationContext) -> VnfRecord:
         scripts = coordination_of(job, target, context.cancel)
         changed = run_change(job, target, context.cancel, context.steps, scripts)
         if changed.outcome.held is not None:
-            context.kept |= {HELD: changed.outcome.held.key.name, PROMOTED: ""}
+            held = changed.outcome.held.key.name
+            context.kept |= {HELD: held, PROMOTED: "", STARTED: before.body}
             raise NotYetError(now() + _LOOK_AGAIN)
         body = changed.records.applied({**context.record.body, "vnfdId": before.vnfd_id})
         vnfd_id = str(body.pop("vnfdId"))
