@@ -112,11 +112,17 @@ def enter(
 
 
 def apply_request(
-    service: ServiceContext, session: Session, operation: OperationRow, request: Request
+    service: ServiceContext,
+    session: Session,
+    operation: OperationRow,
+    request: Request,
+    left: tuple[Json, Json | None] | None = None,
 ) -> None:
     """Move an occurrence to the state that a client's request leads to; note a request to cancel
     for the worker that is at it.
 
+    :param left: what to record of an operation that is given up: the instance's attributes and
+        resourceChanges.
     :raises ProblemError: 409: the request is not allowed in its state.
     """
     operation = locked(session, operation.id)  # its worker changes what it keeps, too
@@ -127,15 +133,17 @@ def apply_request(
     if is_held:
         done = state is not None and _decide(service, session, operation, request, is_still)
     elif request is not Request.CANCEL:
-        mine = {"owner": service.process_lock.id}
-        done = state is not None and _move(service, session, operation.id, was, state, **mine)
+        values: dict[str, Any] = {"owner": service.process_lock.id}
+        if left is not None:
+            session.get_one(Instance, operation.instance_id).body, values["changes"] = left
+        done = state is not None and _move(service, session, operation.id, was, state, **values)
     elif was is State.PROCESSING and due is None:
         same = (OperationRow.id == operation.id, OperationRow.state == operation.state, is_still)
         noted = {**(operation.kept or {}), states.CANCELLED: True}  # its worker sees it
         done = compare_and_set(session, OperationRow, *same, kept=noted)
     else:
         error = _cancelled(operation) if state is State.FAILED_TEMP else None
-        values: dict[str, Any] = {"owner": None, "due": None, "error": error}
+        values = {"owner": None, "due": None, "error": error}
         done = state is not None and _move(
             service, session, operation.id, was, state, is_still, **values
         )

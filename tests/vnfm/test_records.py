@@ -18,6 +18,7 @@ import yaml
 from fastapi.testclient import TestClient
 
 from container_update import Options, connect
+from container_update.emulator.faults import Fault, Faults, answer
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests import attributes
 from tests.attributes import (
@@ -321,6 +322,59 @@ def test_a_changed_vnf_is_modified_and_terminated(upgrade_type: str, launch: Lau
     occurrence = cnf.client.do("POST", f"{cnf.path}/terminate", {"terminationType": "FORCEFUL"})
     assert list(kinds_of_change(occurrence).values()) == [{"REMOVED"}] * 3
     assert not cnf.live()[NAME] | cnf.live()[COMPUTE]
+
+
+# --- operations that are given up -----------------------------------------------------------------
+
+
+def two_workloads(version: str, image: str, suffix: str) -> dict[str, str]:
+    """The specification's sample twice; the second one has an image of its own."""
+    texts = application(version, image, suffix)
+    other = texts["deployment"].replace("app-name", "other").replace("nginx:", "broken:")
+    return {**texts, "other": other}
+
+
+@pytest.mark.parametrize("verb", ["modify", "change_vnfpkg", "terminate"])
+@pytest.mark.parametrize("api", ["v1", "v2"])
+def test_an_operation_that_is_given_up_leaves_a_record_of_what_runs(
+    api: str, verb: str, launch: Launcher, cluster: EmbeddedCluster
+) -> None:
+    cnf = replace(launch, client=replace(launch.client, api=api))(
+        two_workloads, {**ONE_VDU, "VDU2": "other"}
+    )
+    before = set(vnfcs(cnf.show()))
+    cluster.behaviour.bad_images = ["broken:2"]
+    params = {"upgrade_type": ROLLING}
+    if verb == "terminate":
+        refusing = Faults(Fault(answer(403), method="DELETE", path="*/deployments/other"))
+        cluster.middlewares.append(refusing)
+        request = "POST", f"{cnf.path}/terminate", {"terminationType": "FORCEFUL"}
+    elif verb == "modify" or api == "v1":  # which has no other request for a change
+        metadata = {} if verb == "modify" else params
+        request = "PATCH", cnf.path, {"vnfdId": cnf.vnfd_ids[1], "metadata": metadata}
+    else:
+        body = {"vnfdId": cnf.vnfd_ids[1], "additionalParams": params}
+        request = "POST", f"{cnf.path}/change_vnfpkg", body
+    failed = cnf.client.do(*request, "FAILED_TEMP")
+    assert cnf.names("", "Pod") != before
+
+    given_up = cnf.client.call("POST", f"{failed['_links']['self']['href']}/fail")
+
+    live = cnf.names("", "Pod")
+    assert set(vnfcs(cnf.show())) == live
+    changes = given_up["resourceChanges"]["affectedVnfcs"]
+    assert {entry["computeResource"]["resourceId"] for entry in changes} >= live - before
+
+
+def test_an_operation_is_given_up_though_the_vim_does_not_answer(
+    launch: Launcher, cluster: EmbeddedCluster
+) -> None:
+    cnf = launch(stateful, {"VDU1": "db"})
+    before = cnf.show()
+    cluster.middlewares.append(Faults(Fault(answer(403), times=1000)))
+    failed = cnf.client.do("POST", f"{cnf.path}/heal", {}, "FAILED_TEMP")
+    assert cnf.client.call("POST", f"{failed['_links']['self']['href']}/fail")
+    assert cnf.show() == before
 
 
 # --- pods that keep their names -------------------------------------------------------------------

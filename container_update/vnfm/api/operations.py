@@ -7,9 +7,10 @@ from fastapi import APIRouter, Response
 from sqlalchemy import select
 
 from container_update.model.objects import Json
-from container_update.vnfm import operations
+from container_update.vnfm import operations, states
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.queries.lists import Attributes, Page, TableQuery
+from container_update.vnfm.lcm import tasks
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import Request
 from container_update.vnfm.store.rows import OperationRow, StepRow, by_id
@@ -82,9 +83,13 @@ def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
     @routes.post("/{operation_id}/fail", responses=parts.refusals(404, 409))
     def fail(operation_id: str) -> Json:
         """Give up an operation that is FAILED_TEMP: its instance is free for another one."""
+        with service.database.reading() as session:
+            operation = by_id(session, OperationRow, operation_id, api)
+        is_allowed = Request.FAIL in states.allowed_to(operation)
+        left = tasks.left_by(service, operation) if is_allowed else None
         with service.database.writing() as session:
             operation = by_id(session, OperationRow, operation_id, api)
-            operations.apply_request(service, session, operation, Request.FAIL)
+            operations.apply_request(service, session, operation, Request.FAIL, left)
             return resource.represent(operation)
 
     @routes.post("/{operation_id}/cancel", **parts.accepting(404, 409))

@@ -37,10 +37,11 @@ from container_update.vnfm.lcm.operation_context import (
     Steps,
     VnfRecord,
 )
+from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import HELD, PROMOTED, STARTED
 from container_update.vnfm.store.database import now, timestamp
-from container_update.vnfm.store.rows import Instance
+from container_update.vnfm.store.rows import Instance, OperationRow
 
 if TYPE_CHECKING:
     from container_update.vnfm.lcm.infrastructure import Vim
@@ -355,6 +356,31 @@ def _job_of(context: OperationContext, vim_type: str) -> ChangeJob:
             f"{root}/vnf_instances/{context.instance_id}",
         ),
     )
+
+
+# --- an operation that is given up ---------------------------------------------------------------
+
+
+def left_by(service: ServiceContext, operation: OperationRow) -> tuple[Json, Json | None] | None:
+    """Return the attributes of the instance with what runs after an operation that failed and is
+    given up, and resourceChanges; None where they stay as they are, as the VIM does not tell.
+
+    What a scaling left is undone by the next one, which counts from what was recorded before.
+    """
+    with service.database.reading() as session:
+        instance = session.get_one(Instance, operation.instance_id)
+        recorded = instances.vims_of(service, instance)
+    if not instance.instantiated or operation.operation == "SCALE":
+        return None
+    hurried = replace(service, options=vims.impatient(service.options))
+    context = _context(hurried, instance, recorded, service.vault.open(operation.sealed))
+    try:
+        with vims.answered(service), connected(context) as vim:
+            live = vim.as_it_is(context.record)
+    except ProblemError as error:
+        LOG.warning("VNF instance %s: what runs is not recorded: %s", instance.id, error)
+        return None
+    return live.body, records.affected(context.record, live)
 
 
 # --- the plan of a request: nothing is written, no script of a package runs ---------------------
