@@ -21,6 +21,7 @@ from container_update.cli.terminal import approval, output
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ClusterError
 from container_update.model.outcome import Outcome, Progress
+from container_update.model.plan import Action
 
 if TYPE_CHECKING:
     from container_update.openstack.change import OpenStackTarget
@@ -90,7 +91,8 @@ def _change(parsed: argparse.Namespace, out: TextIO) -> int:
         with change.opened_job(parsed, request, target.vim_type) as job:
             if parsed.plan:
                 return output.show_plan(preview_change(job, target), parsed, out)
-            return change.carry_out(parsed, job, target, cancel, out)
+            follow = partial(_follow, parsed)
+            return change.carry_out(parsed, job, target, cancel, out, follow=follow)
 
 
 def _status(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -140,6 +142,12 @@ def _connected(parsed: argparse.Namespace) -> AbstractContextManager[Heat]:
 def _header(parsed: argparse.Namespace) -> Header:
     cloud = parsed.os_cloud or os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL", "")
     return Header((("Cloud", cloud), ("Stack", parsed.stack)))
+
+
+def _follow(parsed: argparse.Namespace, outcome: Outcome) -> None:
+    """Name the stack that the VNF is after the change: a new one, if the change created it."""
+    created = (step.key.name for step in outcome.plan.steps if step.action is Action.CREATE)
+    parsed.stack = next(created, parsed.stack)
 
 
 def _instance(parsed: argparse.Namespace, heat: Heat) -> StackInstance:

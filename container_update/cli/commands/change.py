@@ -17,7 +17,7 @@ from container_update.cli.terminal import advice, approval, output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError
-from container_update.model.outcome import Progress
+from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import DEF_FILES, ChangePackageRequest
 
 if TYPE_CHECKING:
@@ -130,10 +130,12 @@ def carry_out(  # noqa: PLR0913
     out: TextIO,
     *,
     check: Callable[[Progress], Progress] = lambda progress: progress,
+    follow: Callable[[Outcome], None] = lambda _: None,
 ) -> int:
     """Carry out the change and show what became of it; return the exit status.
 
     :param check: returns a progress callback that refuses another plan than a saved one.
+    :param follow: corrects where the VNF runs, for the command that goes back.
     """
     from container_update.cli import goals  # noqa: PLC0415, slow to load
     from container_update.engine.goals import change_package  # noqa: PLC0415, as above
@@ -148,6 +150,7 @@ def carry_out(  # noqa: PLR0913
         output.show_outcome(changed.outcome, parsed, out)
         return DONE
     before = parsed.old or next((each.source for each in changed.outcome.plan.packages), "OLD")
+    follow(changed.outcome)
     way_back = advice.change_back_command(job.request, before, parsed)
     more = {
         "scripts": [script.as_dict() for script in changed.scripts],

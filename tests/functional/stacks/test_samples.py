@@ -160,6 +160,7 @@ def test_blue_green_configures_the_load_balancer_with_the_new_servers(
     assert (name, vdu_id) == ("set-backends", "VDU1")
     assert sorted(backends) == sorted(vnf.addresses(stack))
     assert "the load balancer sends its traffic to" in output
+    assert f"--stack {stack} " in output.splitlines()[-1]
     assert balancer.password not in output
 
 
