@@ -132,6 +132,7 @@ def find_instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> str
     from container_update.engine.instances import only_instance  # noqa: PLC0415, slow to load
 
     if parsed.instance_id is not None:
+        parsed.is_without_id = not parsed.instance_id
         return str(parsed.instance_id) or None
     return only_instance(cluster, parsed.namespace, option_arguments.read(parsed))
 

@@ -63,9 +63,12 @@ def record_of(
     record = History(retrying, namespace, instance_id).instance()
     name = f"VNF instance {instance_id}" if instance_id else "a VNF instance"
     if record is None:
+        ids = if_allowed(History(retrying, namespace, None).instances, frozenset[str | None]())
+        others = ", ".join(sorted(filter(None, ids)))
         raise NotInstalledError(
-            f"namespace {namespace} has no record of what {name} runs from: it was not installed "
-            "by this program, or is not installed at all; name the old package too, or install it"
+            f"namespace {namespace} has no record of what {name} runs from"
+            f"{f', only of {others}' if others else ''}: it was not installed by this program, or "
+            "is not installed at all; name the old package too, or install it"
         )
     if not record.is_whole:
         raise PlanError(

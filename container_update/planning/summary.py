@@ -35,7 +35,7 @@ _MATCH_AS_NOTED = "Nothing to do: what can change already matches the new packag
 _NOTHING_TO_DO = {
     INSTALL: "Nothing to do: everything that the package describes is there already.",
     UNDO: "Nothing to undo: no finished update of this VNF instance is kept.",
-    UNINSTALL: "Nothing to do: nothing that is to be deleted belongs to the VNF instance.",
+    UNINSTALL: "Nothing to do: nothing that is to be deleted belongs to {}.",
 }
 _RESTARTS = "to restart"
 _VERBS = {
@@ -91,7 +91,8 @@ def counted(number: int, noun: str) -> str:
 def nothing_to_do(plan: Plan) -> str:
     """Say that a plan has no steps."""
     match = _MATCH_AS_NOTED if plan.notes else _MATCH_IN_PART if plan.ignored else _MATCH
-    return _NOTHING_TO_DO.get(plan.kind, match)
+    instance = f"VNF instance {plan.instance_id or 'without an id'}"
+    return _NOTHING_TO_DO.get(plan.kind, match).format(instance)
 
 
 # --- what changes -------------------------------------------------------------------------------

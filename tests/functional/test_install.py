@@ -553,6 +553,19 @@ def test_what_is_not_installed_is_not_updated_but_installed_where_that_is_asked_
     assert shell.run("apply", package, "--install")[0] == 2
 
 
+def test_an_instance_that_is_not_there_is_named_with_those_that_are(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = shell.package(**FILES)
+    assert shell.run("install", package, "--instance-id", INSTANCE)[0] == 0
+    assert shell.run("plan", package, "--instance-id", "ufp")[0] == PlanError.exit_status
+    told = f"has no record of what VNF instance ufp runs from, only of {INSTANCE}: "
+    assert told in capsys.readouterr().err
+    status, text = shell.run("uninstall", "--instance-id", "ufp")
+    assert status == 2
+    assert "belongs to VNF instance ufp." in text
+
+
 def test_what_was_uninstalled_is_not_updated_in_part(cnf: Cnf) -> None:
     """Its configuration would be created, and its workloads be left alone."""
     cnf.instantiate(**FILES)

@@ -32,4 +32,6 @@ def test_beside_another_instance_the_one_without_an_id_is_named_by_an_empty_one(
     common = ["--namespace", cnf.namespace, "--kubeconfig", admin_kubeconfig]
     assert main([verb, *more, *common], io.StringIO()) == 5
     assert "'' is the one without" in capsys.readouterr().err
-    assert main([verb, *more, *common, "--instance-id", ""], io.StringIO()) in {0, 2}
+    out = io.StringIO()
+    assert main([verb, *more, *common, "--instance-id", ""], out) in {0, 2}
+    assert (verb == "undo") is ("--instance-id ''" in out.getvalue())

@@ -118,7 +118,8 @@ def _program(parsed: argparse.Namespace) -> str:
 
 def _address(parsed: argparse.Namespace) -> str:
     """Return the options that say where the VNF runs."""
-    return _options(parsed, getattr(parsed, "addressed_by", ()))
+    without_id = " --instance-id ''" if getattr(parsed, "is_without_id", False) else ""
+    return f"{_options(parsed, getattr(parsed, 'addressed_by', ()))}{without_id}"
 
 
 def _options(parsed: argparse.Namespace, names: tuple[str, ...]) -> str:
