@@ -89,8 +89,14 @@ def check(
             Path(folder, "certificate").write_bytes(certificate)
             words += ["-certfile", str(Path(folder, "certificate"))]
         if options.signature_ca:
-            authorities = str(Path(options.signature_ca).resolve())
-            words += ["-CAfile", authorities, "-no-CApath", "-partial_chain", "-purpose", "any"]
+            authorities = Path(options.signature_ca).resolve()
+            if not authorities.is_file():
+                raise PackageError(
+                    "option signature_ca: expected a file with the certificates of those who may "
+                    f"sign, found no file {authorities}: name one that exists"
+                )
+            words += ["-CAfile", str(authorities), "-no-CApath"]
+            words += ["-partial_chain", "-purpose", "any"]
         else:
             words += ["-noverify"]
         form = "PEM" if signature.lstrip().startswith(b"-----BEGIN") else "DER"

@@ -157,7 +157,8 @@ LISTED = "TOSCA-Meta-File-Version: 1.0\n\nName: Files/image.bin\n"
 PACKAGE = {META: LISTED, "Files/image.bin": "x"}
 NOTHING: dict[str, tuple[Mapping[str, str], str]] = {
     "an empty folder": ({}, "expected manifests in its YAML files, found no files at all"),
-    "other files": ({"a.txt": "", "b.md": ""}, "found a.txt and 1 other file, none of them YAML"),
+    "other files": ({"a.txt": "", "b.md": ""}, "found a.txt and 1 other file, no manifest"),
+    "a descriptor": ({"Definitions/upf.yaml": EVENTS}, "upf.yaml, no manifest"),
     "YAML that is no manifest": (
         {"a.yaml": EVENTS, "b.yaml": "- 1\n", "c/d.json": "{}"},
         "found a.yaml and 2 other files with neither apiVersion nor kind",

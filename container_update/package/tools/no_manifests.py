@@ -57,7 +57,7 @@ def _reasons(package: Csar) -> Iterator[tuple[str, str]]:
         advice = "write apiVersion and kind into the objects"
         yield f"{_some(looked_at, 'file')} with neither apiVersion nor kind", advice
     if names := package.names():
-        yield f"{_some(names, 'file')}, none of them YAML", "name the folder with the manifests"
+        yield f"{_some(names, 'file')}, no manifest", "name the folder with the manifests"
     yield "no files at all", "name the folder with the manifests"
 
 

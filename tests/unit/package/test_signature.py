@@ -211,6 +211,13 @@ def test_an_unsigned_package_is_refused_where_that_is_asked_for(
         Options(require_signature=True)
 
 
+def test_authorities_that_are_not_there_are_named(tmp_path: Path) -> None:
+    source = beside(tmp_path)
+    told = refusal(source, Options(signature_ca=str(tmp_path / "none.pem")))
+    assert "option signature_ca: expected a file" in told
+    assert "none.pem" in told
+
+
 OTHER = {"Files/b.yaml": CONFIG_MAP}
 UNLISTED = {
     "a file that nobody lists": (OTHER, ""),
