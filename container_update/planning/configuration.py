@@ -154,7 +154,7 @@ class ConfigPlanner:
                 f"{new.key} ({new.source}) is immutable and has other content in the new package: "
                 f"expected no pod that runs and refers to it, found {users[0]}{more}: as "
                 "long as one is on its node, a kubelet gives new pods the old content. Give it a "
-                "new name, which a change of the package (change-vnfpkg) takes over; leave out "
+                "new name, which a change of the package takes over; leave out "
                 "immutable: true where its content is to change under its name"
             )
 

@@ -262,8 +262,8 @@ class UpdatePlanner(ConfigPlanner):
         text = f"{image_place(name)} of {old.source} is not in the live object"
         if change is not None:
             raise PlanError(
-                f"{old.key}: {text}, so its image cannot change: change the package as a whole "
-                "(change-vnfpkg), or heal the VNF first"
+                f"{old.key}: {text}, so its image cannot change: change the package as a "
+                "whole, or heal the VNF first"
             )
         self.note(old.key, f"drift: {text}")
 

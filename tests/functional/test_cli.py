@@ -141,7 +141,7 @@ def test_a_plan_says_that_a_change_of_the_package_is_pending_where_an_update_is_
         status, text = shell.run(command, shell.cnf.old, new, "-o", "json")
         told = json.loads(text)
         assert (status, told["error"]) == (expected, "ChangeNeededError")
-        assert "change-vnfpkg" in told["message"]
+        assert "change the package as a whole" in told["message"]
 
 
 @pytest.mark.parametrize("command", ["status", "resume", "rollback"])

@@ -64,6 +64,6 @@ def test_one_that_a_running_pod_refers_to_is_left_alone(
 ) -> None:
     cnf.instantiate(cm=OLD, w=workload(kind, container=ENV))
     before = cnf.get("ConfigMap", "cm"), cnf.pods(kind, "w")
-    with pytest.raises(PlanError, match=r"is immutable .* found Pod .*/w.*\(change-vnfpkg\)"):
+    with pytest.raises(PlanError, match=r"is immutable .* found Pod .*/w.* change of the package"):
         verb(cnf, {"cm": NEW, "w": workload(kind, container=ENV, image=IMAGES[1])})
     assert (cnf.get("ConfigMap", "cm"), cnf.pods(kind, "w")) == before

@@ -73,6 +73,13 @@ def test_the_table_of_exit_statuses_has_each_class_of_error_and_nothing_else() -
     assert found == {**expected, **dict.fromkeys(own, "")}
 
 
+def test_every_next_step_is_listed() -> None:
+    listed = (
+        (ROOT / "doc/source/reference/json.rst").read_text("utf-8").partition("``nextStep`` is")
+    )
+    assert set(re.findall(r"``(.+?)``", listed[2])) == {step.value for step in errors.NextStep}
+
+
 def test_there_is_one_table_of_exit_statuses() -> None:
     pages = [ROOT / "README.rst", *Path(ROOT, "doc/source").rglob("*.rst")]
     tables = [page for page in pages if re.search(r"^64 +[Ww]rong", page.read_text("utf-8"), re.M)]

@@ -21,7 +21,7 @@ ByPath = Mapping[str, tuple[Manifest, ...]]
 
 
 NO_FILES: ByPath = MappingProxyType({})
-_CHANGE = "change the package as a whole (change-vnfpkg), which creates and deletes"
+_CHANGE = "change the package as a whole, which creates and deletes"
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
 
 import pytest
 
 from container_update.cli import main as command_line
 from container_update.cli.arguments import option_arguments
 
+ROOT = Path(__file__).parents[3]
 OLD_NAMES = {
     "change-vnfpkg a b": "change a b",
     "change-vnfpkg a b --stack vnf": "heat change a b --stack vnf",
@@ -55,6 +57,14 @@ def test_an_old_name_does_what_the_new_one_does(capsys: pytest.CaptureFixture[st
         assert command_line.main(words, out) == 0
         listed.append(out.getvalue())
     assert listed[0] == listed[1]
+
+
+def test_no_page_calls_a_command_by_a_former_name() -> None:
+    former = "|".join(command_line._RENAMED.keys() - {"watch"})  # a right of Kubernetes too
+    called = re.compile(rf"(?:``|container-update )({former})(?: [^`\n]+)?(?:``|$)", re.M)
+    pages = (page for name in ("doc/source", "samples") for page in (ROOT / name).rglob("*.rst"))
+    names = {str(page): called.findall(page.read_text("utf-8")) for page in pages}
+    assert {page: used for page, used in names.items() if used} == {}
 
 
 def helped(*words: str, capsys: pytest.CaptureFixture[str]) -> str:

@@ -134,7 +134,7 @@ def test_what_is_immutable_gets_no_other_content_while_a_pod_that_runs_refers_to
         matching = build.matched([FIXED], [new])
         if is_refused:
             with pytest.raises(
-                PlanError, match=r"cm \(f.yaml:1\) is immutable .*\(change-vnfpkg\)"
+                PlanError, match=r"cm \(f.yaml:1\) is immutable .* a change of the package "
             ):
                 make_plan(matching, cluster, namespace="ns")
         else:

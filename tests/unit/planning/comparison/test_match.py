@@ -222,25 +222,26 @@ REFUSED: dict[str, tuple[Files, dict[str, Files], list[str]]] = {
         {"f": [user("x-1"), config_map("x-1")], "g": [DEPLOYMENT]},
         {"kept": {"f": [user("x-2")], "g": [DEPLOYMENT, config_map("x-2")]}},
         ["f:1: Deployment ns/user refers to ConfigMap ns/x-2 in place of ConfigMap ns/x-1 (f:11)",
-         "change-vnfpkg"],
+         "change the package"],
     ),
     "a ConfigMap with another hash, in a new file": (
         {"f": [user("x-1"), config_map("x-1")]},
         {"kept": {"f": [user("x-2")]}, "others": {"o": [config_map("x-2")]}},
-        ["refers to ConfigMap ns/x-2 in place of ConfigMap ns/x-1 (f:11)", "change-vnfpkg"],
+        ["refers to ConfigMap ns/x-2 in place of ConfigMap ns/x-1 (f:11)", "change the package"],
     ),
     "a ConfigMap with another hash, in files with its name": (
         {"f": [user("x-1")], "x-1": [config_map("x-1")]},
         {"kept": {"f": [user("x-2")]}, "others": {"x-2": [config_map("x-2")]}},
-        ["refers to ConfigMap ns/x-2 in place of ConfigMap ns/x-1 (x-1:1)", "change-vnfpkg"],
+        ["refers to ConfigMap ns/x-2 in place of ConfigMap ns/x-1 (x-1:1)", "change the package"],
     ),
     "a ConfigMap with another hash, in its file": (
         {"f": [user("x-1"), config_map("x-1")]},
-        {"kept": {"f": [user("x-2"), config_map("x-2")]}}, ["change-vnfpkg"],
+        {"kept": {"f": [user("x-2"), config_map("x-2")]}}, ["change the package"],
     ),
     "a listed ConfigMap with another hash": (
         {"f": [user("x-1"), config_map("x-1")]},
-        {"kept": {"f": [user("x-2")]}, "listed": {"l": [config_map("x-2")]}}, ["change-vnfpkg"],
+        {"kept": {"f": [user("x-2")]}, "listed": {"l": [config_map("x-2")]}},
+        ["change the package"],
     ),
 }  # fmt: skip
 
