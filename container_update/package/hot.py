@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
@@ -205,14 +205,20 @@ def outer_definition(body: StackBody, place: Place) -> Json:
     return definition["properties"]["resource"] if place.grouped else definition
 
 
-def with_dependencies(template: Mapping[str, Any], names: set[str]) -> set[str]:
-    """Return the names of the resources and of everything that they depend on in the template."""
+def with_dependencies(
+    template: Mapping[str, Any], names: set[str], without: Collection[str] = ()
+) -> set[str]:
+    """Return the names of the resources and of everything that they depend on in the template.
+
+    :param without: where to stop: what only these depend on is left out too.
+    """
+    known = set(template["resources"]).difference(without)
     closure: set[str] = set()
     queue = set(names)
     while queue:
         name = queue.pop()
         closure.add(name)
-        queue |= (references(template["resources"][name]) & set(template["resources"])) - closure
+        queue |= (references(template["resources"][name]) & known) - closure
     return closure
 
 

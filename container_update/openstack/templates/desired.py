@@ -148,12 +148,14 @@ def _with_software(
 def overlay(old: StackBody, new: StackBody, names: Iterable[str], source: str) -> StackBody:
     """Return the old stack with some resources, and what they depend on, taken from the new one.
 
+    Servers that these depend on stay as they are: they have steps of their own, or do not change.
     A parameter that others use as well keeps its old value for them: the taken resources have the
     new value written in.
 
     :raises PackageError: a nested file differs, and resources that are not taken use it too.
     """
-    taken = hot.with_dependencies(new.template, set(names))
+    others = _heads(new).intersection(old.template["resources"]).difference(names)
+    taken = hot.with_dependencies(new.template, set(names), others)
     old_values = hot.effective_parameters(old)
     new_values = hot.effective_parameters(new)
     definitions = {name: hot.bind(new.template["resources"][name], new_values) for name in taken}
@@ -178,6 +180,10 @@ def overlay(old: StackBody, new: StackBody, names: Iterable[str], source: str) -
         template["parameters"] = {**schemata, **unseen}
     parameters = {name: old_values[name] for name in old.parameters}
     return replace(old, template=template, parameters=parameters, files=files)
+
+
+def _heads(body: StackBody) -> set[str]:
+    return {place.head for place, _ in hot.servers(body)}
 
 
 def _files_of(definitions: Mapping[str, Json], body: StackBody) -> set[str]:
@@ -210,7 +216,7 @@ def added_resources(old: StackBody, new: StackBody, places: Mapping[str, Place])
         if name == "get_resource" and argument in resources and argument not in existing
     }
     needed = hot.with_dependencies(new.template, wanted) - set(existing)
-    servers = {place.head for place, _ in hot.servers(new)}
+    servers = _heads(new)
     beside = {
         name
         for name in set(resources) - set(existing)
@@ -374,7 +380,7 @@ def _resolved(body: StackBody, name: str) -> Json:
 def _volume_images(body: StackBody, server: str) -> dict[str, str]:
     if server not in body.template["resources"]:
         return {}
-    names = hot.with_dependencies(body.template, {server}) - {server}
+    names = hot.with_dependencies(body.template, {server}, _heads(body)) - {server}
     images = {name: _resolved(body, name).get("image") for name in names}
     return {name: image for name, image in sorted(images.items()) if isinstance(image, str)}
 

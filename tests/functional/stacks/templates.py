@@ -15,9 +15,9 @@ PORT = {"type": "OS::Neutron::Port", "properties": {"network": {"get_param": "ne
 PARAMETERS = {name: {"type": "string"} for name in ("image", "flavor", "network")}
 
 
-def server(*, volume: bool = False, suffix: str = "") -> dict[str, Json]:
+def server(number: int = 1, *, volume: bool = False) -> dict[str, Json]:
     """Return the resources of one server: the server, its port, its boot volume if any."""
-    name, port, disk = "VDU1" + suffix, "CP1" + suffix, "Disk1" + suffix
+    name, port, disk = f"VDU{number}", f"CP{number}", f"Disk{number}"
     properties: Json = {
         "flavor": {"get_param": "flavor"},
         "networks": [{"port": {"get_resource": port}}],
@@ -62,9 +62,9 @@ NESTED: Json = {"type": "nested_server.yaml", "properties": passed_on()}
 def hot(shape: str) -> dict[str, str]:
     """The files of a BaseHOT: path to text.
 
-    'server' at the top, 'nested' in a file, 'group' of nested files, 'group of servers' without;
-    each with ' with volume' behind it boots from a volume, with ' with secret' it is given one by a
-    hidden parameter.
+    'server' at the top, 'nested' in a file, 'group' of nested files, 'group of servers' without,
+    'two servers' at the top, of which VDU1 waits for VDU2; each with ' with volume' behind it boots
+    from a volume, with ' with secret' it is given one by a hidden parameter.
     """
     kind, _, more = shape.partition(" with ")
     volume, hidden = more == "volume", SECRET if more == "secret" else {}
@@ -78,11 +78,18 @@ def hot(shape: str) -> dict[str, str]:
         "nested": template({"VDU1": inner}, **hidden),
         "group": template({"VDU1_group": group(inner)}, size=SIZE, **hidden),
         "group of servers": template({"VDU1": group(_alone())}, size=SIZE),
+        "two servers": template(_two(volume=volume)),
     }
     files = {"BaseHOT/simple/top.yaml": yaml.safe_dump(tops[kind])}
     if kind in ("nested", "group"):
         files["BaseHOT/simple/nested/nested_server.yaml"] = yaml.safe_dump(nested)
     return files
+
+
+def _two(*, volume: bool) -> dict[str, Json]:
+    both = server(1, volume=volume) | server(2, volume=volume)
+    both["VDU1"]["depends_on"] = "VDU2"
+    return both
 
 
 def _alone() -> Json:

@@ -54,7 +54,8 @@ class Vnf:
     ) -> str:
         """Write a package folder and return its path."""
         root = self.folder / f"package-{next(self.numbers)}"
-        flavour = templates.vnfd(image, flavor or self.site.flavors[0])
+        vdus = ("VDU1", "VDU2") if shape.startswith("two") else ("VDU1",)
+        flavour = templates.vnfd(image, flavor or self.site.flavors[0], vdus)
         content = {**templates.hot(shape), **files}
         return packages.write_folder(root, templates.package(vnfd_id, flavour, content))
 
