@@ -252,14 +252,15 @@ def nested(  # noqa: PLR0913, PLR0917
     assert place.file is not None
     template = new.file(place.file)
     values = hot.effective_parameters(new)
-    before = _properties_above(old, place)
+    before = hot.bind(_properties_above(old, place), hot.effective_parameters(old))
     parameters = {}
     for name, definition in (hot.outer_definition(new, place).get("properties") or {}).items():
-        value = hot.with_ids(hot.bind(definition, values), ids)
+        bound = hot.bind(definition, values)
+        value = hot.with_ids(bound, ids)
         if not is_known(value, added):
-            if before.get(name) == definition and name in live.hidden:
+            if before.get(name) == bound and name in live.hidden:
                 continue  # its value is not known: the update keeps it
-            if name not in live.parameters or before.get(name) != definition:
+            if name not in live.parameters or before.get(name) != bound:
                 raise PackageError(
                     f"{place.file}: its property {name} comes from {definition}, which is only "
                     "known when the whole stack is updated: use get_param or get_resource, or "

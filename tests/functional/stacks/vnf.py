@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,16 +59,21 @@ class Vnf:
         content = {**templates.hot(shape), **files}
         return packages.write_folder(root, templates.package(vnfd_id, flavour, content))
 
-    def instantiate(self, shape: str = "group", **parameters: Any) -> str:
-        """Create the stack of an old package, wait for it and return the package's path."""
-        self.old = self.package(shape, self.site.images[0], vnfd_id=OLD_VNFD)
+    def instantiate(
+        self, shape: str = "group", files: Mapping[str, str] = {}, **parameters: Any
+    ) -> str:
+        """Create the stack of an old package, wait for it and return the package's path.
+
+        :param files: of the package, in place of the shape's.
+        """
+        self.old = self.package(shape, self.site.images[0], vnfd_id=OLD_VNFD, **files)
         parameter_values = {
             "image": self.site.images[0],
             "flavor": self.site.flavors[0],
             "network": self.site.network,
             **parameters,
         }
-        texts = templates.hot(shape)
+        texts = {**templates.hot(shape), **files}
         body = {
             "stack_name": self.stack,
             "template": texts.pop("BaseHOT/simple/top.yaml"),
