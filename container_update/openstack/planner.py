@@ -137,7 +137,8 @@ def rolling_plan(packages: StackPackages, service: Heat) -> StackPlan:
 
     :raises PlanError: the stack is in no state for a change.
     """
-    state, _, new = _states(packages, service, live.read_for_update)
+    state, body, new = _states(packages, service, live.read_for_update)
+    _check_same_places(packages, body)
     plan = rolling(state, new, packages.places, packages.request.new)
     return replace(plan, steps=tuple(_with_way_back(step, service) for step in plan.steps))
 
@@ -179,6 +180,23 @@ def _states(
         nfv=request.nfv,
     )
     return state, body, new
+
+
+def _check_same_places(packages: StackPackages, body: StackBody) -> None:
+    """Refuse servers with another resource: Heat would replace all of a VDU at once."""
+
+    def position(place: Place) -> tuple[object, ...]:
+        return place.head, place.grouped, place.file is None, place.server
+
+    live_places = _places(body, packages.old_vdus, "the live stack")
+    for vdu_id, place in packages.places.items():
+        now = live_places.get(vdu_id, place)
+        if position(now) != position(place):
+            raise PackageError(
+                f"{packages.request.new}: expected the server of {vdu_id} as resource {now}, as in "
+                f"the live stack, found {place}: Heat would replace all its servers at once: keep "
+                f"the names of the resources and what contains them, or use {BLUE_GREEN}"
+            )
 
 
 def _check_nothing_hidden(old: StackBody, new: StackBody, stack: str) -> None:

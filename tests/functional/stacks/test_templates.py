@@ -12,15 +12,16 @@ import yaml
 from container_update import ContainerUpdateError, PackageError
 from tests.functional.stacks import templates
 from tests.functional.stacks.vnf import Vnf
+from tests.internals.core import hot
 
 TOP = "BaseHOT/simple/top.yaml"
 Json = dict[str, Any]
 
 
 def top(shape: str, edit: Callable[[Json, Json], object]) -> dict[str, str]:
-    """Return a shape's top template after an edit of it, which gets its one head too."""
+    """Return a shape's top template after an edit of it, which gets the head too."""
     template = yaml.safe_load(templates.hot(shape)[TOP])
-    (head,) = template["resources"].values()
+    head = next(each for each in template["resources"].values() if "Port" not in each["type"])
     edit(template, head["properties"].get("resource", head))
     return {TOP: yaml.safe_dump(template)}
 
@@ -52,3 +53,22 @@ def test_a_property_whose_function_gets_another_result_is_refused(vnf: Vnf, shap
     new = vnf.package(shape, vnf.site.images[1], **top(shape, of_version("1")))
     vnf.change(new)
     assert set(vnf.servers().values()) == {vnf.site.images[1]}
+
+
+@pytest.mark.parametrize("shape", ["server", "nested", "group", "group of servers"])
+def test_a_server_that_is_another_resource_is_refused(vnf: Vnf, shape: str) -> None:
+    def renamed(template: Json, head: Json) -> None:
+        (name,) = [name for name in template["resources"] if name.startswith("VDU1")]
+        template["resources"]["other"] = template["resources"].pop(name)
+        if head["type"] == hot.SERVER:
+            head["properties"]["name"] = "VDU1"
+
+    vnf.instantiate(shape)
+    new = vnf.package(shape, vnf.site.images[1], **top(shape, renamed))
+    refused(vnf, new, PackageError, "expected the server of VDU1 as resource VDU1.*found other")
+
+
+def test_a_server_that_went_into_a_file_is_refused(vnf: Vnf) -> None:
+    vnf.instantiate("server")
+    new = vnf.package("nested", vnf.site.images[1])
+    refused(vnf, new, PackageError, "as resource VDU1, .* found VDU1.VDU1")
