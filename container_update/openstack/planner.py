@@ -139,6 +139,7 @@ def rolling_plan(packages: StackPackages, service: Heat) -> StackPlan:
     """
     state, body, new = _states(packages, service, live.read_for_update)
     _check_same_places(packages, body)
+    _check_hidden_stays(body, new, state.reference.partition("/")[0])
     plan = rolling(state, new, packages.places, packages.request.new)
     return replace(plan, steps=tuple(_with_way_back(step, service) for step in plan.steps))
 
@@ -197,6 +198,19 @@ def _check_same_places(packages: StackPackages, body: StackBody) -> None:
                 f"the live stack, found {place}: Heat would replace all its servers at once: keep "
                 f"the names of the resources and what contains them, or use {BLUE_GREEN}"
             )
+
+
+def _check_hidden_stays(old: StackBody, new: StackBody, stack: str) -> None:
+    """Refuse to lose the values of hidden parameters, which no undo could give back."""
+    was, shall_be = (
+        side.hidden & set(side.template.get("parameters") or {}) for side in (old, new)
+    )
+    if lost := sorted(was - shall_be):
+        raise PlanError(
+            f"stack {stack}: Heat does not tell the values of its hidden parameters "
+            f"({', '.join(lost)}), which the new template does not have, or does not hide: they "
+            f"would be lost, also for an undo: keep them, or leave them out and use {BLUE_GREEN}"
+        )
 
 
 def _check_nothing_hidden(old: StackBody, new: StackBody, stack: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from container_update import PlanError, UpdateFailedError
+from tests.functional.stacks import templates
 from tests.functional.stacks.change import plan_change
 from tests.functional.stacks.limits import Limits
 from tests.functional.stacks.vnf import Vnf
@@ -50,6 +51,22 @@ def test_an_undone_change_leaves_a_hidden_parameter_as_it_is(
     with pytest.raises(UpdateFailedError, match="Everything is as before"):
         vnf.change(vnf.package(f"{shape} with secret", vnf.site.images[1], limits.cores))
     assert vnf.servers() == before
+    assert server_secrets(vnf) == {PASSWORD}
+
+
+@pytest.mark.parametrize("becomes", ["shown", "left out"])
+@SHAPES
+def test_a_rolling_update_that_would_lose_the_value_is_refused(
+    vnf: Vnf, shape: str, becomes: str
+) -> None:
+    vnf.instantiate(f"{shape} with secret", password=PASSWORD)
+    before = vnf.servers()
+    secret = templates.hot(f"{shape} with secret")
+    files = {path: text.replace("hidden: true", "hidden: false") for path, text in secret.items()}
+    new = vnf.package(shape, vnf.site.images[1], **(files if becomes == "shown" else {}))
+    with pytest.raises(PlanError, match=r"hidden parameters \(password\).*would be lost"):
+        vnf.change(new)
+    assert (vnf.servers(), vnf.stacks()) == (before, [vnf.stack])
     assert server_secrets(vnf) == {PASSWORD}
 
 
