@@ -59,7 +59,7 @@ _RESOURCE = Fields(
     }
 )
 _LISTED = complete(
-    _RESOURCE.fields,
+    {**_RESOURCE.fields, "required_by": ListOf(LINE)},
     **dict.fromkeys(("resource_name", "resource_type"), FILLED),
     **dict.fromkeys(("resource_status", "creation_time"), TEXT),
     physical_resource_id=or_null(LINE),

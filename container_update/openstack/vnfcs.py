@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from container_update.model.objects import Json
@@ -11,6 +11,7 @@ from container_update.openstack.servers import Software
 from container_update.package.hot import Place
 
 SERVER, PORT, VOLUME = "OS::Nova::Server", "OS::Neutron::Port", "OS::Cinder::Volume"
+ATTACHMENT = "OS::Cinder::VolumeAttachment"
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class VnfcServer:
     name: str
     """The name among the VDU's VNFCs: the group member's, else the resource's."""
     ports: Mapping[str, str] = field(default_factory=dict)
-    """Connection point (the resource's name) to the port's id."""
+    """Connection point (the resource's name) to the port's id. As the volumes: those of its stack
+    that are not another server's."""
     volumes: Mapping[str, str] = field(default_factory=dict)
     """Storage (the resource's name) to the volume's id."""
     group: str | None = None
@@ -59,6 +61,7 @@ def members(
                 continue
             named = server if place.file is None else parents.get(_id_of(stack), server)
             in_group = place.grouped and place.file is not None
+            of_others = _of_others(server["resource_name"], owners, stack)
             servers.append(
                 VnfcServer(
                     vdu_id,
@@ -66,8 +69,8 @@ def members(
                     server["resource_name"],
                     str(server["physical_resource_id"]),
                     str(named["resource_name"]),
-                    _ids(owners, stack, PORT),
-                    _ids(owners, stack, VOLUME),
+                    _ids(owners, stack, PORT, of_others),
+                    _ids(owners, stack, VOLUME, of_others),
                     stack_of(named) if in_group else None,
                 )
             )
@@ -98,12 +101,40 @@ def _is_at(place: Place, server: Json, stack: str, parents: Mapping[str, Json], 
     )
 
 
-def _ids(owners: Sequence[tuple[str, Json]], stack: str, kind: str) -> dict[str, str]:
+def _of_others(server: str, owners: Sequence[tuple[str, Json]], stack: str) -> set[str]:
+    """Return the names of a stack's resources that only other servers than this one use."""
+    own = [resource for owner, resource in owners if owner == stack]
+    kinds = {str(resource["resource_name"]): resource["resource_type"] for resource in own}
+    needs: dict[str, set[str]] = {name: set() for name in kinds}
+    for resource in own:
+        for name in set(resource.get("required_by") or ()) & set(kinds):
+            needs[name].add(resource["resource_name"])
+
+    def used_by(user: str) -> set[str]:
+        """Return what a server needs and what is attached to it, but what other servers need."""
+        attached = (n for n, kind in kinds.items() if kind == ATTACHMENT and user in needs[n])
+        used: set[str] = set()
+        queue = {user, *attached}
+        while queue:
+            used |= queue
+            further = (needs[name] for name in queue if name == user or kinds[name] != SERVER)
+            queue = set().union(*further) - used
+        return used
+
+    others = (name for name, kind in kinds.items() if kind == SERVER and name != server)
+    return set().union(*map(used_by, others)) - used_by(server)
+
+
+def _ids(
+    owners: Sequence[tuple[str, Json]], stack: str, kind: str, left_out: Collection[str]
+) -> dict[str, str]:
     """Return the ids of a stack's own resources of a type, by their names."""
     return {
         str(resource["resource_name"]): str(resource["physical_resource_id"])
         for owner, resource in owners
-        if owner == stack and resource["resource_type"] == kind
+        if owner == stack
+        and resource["resource_type"] == kind
+        and resource["resource_name"] not in left_out
     }
 
 

@@ -18,7 +18,7 @@ from dataclasses import replace
 from container_update.model.objects import Json
 from container_update.model.outcome import Vnfc
 from container_update.openstack.vnfcs import PORT, SERVER, VOLUME, VnfcServer
-from container_update.records.vnf_records import Links, Records
+from container_update.records.vnf_records import Records
 
 STACK = "instance_id"
 """The attribute in which the specification has the stack's id."""
@@ -52,8 +52,8 @@ def records(
 
 def _live(members: Sequence[VnfcServer]) -> Records:
     """Return what there is now."""
-    ports: Links = tuple(pair for member in members for pair in member.ports.items())
-    return Records(vnfcs=vnfcs(members), links=ports, link_kind=PORT, storage_kind=VOLUME)
+    ports = dict.fromkeys(pair for member in members for pair in member.ports.items())
+    return Records(vnfcs=vnfcs(members), links=tuple(ports), link_kind=PORT, storage_kind=VOLUME)
 
 
 def vnfcs(members: Sequence[VnfcServer]) -> tuple[Vnfc, ...]:

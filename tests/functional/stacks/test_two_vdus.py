@@ -6,13 +6,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+import yaml
 
+from tests.functional.stacks import templates
 from tests.functional.stacks.change import change
 from tests.functional.stacks.vnf import Vnf
-from tests.internals.core import Reason, hot
-from tests.internals.stacks import Replacement, StackScript, live, reference
+from tests.internals.core import Reason, hot, operate
+from tests.internals.stacks import (
+    Replacement,
+    StackHeal,
+    StackScript,
+    described,
+    live,
+    reference,
+)
 
 SHAPE = "two servers"
+VNFCS = "vnfcResourceInfo"
+VDUS = {"VDU1": "VDU1", "VDU2": "VDU2"}
 
 
 def resources(vnf: Vnf) -> dict[str, tuple[str, str]]:
@@ -44,3 +55,40 @@ def test_each_server_changes_in_a_step_of_its_own_whatever_waits_for_it(
     assert Reason(Replacement.REBUILT.value) in plan.steps[0].reasons
     changed = {name: (before[name][0], vnf.site.images[1]) for name in vdus}
     assert resources(vnf) == before | changed
+
+
+def with_data_and_address() -> dict[str, str]:
+    """Return the top template with a volume that is attached to VDU2, and a port of both."""
+    path = "BaseHOT/simple/top.yaml"
+    top = yaml.safe_load(templates.hot(f"{SHAPE} with volume")[path])
+    ids = {"instance_uuid": "VDU2", "volume_id": "Data2"}
+    attached = {name: {"get_resource": resource} for name, resource in ids.items()}
+    top["resources"] |= {
+        "Data2": {"type": "OS::Cinder::Volume", "properties": {"size": 1}},
+        "attached": {"type": "OS::Cinder::VolumeAttachment", "properties": attached},
+        "both": templates.PORT,
+    }
+    return {path: yaml.safe_dump(top)}
+
+
+def test_ports_and_volumes_are_those_of_the_server_that_uses_them(vnf: Vnf) -> None:
+    vnf.instantiate(f"{SHAPE} with volume", with_data_and_address())
+    members = live.members_of(vnf.heat, vnf.live_stack(), VDUS)
+    assert {member.vdu_id: (set(member.ports), set(member.volumes)) for member in members} == {
+        "VDU1": ({"CP1", "both"}, {"Disk1"}),
+        "VDU2": ({"CP2", "both"}, {"Disk2", "Data2"}),
+    }
+    info = described({}, members, "stack")
+    ports = [entry["vnfVirtualLinkDescId"] for entry in info["vnfVirtualLinkResourceInfo"]]
+    assert sorted(ports) == ["CP1", "CP2", "both"]
+    storages = {entry["vduId"]: len(entry["storageResourceIds"]) for entry in info[VNFCS]}
+    assert storages == {"VDU1": 1, "VDU2": 2}
+
+
+def test_a_heal_with_storage_leaves_the_volumes_of_other_vdus_alone(vnf: Vnf) -> None:
+    vnf.instantiate(f"{SHAPE} with volume", with_data_and_address())
+    before = resources(vnf)
+    heal = StackHeal(vnf.stack, VDUS, vnf.options, "1", [before["VDU1"][0]], True)
+    operate(heal, vnf.instance())
+    after = resources(vnf)
+    assert {name for name in before if after[name] != before[name]} == {"VDU1", "Disk1"}
