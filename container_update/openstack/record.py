@@ -50,7 +50,8 @@ class StackRecord(OperationRecord):
 
     def tag(self, body: StackBody | None) -> str:
         """Return the tag that shows that a stack was sent this body."""
-        text = json.dumps(body and body.as_request(), sort_keys=True)
+        content = body and _noted(body, self.plan.kind).as_request()
+        text = json.dumps(content, sort_keys=True)
         return f"{self.mark}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
     @property
@@ -68,6 +69,15 @@ class StackRecord(OperationRecord):
         yield str(self.plan)
 
 
+def _noted(body: StackBody, kind: str) -> StackBody:
+    """Return what is written down of a body, also as a digest, from which a short password could be
+    guessed: not the hidden values of an instantiation, which whoever asks for it again has."""
+    if kind != INSTANTIATE:
+        return body
+    hidden = body.hidden
+    return replace(body, parameters={n: v for n, v in body.parameters.items() if n not in hidden})
+
+
 # --- bytes ----------------------------------------------------------------------------------------
 
 
@@ -78,10 +88,7 @@ def encode(record: StackRecord) -> str:
     def store(body: StackBody | None) -> str | None:
         if body is None:
             return None
-        if record.plan.kind == INSTANTIATE:  # whoever asks for it again has the hidden values
-            given, hidden = body.parameters, body.hidden
-            body = replace(body, parameters={n: v for n, v in given.items() if n not in hidden})
-        content = body.as_request()
+        content = _noted(body, record.plan.kind).as_request()
         text = json.dumps(content, sort_keys=True)
         name = hashlib.sha256(text.encode()).hexdigest()[:16]
         bodies[name] = content
