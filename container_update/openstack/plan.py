@@ -423,8 +423,7 @@ def _grouped_server(  # noqa: PLR0913, PLR0917
     added: Collection[str],
 ) -> StackBody:
     """Return the stack of a group whose members are plain servers: it has a resource for each."""
-    values = hot.effective_parameters(new)
-    definition = hot.with_ids(hot.bind(hot.outer_definition(new, place), values), live.ids)
+    definition = hot.with_ids(hot.bind(hot.outer_definition(new, place), new), live.ids)
     if not desired.is_known(definition, added):
         raise PackageError(
             f"resource {place.head}: its members come from other resources of the template and "

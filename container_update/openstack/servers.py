@@ -50,7 +50,7 @@ def defined(body: StackBody, server: str) -> dict[str, str]:
     What only Heat can resolve, or is not given, is left out.
     """
     definition = body.template["resources"].get(server) or {}
-    properties = hot.bind(definition.get("properties") or {}, hot.effective_parameters(body))
+    properties = hot.bind(definition.get("properties") or {}, body)
     return {
         name: value
         for name in ("image", "flavor")

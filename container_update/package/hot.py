@@ -318,20 +318,33 @@ def effective_parameters(body: StackBody) -> Json:
     return parse_json(body.template, {**defaults, **body.parameters})
 
 
-def bind(value: Any, parameters: Mapping[str, Any]) -> Any:
-    """Return the value with each ``get_param`` of one of the parameters replaced by its value.
+def bind(value: Any, body: StackBody) -> Any:
+    """Return a value of a stack's template with the values of parameters (``get_param``) and the
+    contents of files (``get_file``) written in, as far as they are known.
 
-    Where nothing is at its path, that is an empty text, as in Heat.
+    Where nothing is at the path in a parameter, that is an empty text, as in Heat.
     """
-    path = parameter_path(value)
-    if path is not None and path[0] in parameters:
-        bound = get_at(parameters, path)
-        return "" if bound is None and len(path) > 1 else bound
-    if isinstance(value, dict):
-        return {key: bind(inner, parameters) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [bind(inner, parameters) for inner in value]
-    return value
+    parameters = effective_parameters(body)
+
+    def bound(value: Any) -> Any:
+        path = parameter_path(value)
+        if path is not None and path[0] in parameters:
+            inside = get_at(parameters, path)
+            return "" if inside is None and len(path) > 1 else inside
+        if (name := file_name(value)) in body.files:
+            return body.files[name]
+        if isinstance(value, dict):
+            return {key: bound(inner) for key, inner in value.items()}
+        return [bound(inner) for inner in value] if isinstance(value, list) else value
+
+    return bound(value)
+
+
+def file_name(value: Any) -> str:
+    """Return the name in a ``get_file``; empty for any other value."""
+    if not isinstance(value, dict) or set(value) != {"get_file"}:
+        return ""
+    return str(value["get_file"])
 
 
 def with_ids(value: Any, ids: Mapping[str, str | None]) -> Any:

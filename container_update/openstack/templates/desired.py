@@ -149,16 +149,14 @@ def overlay(old: StackBody, new: StackBody, names: Iterable[str], source: str) -
     """Return the old stack with some resources, and what they depend on, taken from the new one.
 
     Servers that these depend on stay as they are: they have steps of their own, or do not change.
-    A parameter that others use as well keeps its old value for them: the taken resources have the
-    new value written in.
+    A parameter or a file that others use as well keeps its old value for them: the taken resources
+    have the new value written in.
 
     :raises PackageError: a nested file differs, and resources that are not taken use it too.
     """
     others = _heads(new).intersection(old.template["resources"]).difference(names)
     taken = hot.with_dependencies(new.template, set(names), others)
-    old_values = hot.effective_parameters(old)
-    new_values = hot.effective_parameters(new)
-    definitions = {name: hot.bind(new.template["resources"][name], new_values) for name in taken}
+    definitions = hot.bind({name: new.template["resources"][name] for name in taken}, new)
     resources = {**old.template["resources"], **definitions}
     files = {**old.files, **{name: new.files[name] for name in _files_of(definitions, new)}}
     left = {name: resources[name] for name in resources if name not in taken}
@@ -178,7 +176,7 @@ def overlay(old: StackBody, new: StackBody, names: Iterable[str], source: str) -
     template = {**old.template, "resources": resources}
     if unseen:
         template["parameters"] = {**schemata, **unseen}
-    parameters = {name: old_values[name] for name in old.parameters}
+    parameters = hot.parse_json(old.template, old.parameters)
     return replace(old, template=template, parameters=parameters, files=files)
 
 
@@ -187,7 +185,7 @@ def _heads(body: StackBody) -> set[str]:
 
 
 def _files_of(definitions: Mapping[str, Json], body: StackBody) -> set[str]:
-    """Return the nested files that resources use, and those that these use."""
+    """Return the files that resources use, and those that nested ones of these use."""
     files: set[str] = set()
     queue: list[Any] = [definitions]
     while queue:
@@ -197,6 +195,7 @@ def _files_of(definitions: Mapping[str, Json], body: StackBody) -> set[str]:
             if isinstance(kind, str) and kind in body.files and kind not in files:
                 files.add(kind)
                 queue.append(body.file(kind))
+            files |= {hot.file_name(value)} & set(body.files)
             queue += value.values()
         elif isinstance(value, list):
             queue += value
@@ -251,19 +250,18 @@ def nested(  # noqa: PLR0913, PLR0917
     """
     assert place.file is not None
     template = new.file(place.file)
-    values = hot.effective_parameters(new)
-    before = hot.bind(_properties_above(old, place), hot.effective_parameters(old))
+    before = hot.bind(_properties_above(old, place), old)
     parameters = {}
-    for name, definition in (hot.outer_definition(new, place).get("properties") or {}).items():
-        bound = hot.bind(definition, values)
+    properties = hot.outer_definition(new, place).get("properties") or {}
+    for name, bound in hot.bind(properties, new).items():
         value = hot.with_ids(bound, ids)
         if not is_known(value, added):
             if before.get(name) == bound and name in live.hidden:
                 continue  # its value is not known: the update keeps it
             if name not in live.parameters or before.get(name) != bound:
                 raise PackageError(
-                    f"{place.file}: its property {name} comes from {definition}, which is only "
-                    "known when the whole stack is updated: use get_param or get_resource, or "
+                    f"{place.file}: its property {name} comes from {properties[name]}, which is "
+                    "only known when the whole stack is updated: use get_param or get_resource, or "
                     "Blue-Green"
                 )
             value = live.parameters[name]
@@ -294,10 +292,8 @@ def has_same_resources(one: StackBody, other: StackBody) -> bool:
 
 
 def _bound(body: StackBody) -> tuple[Json, Json]:
-    _, _, files = _in_use(body)
-    values = hot.effective_parameters(body)
-    bound: Json = hot.bind(body.template["resources"], values)
-    return bound, files
+    bound: Json = hot.bind(body.template["resources"], body)
+    return bound, {name: body.files[name] for name in _files_of(bound, body)}
 
 
 def _in_use(body: StackBody) -> tuple[Json, Json, Json]:
@@ -373,8 +369,7 @@ def _replacement(
 
 def _resolved(body: StackBody, name: str) -> Json:
     definition = body.template["resources"].get(name) or {}
-    values = hot.effective_parameters(body)
-    resolved: Json = hot.bind(definition.get("properties") or {}, values)
+    resolved: Json = hot.bind(definition.get("properties") or {}, body)
     return resolved
 
 

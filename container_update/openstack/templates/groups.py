@@ -44,7 +44,7 @@ def size_of(body: StackBody, head: str) -> object:
     if definition.get("type") != hot.GROUP:
         return None
     value = (definition.get("properties") or {}).get(_SIZE)
-    return hot.bind(value, hot.effective_parameters(body))
+    return hot.bind(value, body)
 
 
 def with_sizes_of(body: StackBody, live: StackBody, heads: Iterable[str]) -> StackBody:

@@ -12,7 +12,8 @@ import yaml
 from container_update import ContainerUpdateError, PackageError
 from tests.functional.stacks import templates
 from tests.functional.stacks.vnf import Vnf
-from tests.internals.core import hot
+from tests.internals.core import Action, Reason, hot
+from tests.internals.stacks import StackScript
 
 TOP = "BaseHOT/simple/top.yaml"
 Json = dict[str, Any]
@@ -72,3 +73,36 @@ def test_a_server_that_went_into_a_file_is_refused(vnf: Vnf) -> None:
     vnf.instantiate("server")
     new = vnf.package("nested", vnf.site.images[1])
     refused(vnf, new, PackageError, "as resource VDU1, .* found VDU1.VDU1")
+
+
+def with_user_data(shape: str, text: str) -> dict[str, str]:
+    """Return a shape's templates whose servers take their user_data from a file."""
+    files = templates.hot(shape)
+    for path, content in files.items():
+        template = yaml.safe_load(content)
+        for resource in template["resources"].values():
+            if resource["type"] == hot.SERVER:
+                resource["properties"]["user_data"] = {"get_file": "init.sh"}
+        files[path] = yaml.safe_dump(template)
+    return {**files, "BaseHOT/simple/init.sh": text}
+
+
+@pytest.mark.parametrize("shape", ["server", "two servers", "nested", "group"])
+def test_a_file_with_other_content_replaces_each_server_before_its_script(
+    vnf: Vnf, shape: str
+) -> None:
+    vnf.instantiate(shape, with_user_data(shape, "echo old"))
+    before = vnf.servers()
+    new = vnf.package(shape, vnf.site.images[0], **with_user_data(shape, "echo new"))
+    seen: list[set[str]] = []
+
+    def script(_: StackScript, /) -> None:
+        seen.append(set(vnf.servers()))
+
+    first, *_ = vnf.change(new, coordinate=script).outcome.plan.steps
+    assert first.action is Action.RECREATE
+    assert Reason("its property user_data changes") in first.reasons
+    assert len(seen) == (2 if shape == "group" else 1)
+    assert [len(servers - set(before)) for servers in seen] == [*range(1, len(seen) + 1)]
+    assert set(vnf.servers()) == seen[-1]
+    assert vnf.change(new).outcome.plan.is_empty
