@@ -358,9 +358,11 @@ def with_ids(value: Any, ids: Mapping[str, str | None]) -> Any:
 
 def is_literal(value: Any) -> bool:
     """Return whether a value contains no intrinsic function."""
-    functions = ("get_", "str_", "list_", "map_", "yaql", "repeat", "digest", "resource_facade")
+    families = ("get_", "str_", "list_", "map_", "yaql", "repeat", "digest", "resource_facade")
+    others = {"if", "filter", "contains", "make_url"}
     mappings = (each for each in every(value) if isinstance(each, dict) and len(each) == 1)
-    return not any(str(next(iter(each))).startswith(functions) for each in mappings)
+    names = (str(next(iter(each))) for each in mappings)
+    return not any(name.startswith(families) or name in others for name in names)
 
 
 def every(value: Any) -> Iterator[Any]:

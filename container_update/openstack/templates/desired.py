@@ -152,11 +152,18 @@ def overlay(old: StackBody, new: StackBody, names: Iterable[str], source: str) -
     A parameter or a file that others use as well keeps its old value for them: the taken resources
     have the new value written in.
 
-    :raises PackageError: a nested file differs, and resources that are not taken use it too.
+    :raises PackageError: a nested file differs, and resources that are not taken use it too; or the
+        taken ones use conditions that differ.
     """
     others = _heads(new).intersection(old.template["resources"]).difference(names)
     taken = hot.with_dependencies(new.template, set(names), others)
     definitions = hot.bind({name: new.template["resources"][name] for name in taken}, new)
+    if _has_other_conditions(definitions, old, new):
+        raise PackageError(
+            f"conditions of {source}: expected those of the live stack, because the resources "
+            f"{', '.join(sorted(taken))}, which use conditions, are updated by themselves first: "
+            "put the server into a nested template, which has its own, or use Blue-Green"
+        )
     resources = {**old.template["resources"], **definitions}
     files = {**old.files, **{name: new.files[name] for name in _files_of(definitions, new)}}
     left = {name: resources[name] for name in resources if name not in taken}
@@ -178,6 +185,14 @@ def overlay(old: StackBody, new: StackBody, names: Iterable[str], source: str) -
         template["parameters"] = {**schemata, **unseen}
     parameters = hot.parse_json(old.template, old.parameters)
     return replace(old, template=template, parameters=parameters, files=files)
+
+
+def _has_other_conditions(value: Any, old: StackBody, new: StackBody) -> bool:
+    """Return whether a value depends on conditions, and these differ."""
+    mappings = (each for each in hot.every(value) if isinstance(each, dict))
+    conditions, before = (hot.bind(side.template.get("conditions"), side) for side in (new, old))
+    depends = any("condition" in each or set(each) == {"if"} for each in mappings)
+    return depends and conditions != before
 
 
 def _heads(body: StackBody) -> set[str]:
@@ -256,9 +271,10 @@ def nested(  # noqa: PLR0913, PLR0917
     for name, bound in hot.bind(properties, new).items():
         value = hot.with_ids(bound, ids)
         if not is_known(value, added):
-            if before.get(name) == bound and name in live.hidden:
+            stays = before.get(name) == bound and not _has_other_conditions(bound, old, new)
+            if stays and name in live.hidden:
                 continue  # its value is not known: the update keeps it
-            if name not in live.parameters or before.get(name) != bound:
+            if name not in live.parameters or not stays:
                 raise PackageError(
                     f"{place.file}: its property {name} comes from {properties[name]}, which is "
                     "only known when the whole stack is updated: use get_param or get_resource, or "

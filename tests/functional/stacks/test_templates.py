@@ -11,6 +11,7 @@ import yaml
 
 from container_update import ContainerUpdateError, PackageError
 from tests.functional.stacks import templates
+from tests.functional.stacks.site import Site
 from tests.functional.stacks.vnf import Vnf
 from tests.internals.core import Action, Reason, hot
 from tests.internals.stacks import StackScript
@@ -106,3 +107,37 @@ def test_a_file_with_other_content_replaces_each_server_before_its_script(
     assert [len(servers - set(before)) for servers in seen] == [*range(1, len(seen) + 1)]
     assert set(vnf.servers()) == seen[-1]
     assert vnf.change(new).outcome.plan.is_empty
+
+
+# --- conditions -----------------------------------------------------------------------------------
+
+
+def with_condition(shape: str) -> dict[str, str]:
+    """Return a top template that gives the server another network if its flavour is another one."""
+
+    def edit(template: Json, head: Json) -> None:
+        is_large = {"equals": [{"get_param": "flavor"}, "large"]}
+        template["conditions"] = {"is-large": is_large}
+        chosen = {"if": ["is-large", "net1", {"get_param": "network"}]}
+        if head["type"] == hot.SERVER:
+            head["properties"]["metadata"] = {"network": chosen}
+        else:
+            head["properties"]["network"] = chosen
+
+    return top(shape, edit)
+
+
+SAYS = {
+    "server": "conditions of .*package-1: expected those of the live stack.*VDU1, which use",
+    "nested": "its property network comes from .*'if'",
+    "group": "its property network comes from .*'if'",
+    "group of servers": "its members come from other resources",
+}
+
+
+@pytest.mark.parametrize("shape", SAYS)
+def test_a_condition_that_becomes_true_is_refused(vnf: Vnf, site: Site, shape: str) -> None:
+    """The servers would change in the last step only, whatever the plan says."""
+    vnf.instantiate(shape, with_condition(shape))
+    new = vnf.package(shape, site.images[0], site.flavors[1], **with_condition(shape))
+    refused(vnf, new, PackageError, SAYS[shape])
