@@ -153,7 +153,7 @@ class ChangeRequest:
     def check_vim(self, vim_type: str) -> None:
         """Check that the request has what the specification requires for the VIM of the VNF.
 
-        :raises PackageError: an attribute is missing.
+        :raises PackageError: an attribute is missing, or would do nothing.
         """
         if upgrade_types.kind_of_vim(vim_type) != "openstack":
             for name in LINKS:
@@ -162,6 +162,12 @@ class ChangeRequest:
                         f"{name}: is for VNFs in an OpenStack only: leave it out of the request"
                     )
             return
+        for name in ("hold", "gate", "canary_steps"):
+            if self.body["additionalParams"].get(name):
+                raise PackageError(
+                    f"additionalParams.{name}: a change on OpenStack does not wait for it: leave "
+                    "it out; the script of the new VNF can decide instead"
+                )
         if not self.vdu_params:
             raise PackageError(
                 "additionalParams.vdu_params: expected the VDUs to change, found none: a change on "

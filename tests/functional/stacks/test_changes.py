@@ -157,6 +157,7 @@ def test_a_second_blue_green_does_not_lengthen_the_stacks_name(vnf: Vnf) -> None
     assert len(vnf.live_stack()["stack_name"]) == len(vnf.stack) + 9
 
 
+VDU1 = {"vdu_params": [{"vdu_id": "VDU1"}]}
 SCRIPT = {"lcm-operation-coordinate-new-vnf": "Scripts/new.py"}
 
 
@@ -164,10 +165,16 @@ SCRIPT = {"lcm-operation-coordinate-new-vnf": "Scripts/new.py"}
     ("params", "says"),
     [
         ({"vdu_params": None}, "vdu_params: expected the VDUs"),
-        ({"vdu_params": [{"vdu_id": "VDU1"}], **SCRIPT}, "external_lb_param: expected"),
+        ({**VDU1, **SCRIPT}, "external_lb_param: expected"),
+        ({**VDU1, "hold": True}, "hold: a change on OpenStack does not wait"),
+        (
+            {**VDU1, "gate": {"query": "up", "at_least": 1}},
+            "gate: a change on OpenStack does not wait",
+        ),
+        ({**VDU1, "canary_steps": [10, 100]}, "canary_steps: a change on OpenStack does not wait"),
     ],
 )
-def test_what_a_blue_green_change_needs_is_required_before_a_second_stack_is_made(
+def test_a_blue_green_change_that_lacks_something_or_cannot_wait_is_refused_before_a_second_stack(
     vnf: Vnf, params: dict[str, Any], says: str
 ) -> None:
     vnf.instantiate("server")
