@@ -33,7 +33,7 @@ _EVENTS, _LOG_LINES, _LOG_BYTES = 3, 5, 16 * 1024
 _LONGEST = 400
 """Characters of an Event's message or of a line of a log."""
 _SHORTEST_SECRET = 4
-"""Characters; what is shorter is in other words by chance."""
+"""Characters; shorter texts occur in other words by chance."""
 HIDDEN = "***"
 
 
@@ -56,7 +56,7 @@ class Diagnostician:
         """Return what a failing pod of a workload reports; None where all are ready.
 
         :param before: the pods before the change.
-        :param known: what is known about the failure: an Event that says no more is left out.
+        :param known: the message of the failure: an Event that only repeats it is left out.
         """
         pod, container = self._failing(key, before)
         if pod is None or container is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events about workloads whose change was undone, for ``kubectl describe`` and what shows Events.
+"""Events about workloads whose change was undone, for ``kubectl describe`` and dashboards.
 
 Why a workload was changed is in its annotation of the last change, which costs no request.
 Source: Kubernetes API reference, Event v1 core; API conventions, "Events". An account that may not
@@ -49,10 +49,10 @@ class EventRecorder:
             self._sending.pop().result()
 
     def was_undone(self, result: StepResult, cause: str) -> None:
-        """Record that a workload was restored, or could not be, and why it had to be."""
+        """Record that a workload was restored, or could not be, and why the change was undone."""
         step, state = result.step, result.state.value
         about = step.before if isinstance(step, ObjectStep) else None
-        if about is not None and "uid" in about["metadata"]:  # the change does not wait for it
+        if about is not None and "uid" in about["metadata"]:  # the undo does not wait for it
             message = f"{step.action.value}: {state}: {cause}"
             self._sending.append(self._pool.submit(self._send, about, message))
 

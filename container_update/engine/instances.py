@@ -25,14 +25,14 @@ def only_instance(
     namespace: str,
     options: Options = Options(),  # noqa: B008
 ) -> str | None:
-    """Return the id of the instance that a request means which names none.
+    """Return the id of the only instance of a namespace, for a request that names none.
 
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     only_instance(cluster, "cnf")
     'upf'
 
-    :returns: None where no instance of the namespace has an id, or that cannot be known.
-    :raises PlanError: there are several.
+    :returns: None where it has no id, or there is none, or the account may not look.
+    :raises PlanError: there are several instances.
     """
     history = History(RetryingCluster(cluster, options.retry_seconds), namespace, None)
     ids = if_allowed(history.instances, frozenset[str | None]())
@@ -54,9 +54,9 @@ class NotInstalledError(PlanError):
 def record_of(
     cluster: Cluster, namespace: str, instance_id: str | None, options: Options
 ) -> InstanceRecord:
-    """Return what an instance runs from, as its history says.
+    """Return the record of what an instance runs from.
 
-    :raises NotInstalledError: that is not known.
+    :raises NotInstalledError: there is none.
     :raises PlanError: its manifests were too large to be kept.
     """
     retrying = RetryingCluster(cluster, options.retry_seconds)
@@ -80,7 +80,7 @@ def record_of(
 
 @dataclass(frozen=True)
 class WorkloadState:
-    """How a workload of an instance is."""
+    """The state of a workload of an instance."""
 
     key: ObjectKey
     images: tuple[str, ...]

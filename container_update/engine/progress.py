@@ -19,9 +19,8 @@ PLANNED, RUNNING = "planned", "running"
 def step_events(event: Event) -> list[Json]:
     """Return a value for each step of an event.
 
-    For a plan these are all its steps, ``planned``, with their reasons and what they change; for a
-    step that begins or has ended it is that one, without these. What a step waits for is no state
-    of it.
+    A plan gives all its steps, ``planned``, with their reasons and what they change; a step that
+    begins or has ended gives itself, without these. What a step waits for gives nothing.
     """
     if isinstance(event, Plan):
         return [
@@ -42,7 +41,7 @@ def step_events(event: Event) -> list[Json]:
 
 
 NO_ACTION = "no action"
-"""The state of what a plan leaves alone."""
+"""The state of a remark: nothing is done."""
 
 
 def remarks(plan: Plan) -> list[Json]:

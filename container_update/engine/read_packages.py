@@ -85,9 +85,9 @@ def _paired(
 
 
 def packages_of(package: csar.Csar, placing: Placing) -> Packages:
-    """Return what an opened package has that a VNF keeps: it is the old one and the new one.
+    """Return an opened package as both the old one and the new one, for a VNF that keeps it.
 
-    :raises PackageError: it is wrong.
+    :raises PackageError: the package is wrong.
     """
     by_path = described_in(package, placing)
     objects, vdus = match.index(by_path), dict(package.vdus())
@@ -149,10 +149,10 @@ def refuse_none(manifests: match.ByPath, package: csar.Csar, def_files: Sequence
 
 
 def digests_of(package: csar.Csar, paths: Iterable[str]) -> frozenset[bytes]:
-    """Return the digests of the parts of large def-files; of those that can be read."""
+    """Return the digests of the parts of large def-files, as far as these can be read."""
     digests: set[bytes] = set()
     for path in paths:
-        with suppress(PackageError):  # raised where the file is read for its objects
+        with suppress(PackageError):  # whoever reads the objects of the file gets the error
             digests |= package.part_digests(path)
     return frozenset(digests)
 
@@ -168,7 +168,7 @@ def check_packages(request: ChangeRequest, new: csar.Csar, old: csar.Csar | None
     """Check that the new package is the one of the request, and that the scripts are there.
 
     :param old: None where it is not at hand.
-    :raises PackageError: it is another one, or a script is in neither.
+    :raises PackageError: the new package is another one, or a script is in neither package.
     """
     if new.vnfd_id and new.vnfd_id != request.vnfd_id:
         raise PackageError(
@@ -205,9 +205,9 @@ def _refuse_unknown_vdus(request: ChangeRequest, packages: Packages) -> None:
 
 
 def stored_images(cluster: Cluster, bodies: Iterable[Json]) -> StoredImages:
-    """Return the images of these live workloads as the server would store them; by dry runs.
+    """Return the images of these live workloads as the server would store them, by dry runs.
 
-    Of one that it refuses to try nothing is known: its package decides alone.
+    A workload whose dry run is refused is left out: its package decides alone.
     """
     stored = {}
     for body in bodies:

@@ -120,7 +120,7 @@ _CLAIMS = ("", "PersistentVolumeClaim")
 
 @dataclass(frozen=True)
 class Included:
-    """What is deleted besides, which otherwise stays."""
+    """Which objects are deleted that stay unless they are asked for."""
 
     data: bool = False
     """PersistentVolumeClaims, and with them their volumes."""

@@ -14,7 +14,7 @@ from container_update.workloads.traffic import selects
 
 
 class RollingPlanner(Planner):
-    """Decides a rolling update; what is special about it is what it cannot do.
+    """Decides a rolling update: a change of the package with everything in place.
 
     Source: the specification's "Rolling update process for Kubernetes VIM": Deployment and
     connection points stay, VNFCs get new ids.

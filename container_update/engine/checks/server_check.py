@@ -99,7 +99,7 @@ class _Asking:
     def about(self, step: ObjectStep, patience: int = _PATIENCE) -> _Answer:
         """Try the write of a step.
 
-        :param patience: so many times a kind that is not served is looked up again.
+        :param patience: how often a kind that is not served is looked up again.
         """
         maker = stored_writes.maker(step, self.makers)
         if maker is not None:
@@ -143,12 +143,12 @@ class _Asking:
                 body = step.new_pod(self.labels)
             else:
                 body = new_object(step.desired(step.before), step.key.namespace, {})
-            # that its name is taken is found last of all
+            # the server checks last whether the name is taken
             return _Answer(step, step.before, self._but(409, "create", body))
         return self._replace(step, step.before)
 
     def _but(self, status: int, verb: DryRunVerb, body: Json) -> DryRun:
-        """Try a write; a refusal with this status is none."""
+        """Try a write; take a refusal with this status for consent."""
         try:
             return self.cluster.dry_run(verb, body)
         except ClusterError as error:

@@ -10,7 +10,7 @@ from container_update.engine.executors.script import ScriptExecutor
 from container_update.model.pauses import GateStep, HoldStep
 
 _PATIENCE = 3
-"""So many questions in a row may stay without an answer that can be used."""
+"""How many questions in a row may stay without a usable answer."""
 
 
 class HoldExecutor:

@@ -62,10 +62,10 @@ class KubernetesTarget:
 
 @dataclass(frozen=True)
 class _Facts:
-    """What the records need to know of a plan, also after a resume."""
+    """Facts about a plan that the records need, also after a resume."""
 
     names: Mapping[str, str] = field(default_factory=dict)
-    """Old to new name of a VDU's workload, where that changed."""
+    """Old to new name of each VDU's workload that has another name."""
     network: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, str] = field(default_factory=dict)
     pods: Mapping[str, str] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class PackageChange(PackageGoal):
     # --- the whole of it ------------------------------------------------------------------------
 
     def run(self, cancel: CancelToken, progress: Progress) -> Outcome:
-        """Carry it out; see :func:`~container_update.engine.run.run`."""
+        """Carry the change out; see :func:`~container_update.engine.run.run`."""
         job, cluster = self._job, self._target.cluster
         return run(self, cluster, job.options, cancel, progress, leave_failed=job.leave_failed)
 
@@ -168,7 +168,7 @@ class PackageChange(PackageGoal):
             unused = coordination.notes(self._job, planner.script_roles)
             plan = replace(plan, notes=(*plan.notes, *unused))
         self._plan = plan
-        observed.informer.include(step.key for step in object_steps(plan))  # some get other names
+        observed.informer.include(step.key for step in object_steps(plan))  # with their new names
         if not plan.is_empty:
             self._facts = _Facts(
                 names=planner.names(),

@@ -151,7 +151,7 @@ def run_change(
 
     :param scripts: runs the coordination scripts; its reports are there also after a failure.
         None: a new one.
-    :raises ContainerUpdateError: after a failure everything is left as it is where the job says so.
+    :raises ContainerUpdateError: it failed and was undone, or left as it is where the job says so.
     """
     cancel = CancelToken() if cancel is None else cancel
     scripts = scripts or coordination_of(job, target, cancel)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is to be changed: a request with what it does not say."""
+"""A change of the package that is to be made: its request, and where it comes from."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class ChangeJob:
-    """A change that is to be made: the request, and what it does not say."""
+    """A change that is to be made: the request, its packages, and its instance."""
 
     request: ChangeRequest
     old: str
@@ -34,7 +34,7 @@ class ChangeJob:
     leave_failed: bool = False
     """A failure is left for a rollback or a resume; otherwise it is undone at once."""
     promote: str = ""
-    """The name of the hold that somebody has promoted: the change goes on where it waits there."""
+    """The name of the hold that somebody has promoted: a change that waits there goes on."""
     instance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The VnfInstance as the VNFM has it, for the scripts; may be empty."""
     occurrence: Occurrence | None = None

@@ -73,7 +73,7 @@ def terminate(  # noqa: PLR0913
 
 
 class Uninstall(Goal):
-    """Nothing of a VNF instance, but what stays.
+    """A VNF instance that is gone, but for the objects that stay.
 
     :param is_recorded: a VNFM has the instance: it is no error that nothing of it is there, not
         even its namespace.
@@ -113,7 +113,7 @@ class Uninstall(Goal):
         record = History(observed.cluster, self.namespace, self.instance_id).instance()
         recorded = {manifest.key for manifest in record.manifests} if record else set[ObjectKey]()
         live = self._read([*recorded, *self._described], observed)
-        if not observed.cluster.journal_key:  # elsewhere its label says what is the instance's
+        if not observed.cluster.journal_key:  # in other namespaces only the label is believed
             own = {self.namespace, *(key.namespace for key in self._described)}
             recorded = {key for key in recorded if key.namespace in own}
         claims = _claims(live.values(), observed)

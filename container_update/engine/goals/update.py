@@ -90,7 +90,7 @@ def goal_of(request: UpdateRequest, cluster: Cluster, options: Options) -> Updat
         record = record_of(cluster, request.namespace, request.instance_id, options)
     except ContainerUpdateError:
         described_by(request.new, Placing(namespace=request.namespace), options)
-        raise  # where nothing is wrong with the new package itself
+        raise  # the new package is right: the missing record is the error
     return Update(request, options, record)
 
 
@@ -132,7 +132,7 @@ class Update(Goal):
 
         def close() -> None:
             for read in (self._vdus, self.matched, self._identities):
-                with suppress(ContainerUpdateError):  # raised where it is needed
+                with suppress(ContainerUpdateError):  # whoever needs the value gets the error
                     read()
             packages.close()
 
@@ -253,7 +253,8 @@ def _match(
     matched = _matched(request, before, def_files, new, parts, once=every)
     if all(map(_is_comparable, matched.pairs)):
         return matched
-    return _match(request, old, new, whole=True)  # of one file the same, of another not
+    # a part that both packages have is paired with another one
+    return _match(request, old, new, whole=True)
 
 
 def _matched(  # noqa: PLR0913

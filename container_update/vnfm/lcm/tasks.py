@@ -72,12 +72,12 @@ def undo_instantiate(context: OperationContext) -> VnfRecord:
 def _undone(
     context: OperationContext, event: str, undo: Callable[[Vim, VnfRecord], frozenset[str] | None]
 ) -> VnfRecord:
-    """Undo an operation in the VIM, between the drivers of its rollback; return what runs then.
+    """Undo an operation in the VIM, between the drivers of its rollback; return the record.
 
-    What was never planned has written nothing. A VIM in which nothing is needs not be reached then:
-    the access to it may be what is wrong.
+    An operation that planned nothing has written nothing. The VIM of a VNF that is not instantiated
+    is not contacted then: its credentials may be the cause of the failure.
 
-    :param undo: returns the ids of resources that run anew under the name that they had.
+    :param undo: returns the ids of resources that were started again under the same name.
     """
     drivers = drivers_of(context)
     record = drivers.call(f"{event}_rollback_start", context.record)

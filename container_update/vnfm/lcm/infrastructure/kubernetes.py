@@ -151,11 +151,12 @@ class KubernetesVim:
 
     def put_back(self, job: ChangeJob | None = None) -> frozenset[str]:  # noqa: ARG002
         """Undo a modification or a change of the package, by its journal or, where it is complete,
-        by the history; keep that it is undone: a rollback that cannot be recorded is sent again.
+        by the history; store that it is undone: a rollback that cannot be recorded is requested
+        again.
 
-        :param job: is not needed: both are in the cluster.
-        :returns: the ids of resources that run anew under the name that they had.
-        :raises NoWayBackError: it is complete, and what was there before it is not kept.
+        :param job: is not needed: journal and history are in the cluster.
+        :returns: the ids of resources that were started again under the same name.
+        :raises NoWayBackError: it is complete, and the history does not have the state before it.
         """
         context = self.context
         restarted = go_back(
