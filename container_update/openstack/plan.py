@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from container_update.model.errors import PackageError
@@ -339,7 +339,8 @@ def rolling(live: Live, new: StackBody, places: Mapping[str, Place], source: str
             steps.append(live.update(stack, bodies[stack], after, [SETTLES_GROUP]))
     before, whole = bodies[live.reference], _whole(base, new, places, source)
     if not desired.is_same(before, whole):
-        steps.append(live.update(live.reference, before, whole, [SETTLES_STACK]))
+        reasons = [SETTLES_STACK, *_beside(before, whole, places)]
+        steps.append(live.update(live.reference, before, whole, reasons))
     return live.plan(ROLLING, places, tuple(steps), tuple(unchanged))
 
 
@@ -353,6 +354,19 @@ def _is_as_it_shall_be(live: Live, member: VnfcServer, before: StackBody, after:
 
 SETTLES_GROUP = "the group stores what its members are, and would put them back otherwise"
 SETTLES_STACK = "the stack says what its members are; nothing of them changes"
+
+
+def _beside(before: StackBody, whole: StackBody, places: Mapping[str, Place]) -> Iterator[str]:
+    """Yield what becomes of resources beside those that contain the servers of the targets."""
+    old, new = (hot.bind(side.template["resources"], side) for side in (before, whole))
+    both = (old.keys() & new.keys()) - {place.head for place in places.values()}
+    for what, names in (
+        ("new", new.keys() - old.keys()),
+        ("changed", {name for name in both if old[name] != new[name]}),
+        ("removed, with all that is in it", old.keys() - new.keys()),
+    ):
+        if names:
+            yield f"{', '.join(sorted(names))}: {what}"
 
 
 def _member_step(

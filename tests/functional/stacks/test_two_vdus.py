@@ -57,6 +57,23 @@ def test_each_server_changes_in_a_step_of_its_own_whatever_waits_for_it(
     assert resources(vnf) == before | changed
 
 
+def test_the_plan_says_what_else_the_last_step_changes(vnf: Vnf) -> None:
+    vnf.instantiate(SHAPE)
+    before = resources(vnf)
+    path = "BaseHOT/simple/top.yaml"
+    top = yaml.safe_load(templates.hot("server")[path])
+    top["resources"]["net9"] = {"type": "OS::Neutron::Net"}
+    new = vnf.package("server", vnf.site.images[0], **{path: yaml.safe_dump(top)})
+    *_, step = vnf.change(new).outcome.plan.steps
+    assert [reason.text for reason in step.reasons[1:]] == [
+        "net9: new",
+        "CP2, VDU2: removed, with all that is in it",
+    ]
+    after = resources(vnf)
+    assert after.keys() == {"CP1", "VDU1", "net9"}
+    assert after["VDU1"] == before["VDU1"]
+
+
 def with_data_and_address() -> dict[str, str]:
     """Return the top template with a volume that is attached to VDU2, and a port of both."""
     path = "BaseHOT/simple/top.yaml"
