@@ -224,6 +224,8 @@ class StackChange(StackGoal):
                 result = replace(
                     result, message=report.last_line, seconds=report.seconds, script=report
                 )
+                if report.status != 0:
+                    raise errors.CoordinationError(f"it was stopped {self._scripts.cancel.reason}")
         except errors.ContainerUpdateError as error:
             result = replace(result, state=StepState.FAILED, message=str(error))
             raise errors.CoordinationError(f"{step.key} failed: {error}") from error

@@ -63,7 +63,8 @@ class Coordination:
     def run(self, step: ScriptStep) -> ScriptReport | None:
         """Run the script of a step.
 
-        :returns: what it reported; None where the request has no script for that VNF.
+        :returns: what it reported, also where it was stopped; None where the request has no script
+            for that VNF.
         :raises CoordinationError: it failed, or ran for too long.
         """
         of_gate = ScriptName(step.path) if step.path else None
@@ -76,7 +77,7 @@ class Coordination:
             raise CoordinationError(f"it cannot be run: {error}") from error
         if not of_gate:
             self.reports.append(report)
-        if report.status == 0 or self.cancel:
+        if report.status == 0 or self._is_stopped(step.vdu):
             return report
         limit = self.job.options.coordination_seconds
         how = (
@@ -85,6 +86,10 @@ class Coordination:
             else f"ended with status {report.status}"
         )
         raise CoordinationError(": ".join(filter(None, (how, report.last_line))))
+
+    def _is_stopped(self, vdu: VduChange) -> bool:
+        """Return whether the operation is to stop, as an undo is not: it goes on."""
+        return bool(self.cancel) and not vdu.details.get("back")
 
     def _run_in_copy(self, script: ScriptName, which: str, vdu: VduChange) -> ScriptReport:
         """Run a script in a copy of the package that has it.
@@ -97,7 +102,7 @@ class Coordination:
             started = time.monotonic()
             values = script_input(self.job, which, vdu, copy, self.access, self.operation)
             with Script(script, copy, values) as process:
-                status = self._wait(process, started + self.job.options.coordination_seconds)
+                status = self._wait(process, started + self.job.options.coordination_seconds, vdu)
             return ScriptReport(
                 which=which,
                 vdu_id=vdu.vdu_id,
@@ -118,8 +123,8 @@ class Coordination:
             }
             return package_with_script(script, which, opened).source
 
-    def _wait(self, process: Script, deadline: float) -> int | None:
-        while time.monotonic() < deadline and not self.cancel:
+    def _wait(self, process: Script, deadline: float, vdu: VduChange) -> int | None:
+        while time.monotonic() < deadline and not self._is_stopped(vdu):
             if (status := process.wait(_POLL)) is not None:
                 return status
         return None

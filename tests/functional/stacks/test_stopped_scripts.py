@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A change that is stopped while a coordination script runs, or between two of them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from container_update import (
+    CancelToken,
+    ChangeRequest,
+    ScriptStep,
+    StepResult,
+    UpdateInterruptedError,
+)
+from tests.functional.stacks.change import NEW_VNFD
+from tests.functional.stacks.vnf import Vnf, until
+from tests.internals.core import ChangeJob, OpenStackTarget, run_change
+from tests.internals.stacks import BLUE_GREEN, ROLLING
+
+SCRIPT = """
+import pathlib, pickle, sys, time
+step = pickle.load(sys.stdin.buffer)["coordination"]
+folder = pathlib.Path({folder!r})
+with open(folder / "log", "a") as log:
+    log.write(step["vnf"] + (" back" if step["back"] else " begins") + chr(10))
+while not (step["back"] or (folder / "may-end").exists()):
+    time.sleep(0.01)
+with open(folder / "log", "a") as log:
+    log.write(step["vnf"] + " ends" + chr(10))
+"""
+
+
+class Scripts:
+    """The scripts of a request, which write down what they do."""
+
+    def __init__(self, vnf: Vnf, upgrade_type: str) -> None:
+        self.folder = vnf.folder
+        text = SCRIPT.format(folder=str(self.folder))
+        new = vnf.package("server", vnf.site.images[1], **{"Scripts/log.py": text})
+        params = {
+            "upgrade_type": upgrade_type,
+            "vdu_params": [{"vdu_id": "VDU1"}],
+            "external_lb_param": None,
+            "lcm-operation-coordinate-new-vnf": "Scripts/log.py",
+            "lcm-operation-coordinate-old-vnf": "Scripts/log.py",
+        }
+        request = ChangeRequest.of({"vnfdId": NEW_VNFD, "additionalParams": params})
+        self.job = ChangeJob(request, vnf.old, new, vnf.instance_id, vnf.options)
+        self.target = OpenStackTarget(vnf.heat, vnf.stack)
+
+    def may_end(self) -> None:
+        Path(self.folder, "may-end").touch()
+
+    @property
+    def log(self) -> list[str]:
+        path = Path(self.folder, "log")
+        return path.read_text().splitlines() if path.exists() else []
+
+    def run(self, cancel: CancelToken, progress: Any = lambda _: None) -> Any:
+        return run_change(self.job, self.target, cancel, progress)
+
+
+UNDONE = {
+    BLUE_GREEN: ["new begins", "new ends", "old back", "old ends", "new back", "new ends"],
+    ROLLING: ["new begins", "new ends", "old back", "old ends"],
+}
+
+
+@pytest.mark.parametrize("upgrade_type", UNDONE)
+def test_the_undo_of_a_stopped_change_runs_its_scripts(vnf: Vnf, upgrade_type: str) -> None:
+    """Or the traffic would stay with servers that are gone."""
+    vnf.instantiate("server")
+    scripts, cancel, before = Scripts(vnf, upgrade_type), CancelToken(), vnf.servers()
+    scripts.may_end()
+
+    def stop(event: Any) -> None:
+        if isinstance(event, StepResult) and isinstance(event.step, ScriptStep):
+            cancel.request("by the test")
+
+    with pytest.raises(UpdateInterruptedError, match=r"Everything is as before$"):
+        scripts.run(cancel, stop)
+    assert scripts.log == UNDONE[upgrade_type]
+    assert vnf.servers() == before
+
+
+@pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
+def test_a_script_that_was_stopped_runs_again_in_the_resume(vnf: Vnf, upgrade_type: str) -> None:
+    vnf.instantiate("server")
+    scripts, cancel = Scripts(vnf, upgrade_type), CancelToken()
+
+    def stop_it() -> None:
+        until(lambda: scripts.log == ["new begins"])
+        cancel.request("by the test", keep_journal=True)
+
+    with ThreadPoolExecutor() as threads:
+        stopping = threads.submit(stop_it)
+        with pytest.raises(UpdateInterruptedError, match="it was stopped by the test"):
+            scripts.run(cancel)
+        stopping.result()
+    scripts.may_end()
+    scripts.run(CancelToken())
+    assert scripts.log[:3] == ["new begins", "new begins", "new ends"]
+    assert scripts.log[3:] == (["old begins", "old ends"] if upgrade_type == BLUE_GREEN else [])
