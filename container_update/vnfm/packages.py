@@ -23,7 +23,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from container_update.model.errors import ContainerUpdateError, PackageError
-from container_update.model.objects import Json
+from container_update.model.objects import Json, merge_patch
 from container_update.model.scaling import Scaling
 from container_update.package import archive, csar, csar_metadata, fetch
 from container_update.package.tosca.process import ReaderEndedError
@@ -131,12 +131,12 @@ def modify(package: Package, changes: Json) -> Json:
             raise ProblemError(409, f"package {package.id} is {state} already")
         package.operational_state = state
     if changes.get("userDefinedData") is not None:
-        package.user_data = {**package.user_data, **changes["userDefinedData"]}
+        package.user_data = merge_patch(package.user_data, changes["userDefinedData"])
     return changes
 
 
-def delete(service: ServiceContext, session: Session, package: Package) -> None:
-    """Delete a package that is not in use.
+def delete(session: Session, package: Package) -> None:
+    """Delete a package that is not in use; the caller commits, then deletes its content.
 
     :raises ProblemError: 409: it is enabled, in use, being uploaded or onboarded.
     """
@@ -154,7 +154,11 @@ def delete(service: ServiceContext, session: Session, package: Package) -> None:
         session.flush()
     except IntegrityError as error:  # an instance was created meanwhile
         raise used from error
-    shutil.rmtree(folder(service, package.id), ignore_errors=True)
+
+
+def delete_content(service: ServiceContext, package_id: str) -> None:
+    """Delete what was uploaded."""
+    shutil.rmtree(folder(service, package_id), ignore_errors=True)
 
 
 # --- parts of the content -----------------------------------------------------------------------

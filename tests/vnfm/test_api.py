@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import event
 
 from container_update import Options
 from container_update.emulator.faults import Fault, Faults, answer
@@ -147,6 +148,34 @@ def test_a_package_goes_through_its_states(v1: Client, tmp_path: Path) -> None:
     v1.call("DELETE", instance, status=204)
     v1.call("DELETE", self, status=204)
     v1.call("GET", self, status=404)
+
+
+def test_user_data_of_a_package_are_merged(v1: Client) -> None:
+    """SOL005, 9.5.2.3: by the rules of a JSON merge patch (RFC 7396)."""
+    given = {"a": "b", "c": {"d": 1, "e": 2}}
+    created = v1.call("POST", "/vnfpkgm/v1/vnf_packages", {"userDefinedData": given}, 201)
+    path = created["_links"]["self"]["href"]
+    v1.call("PATCH", path, {"userDefinedData": {"a": None, "c": {"d": 3}}})
+    assert v1.call("GET", path)["userDefinedData"] == {"c": {"d": 3, "e": 2}}
+
+
+def test_a_package_keeps_its_content_where_its_deletion_is_not_stored(
+    v1: Client, tmp_path: Path, service: Service
+) -> None:
+    package, _ = vnfs.package(tmp_path, "1.0", vnfs.ours("v1"))
+    onboarded = v1.read_in(v1.upload(package))
+    path = onboarded["_links"]["self"]["href"]
+    v1.call("PATCH", path, {"operationalState": "DISABLED"})
+
+    def no_commit(_: object) -> None:
+        raise OSError("no database")
+
+    engine = service.context.database.engine
+    event.listen(engine, "commit", no_commit)
+    assert v1.send("DELETE", path).status_code == 500
+    event.remove(engine, "commit", no_commit)
+    content = v1.send("GET", onboarded["_links"]["packageContent"]["href"])
+    assert content.content == package.read_bytes()
 
 
 def test_a_second_package_with_the_same_vnfd_is_refused(v1: Client, tmp_path: Path) -> None:

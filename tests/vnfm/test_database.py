@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from fastapi.testclient import TestClient
 from sqlalchemy import select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
@@ -27,6 +30,7 @@ from tests.internals.service import (
     Subscription,
     now,
 )
+from tests.vnfm.client import Client
 from tests.vnfm.postgres import Server
 from tests.vnfm.waiting import PATIENCE_SECONDS
 
@@ -87,6 +91,55 @@ def test_an_instance_has_one_unsettled_operation_at_most(kept: Database, state: 
     with pytest.raises(IntegrityError) as raised, kept.writing() as session:
         session.add(operation(2, State.STARTING))
     assert "MODIFY_INFO" not in str(raised.value), "what was sent is in no message"
+
+
+VIM = {"name": "vim", "type": "kubernetes", "auth_url": "http://127.0.0.1:9"}
+
+
+@pytest.fixture
+def client(database: str, tmp_path: Path) -> Iterator[Client]:
+    """A client of a service on each kind of database."""
+    settings = Settings(state_dir=str(tmp_path / "state"), auth="none", database_url=database)
+    service = Service(settings, Options())
+    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
+        yield Client(http)
+
+
+def at_once(send: Callable[[Any], object], values: Iterable[Any]) -> None:
+    """Send many requests at the same time."""
+    with ThreadPoolExecutor(16) as threads:
+        list(threads.map(send, values))
+
+
+def test_of_vims_that_become_the_default_at_the_same_time_one_is(client: Client) -> None:
+    def default(number: int) -> None:
+        body = {**VIM, "name": f"vim-{number}", "is_default": True}
+        client.call("POST", "/v1.0/vims", {"vim": body}, 201)
+
+    at_once(default, range(32))
+    vims = client.call("GET", "/v1.0/vims")["vims"]
+    assert [vim["is_default"] for vim in vims].count(True) == 1
+
+
+def test_changes_of_a_vim_at_the_same_time_are_all_made(client: Client) -> None:
+    path = f"/v1.0/vims/{client.call('POST', '/v1.0/vims', {'vim': VIM}, 201)['vim']['id']}"
+    changes = {name: {"a": "b"} for name in ("vim_project", "placement_attr", "extra")}
+    changes |= dict.fromkeys(("description", "tenant_id"), "text")
+    at_once(lambda change: client.call("PUT", path, {"vim": dict([change])}), changes.items())
+    shown = client.call("GET", path)["vim"]
+    assert {name: shown.get(name) for name in changes} == changes
+
+
+def test_changes_of_a_package_at_the_same_time_are_all_made(client: Client) -> None:
+    root = "/vnfpkgm/v1/vnf_packages"
+    path = f"{root}/{client.call('POST', root, {}, 201)['id']}"
+    wanted = {f"key-{number}": number for number in range(32)}
+
+    def change(pair: tuple[str, int]) -> None:
+        client.call("PATCH", path, {"userDefinedData": dict([pair])})
+
+    at_once(change, wanted.items())
+    assert client.call("GET", path)["userDefinedData"] == wanted
 
 
 def test_a_database_of_another_kind_is_refused() -> None:

@@ -63,13 +63,16 @@ def router(service: ServiceContext, workers: Workers) -> APIRouter:
     def modify(package_id: str, body: models.ModifyPackage) -> Json:
         """Enable or disable a package, or change its user-defined data."""
         with service.database.writing() as session:
-            return packages.modify(by_id(session, Package, package_id), body.as_sent())
+            package = by_id(session, Package, package_id, lock=True)
+            return packages.modify(package, body.as_sent())
 
     @routes.delete("/{package_id}", status_code=204, responses=parts.refusals(404, 409))
     def delete(package_id: str) -> None:
         """Delete a package that is disabled and not in use."""
         with service.database.writing() as session:
-            packages.delete(service, session, by_id(session, Package, package_id))
+            package = by_id(session, Package, package_id, lock=True)
+            packages.delete(session, package)
+        packages.delete_content(service, package.id)
 
     _add_content(routes, service, workers)
     return routes

@@ -32,6 +32,7 @@ def router(service: ServiceContext) -> APIRouter:
         with parts.unprocessable(service):
             vims.require(body.vim.type)
         with service.database.writing() as session:
+            service.database.take_turns(session)  # one of them may be the default
             vim = vims.register(service, session, body.vim.model_dump(exclude_none=True))
         return {"vim": shown([vim])[0]}
 
@@ -60,6 +61,7 @@ def router(service: ServiceContext) -> APIRouter:
     def change(vim_id: str, body: models.ChangedVim) -> dict[str, Json]:
         """Change a registered VIM."""
         with service.database.writing() as session, parts.unprocessable(service):
+            service.database.take_turns(session)
             vim = _get(session, vim_id)
             vims.change(service, session, vim, body.vim.as_sent())
         return {"vim": shown([vim])[0]}

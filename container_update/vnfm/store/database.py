@@ -61,8 +61,9 @@ _POOL: dict[str, Any] = {"pool_size": 20, "max_overflow": 40, "hide_parameters":
 _BEGIN, _BEGIN_TO_WRITE = "BEGIN", "BEGIN IMMEDIATE"
 """How a transaction of SQLite begins: what follows waits for nobody."""
 
-_UPGRADE_LOCK = 7_241_003
-"""A number of our own for PostgreSQL's advisory lock around an upgrade."""
+_UPGRADE_LOCK, _TURNS_LOCK = 7_241_003, 7_241_004
+"""Numbers of our own for PostgreSQL's advisory locks around an upgrade, and around transactions
+that take turns."""
 
 
 def now() -> datetime:
@@ -206,6 +207,12 @@ class Database:
         block raises."""
         with Session(self._writer, expire_on_commit=False) as session, session.begin():
             yield session
+
+    def take_turns(self, session: Session) -> None:
+        """Wait until no other transaction that has called this is open, before any row is read or
+        locked; in SQLite one writes at a time anyway."""
+        if not self.is_sqlite:
+            session.execute(text(f"SELECT pg_advisory_xact_lock({_TURNS_LOCK})"))
 
     def probe(self) -> None:
         """Write something for which the database has to grow, and roll it back.
