@@ -6,6 +6,7 @@ Code that refuses a request raises a :class:`ProblemError`; ``http.error_respons
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping
 from http import HTTPStatus
@@ -110,7 +111,20 @@ def without_credentials(request: Any, names: Collection[str] = ()) -> Any:
             }
         if isinstance(value, list):
             return [redacted(below, hidden) for below in value]
+        if isinstance(value, str) and not hidden and value.lstrip()[:1] in ("[", "{"):
+            return in_text(value)
         return HIDDEN if hidden and value is not None else value
+
+    def in_text(text: str) -> str:
+        """Return a text, which may be JSON: v1's metadata have no lists and objects."""
+        try:
+            given = json.loads(text)
+            shown = redacted(given, False)
+        except ValueError:
+            return text
+        except RecursionError:
+            return HIDDEN
+        return text if shown == given else json.dumps(shown)
 
     return redacted(request, False)
 

@@ -22,6 +22,17 @@ CASES: dict[str, tuple[Any, Any]] = {
         {"vdu_params": [{"new_vnfc_param": {"username": "u", "password": "p"}}]},
         {"vdu_params": [{"new_vnfc_param": {"username": "u", "password": HIDDEN}}]},
     ),
+    "a password in a text that is JSON, as v1 has lists and objects in metadata": (
+        {"metadata": {"vdu_params": ' [{"vdu_id": "a", "old_vnfc_param": {"password": "p"}}]'}},
+        {
+            "metadata": {
+                "vdu_params": f'[{{"vdu_id": "a", "old_vnfc_param": {{"password": "{HIDDEN}"}}}}]'
+            }
+        },
+    ),
+    "a text that is JSON without any stays as it was written": ({"a": "[1,2]"}, {"a": "[1,2]"}),
+    "a text that only begins like JSON": ({"a": "{password}"}, {"a": "{password}"}),
+    "a text with more levels than can be read": ({"a": "[" * 10**5}, {"a": HIDDEN}),
     "what the caller says is one": ({"a": {"greeting": "x"}}, {"a": {"greeting": HIDDEN}}),
     "a path with the word secret in its name stays": (
         {"metadata": {"configmap_secret_paths": ["Files/secret.yaml"]}},
