@@ -100,11 +100,11 @@ def present(
 
 
 def _acceptance(plan: Plan) -> str:
-    number, why = f"all {plan.writes}", ""
+    what, why = f"all {plan.writes} writes" if plan.writes > 1 else "the only write", ""
     if plan.tried != plan.writes:
-        number = f"{plan.tried} of {plan.writes}"
+        what = f"{plan.tried} of {plan.writes} writes"
         why = "; the notes say why the others cannot be tried"
-    return f"The API server accepts {number} writes (dry run){why}."
+    return f"The API server accepts {what} (dry run){why}."
 
 
 def _goal(

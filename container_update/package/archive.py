@@ -208,7 +208,7 @@ def open_archive(source: str, options: Options) -> Archive:
     if stat.S_ISDIR(status.st_mode):
         made = rendering.rendered(source) if options.render else None
         if made is not None:
-            return _in_memory(source, f"{path.resolve().name}.yaml", made, options)
+            return _in_memory(source, f"rendered/{path.resolve().name}.yaml", made, options)
         return _Folder(source, options)
     if not stat.S_ISREG(status.st_mode):
         raise PackageError(

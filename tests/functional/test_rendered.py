@@ -97,8 +97,9 @@ def test_a_chart_is_a_package_and_its_hooks_are_named_and_left_out(
         ({**KUSTOMIZATION, "kustomization.yaml": "resources: [none.yaml]"}, "none.yaml"),
         ({**CHART, "templates/cm.yaml": "{{ .Values.a.b }}"}, "helm template made no manifests"),
         ({**CHART, "Chart.yaml": "[]"}, "expected a mapping with a name"),
+        ({**CHART, "templates/cm.yaml": "{kind: ConfigMap, apiVersion: v1}"}, "rendered/upf.yaml:"),
     ],
-    ids=["a kustomization", "a chart", "a chart without a name"],
+    ids=["a kustomization", "a chart", "a chart without a name", "a chart of a wrong object"],
 )
 def test_what_the_program_says_about_an_error_is_told(
     tmp_path: Path, run: Run, files: dict[str, str], told: str, capsys: pytest.CaptureFixture[str]
