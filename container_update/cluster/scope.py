@@ -264,9 +264,10 @@ class Scope:
         if controller["uid"] in self._foreign:
             return False
         names = {name}
-        if controller["kind"] == REPLICA_SET[1]:  # which may have been handed over, see hand_over
-            created_by = name.rpartition("-")[0]
-            names |= {created_by, created_by.rpartition("-")[0]}
+        if controller["kind"] == REPLICA_SET[1]:
+            names.add(name := name.rpartition("-")[0])
+        if controller["kind"] in (REPLICA_SET[1], _DEPLOYMENT):  # which may stand in for another
+            names.add(name.rpartition("-")[0])
         return any((namespace, each) in self._names for each in names)
 
 

@@ -13,7 +13,7 @@ import pytest
 from container_update.cluster.informer import Informer
 from container_update.cluster.scope import Scope
 from container_update.cluster.waiting import Waiter
-from container_update.model.cluster import WatchEvent
+from container_update.model.cluster import Keep, Listing, WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.planning.comparison.live_objects import NAME_ANNOTATION
@@ -311,6 +311,19 @@ DEPLOYMENTS = Collection("apps", "Deployment", "ns")
 REPLICA_SETS = Collection("apps", "ReplicaSet", "ns")
 
 
+class LateDeployments(FakeCluster):
+    """Answers for the Deployments after all that was asked for at the same time."""
+
+    others = 0
+
+    def list(self, collection: Collection, keep: Keep | None = None) -> Listing:
+        if collection.kind == "Deployment":
+            until(lambda: self.others == 2)
+        listing = super().list(collection, keep)
+        self.others += 1
+        return listing
+
+
 @pytest.mark.parametrize(
     ("name", "app", "lists"),
     [
@@ -327,7 +340,7 @@ def test_pods_are_read_at_once_with_what_controls_them_and_again_where_that_was_
     live = deployment(name, app)
     replica_set = owned(ObjectKey("apps", "ReplicaSet", "ns", f"{name}-1"), "rs", live, app)
     its_pod = owned(key_of(f"{name}-1-x"), "p", replica_set, app)
-    cluster, scope = FakeCluster(live, replica_set, its_pod), Scope([key])
+    cluster, scope = LateDeployments(live, replica_set, its_pod), Scope([key])
     scope.include((), [(key, deployment("web", "web"))])
     with Informer(cluster, scope) as informer:
         informer.list([PODS, REPLICA_SETS, DEPLOYMENTS])

@@ -216,10 +216,10 @@ def test_where_a_manifest_says_what_is_selected_all_but_services_is_read_at_once
 
 def test_what_was_dropped_before_its_controller_was_known_is_missed_until_read_again() -> None:
     scope = Scope([WEB])
-    assert scope.keep(replica_set("web-b-1f", "rs", owner("Deployment", "web-b", "uid-b"))) is None
+    assert scope.keep(replica_set("shop-1f", "rs", owner("Deployment", "shop", "uid-b"))) is None
     assert not scope.has_missed
     annotations = {NAME_ANNOTATION: "web"}
-    stand_in = body(replace(WEB, name="web-b"), "uid-b", annotations=annotations)
+    stand_in = body(replace(WEB, name="shop"), "uid-b", annotations=annotations)
     assert scope.keep(stand_in) is not None
     assert scope.has_missed
     scope.forget_missed()
