@@ -89,7 +89,7 @@ def read_for_update(
     """Return the stack with the VNFCs of some VDUs, what each runs on, and every stack that these
     and their groups are in.
 
-    :raises PlanError: one of these stacks is in no state for a change.
+    :raises PlanError: one of these stacks or servers is in no state for a change.
     """
     current = read(service, stack, body, places)
     nested, updated = {}, {current.reference: stack.get("updated_time")}
@@ -121,6 +121,12 @@ def _with_software(
     service: Heat, member: VnfcServer, bodies: Mapping[str, StackBody]
 ) -> VnfcServer:
     server = service.resource(member.stack, member.resource)
+    status = ((server or {}).get("attributes") or {}).get("status", "ACTIVE")
+    if status not in ("ACTIVE", "ERROR"):  # Heat waits for it for ever, and an undo replaces it
+        raise PlanError(
+            f"{member} is {status}: expected it to be ACTIVE before its package is changed: start "
+            "or resume it, or wait until what is being done to it has ended"
+        )
     wrong = deviation(service, server, bodies[member.stack], member.resource)
     return replace(member, software=Software.of(server), deviation=wrong)
 

@@ -90,6 +90,26 @@ def test_a_flavour_that_no_host_has_room_for_ends_at_the_time_limit_or_before(
     assert (vnf.servers(), vnf.body(), vnf.stacks()) == (servers, before, [vnf.stack])
 
 
+@pytest.mark.parametrize("shape", ["server", "group"])
+@pytest.mark.parametrize("status", ["SHUTOFF", "SUSPENDED"])
+def test_a_server_that_was_stopped_is_not_updated(
+    cloud: EmbeddedOpenStack, vnf: Vnf, shape: str, status: str
+) -> None:
+    """It would not get active, and the undo would replace it."""
+    vnf.instantiate(shape)
+    before, stopped = vnf.servers(), max(vnf.servers())
+
+    def stop(heat: Any) -> None:
+        for server in heat.servers():
+            server.facts["status"] = status if server.physical_id == stopped else "ACTIVE"
+
+    cloud.call(stop)
+    with pytest.raises(PlanError, match=rf"server {stopped}\) is {status}: expected .*ACTIVE"):
+        vnf.change(vnf.package(shape, "image-2"))
+    assert (vnf.servers(), vnf.stacks()) == (before, [vnf.stack])
+    vnf.change(vnf.package(shape, "image-2"), BLUE_GREEN)
+
+
 def test_a_stack_that_heat_rolls_back_by_itself_is_a_failure_and_not_a_success(
     limits: Limits, vnf: Vnf
 ) -> None:
