@@ -62,6 +62,11 @@ class StackBody:
             if str((schema or {}).get("hidden")).lower() == "true"
         )
 
+    @property
+    def parameter_defaults(self) -> Json:
+        """The environment's defaults, for parameters of any template."""
+        return self.environment.get("parameter_defaults") or {}
+
     def as_request(self) -> Json:
         """Return the request of a create, or of an update that keeps nothing (PUT)."""
         return {
@@ -304,17 +309,15 @@ def parse_json(template: Mapping[str, Any], parameters: Mapping[str, Any]) -> Js
 
 
 def effective_parameters(body: StackBody) -> Json:
-    """Return every parameter's value: the one that was set, or the template's default.
+    """Return every parameter's value: the one that was set, or the default of the environment, or
+    that of the template.
 
     Hidden parameters without a value are left out: their values are not known.
     """
     schemas: Mapping[str, Json] = body.template.get("parameters") or {}
-    hidden = body.hidden
-    defaults = {
-        name: schema["default"]
-        for name, schema in schemas.items()
-        if name not in hidden and "default" in schema
-    }
+    known = {name: schema["default"] for name, schema in schemas.items() if "default" in schema}
+    known |= body.parameter_defaults
+    defaults = {name: known[name] for name in schemas.keys() & known.keys() - body.hidden}
     return parse_json(body.template, {**defaults, **body.parameters})
 
 

@@ -104,7 +104,7 @@ def _carried(package: StackBody, live: StackBody) -> Json:
     schemata = package.template.get("parameters") or {}
     given = hot.parse_json(live.template, live.parameters)
     hidden = live.hidden & set(live.template.get("parameters") or {})
-    missing = _without_value(schemata, {*given, *hidden, NFV})
+    missing = _without_value(schemata, {*given, *hidden, *live.parameter_defaults, NFV})
     if missing:
         raise PackageError(
             f"parameters of the new top template: {', '.join(missing)} have no default, and the "

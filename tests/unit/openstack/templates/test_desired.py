@@ -142,6 +142,18 @@ def test_a_shared_parameter_changes_for_the_taken_resource_alone() -> None:
     assert images == {"VDU1": "new", "VDU2": {"get_param": "image"}}
 
 
+def test_a_default_of_the_environment_goes_before_that_of_the_template() -> None:
+    package = two_servers("")
+    package.template["parameters"]["image"]["default"] = "of the template"
+    environment = {"parameter_defaults": {"image": "of the environment", "other": "x"}}
+    old = StackBody(two_servers("").template, environment=environment)
+    new = desired_stack(replace(package, parameters={}), old, {}, VnfdSoftware(), {})
+    assert new.parameters == {}
+    assert desired_stack(replace(old, environment={}), old, {}, VnfdSoftware(), {}) == old
+    made = overlay(old, new, {"VDU1"}, "package")
+    assert made.template["resources"]["VDU1"]["properties"] == {"image": "of the environment"}
+
+
 def test_what_a_taken_resource_needs_comes_with_it() -> None:
     old = replace(body("server"), parameters=LIVE)
     new = replace(body("server with volume"), parameters={**LIVE, "image": "new"})
