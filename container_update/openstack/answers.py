@@ -71,6 +71,7 @@ RESOURCE, RESOURCES = complete(resource=_RESOURCE), complete(resources=ListOf(_L
 TEMPLATE = Fields(hot.TEMPLATE.fields, {"resources"})
 ENVIRONMENT = Fields(
     dict.fromkeys(("parameters", "parameter_defaults", "resource_registry"), MAPPING)
+    | {"event_sinks": ListOf(MAPPING)}
 )
 FILES = MapOf(LINE, TEXT, nullable=False)
 IMAGE = complete({"name": LINE}, id=FILLED)

@@ -22,7 +22,7 @@ SUFFIX = re.compile(r"\.[0-9a-f]{8}$")
 """What a Blue-Green change adds to the stack's name."""
 DEPTH = 5
 """How deep nested stacks are listed: a group, its members, and what these nest."""
-_KEPT = ("parameter_defaults", "resource_registry")
+_KEPT = ("event_sinks", "parameter_defaults", "resource_registry")
 """The parts of an environment that go from one stack to another."""
 
 

@@ -17,7 +17,7 @@ from container_update import (
 )
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import plan_change
-from tests.functional.stacks.vnf import NEW_VNFD, Vnf
+from tests.functional.stacks.vnf import NEW_VNFD, Vnf, until
 from tests.internals.core import (
     Action,
     ChangeJob,
@@ -28,7 +28,7 @@ from tests.internals.core import (
     hot,
     run_change,
 )
-from tests.internals.stacks import BLUE_GREEN, Replacement, StackScript, live, reference
+from tests.internals.stacks import BLUE_GREEN, ROLLING, Replacement, StackScript, live, reference
 
 SHAPES = ["server", "nested", "group", "group of servers"]
 
@@ -110,6 +110,20 @@ def test_flavours_come_from_the_vnfd_and_other_parameters_from_the_old_stack(vnf
         "network": vnf.site.network,
         "size": 1,
     }
+
+
+@pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
+def test_the_environment_of_the_stack_stays(vnf: Vnf, upgrade_type: str) -> None:
+    vnf.instantiate("server")
+    environment = {
+        "event_sinks": [{"type": "zaqar-queue", "target": "operators"}],
+        "parameter_defaults": {"other": "x"},
+    }
+    vnf.heat.update(vnf.stack, {"environment": environment}, existing=True)
+    until(lambda: vnf.live_stack()["stack_status"] == "UPDATE_COMPLETE")
+    vnf.change(vnf.package("server", vnf.site.images[1]), upgrade_type)
+    after = vnf.heat.environment(reference(vnf.live_stack()))
+    assert {name: after[name] for name in environment} == environment
 
 
 def test_a_rolling_update_coordinates_each_vnfc_after_its_update(vnf: Vnf) -> None:
