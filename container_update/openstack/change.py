@@ -16,6 +16,8 @@ from functools import cached_property
 from typing import Any
 
 from container_update.engine.goals import upgrade_types
+from container_update.engine.goals.change_package import coordination_of
+from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.job import ChangeJob
 from container_update.engine.goals.request_schema import (
     COORDINATE_NEW,
@@ -31,15 +33,15 @@ from container_update.model.objects import Json
 from container_update.model.outcome import Event, Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Place, Plan, Step
 from container_update.model.reporter import reporter
-from container_update.model.scripts import ScriptStep, VduChange
+from container_update.model.scripts import ScriptReport, ScriptStep, VduChange
 from container_update.openstack import live
 from container_update.openstack import vnfm_records as stack_records
 from container_update.openstack.client import Heat, reference
 from container_update.openstack.execution.execution import StackExecution
-from container_update.openstack.instance_id import instance_id_of
 from container_update.openstack.plan import Live, StackPlan, StackScript
 from container_update.openstack.planner import Planner, StackPackages, StackRequest, read_packages
-from container_update.openstack.stack_instance import StackGoal, StackInstance
+from container_update.openstack.record import StackRecord
+from container_update.openstack.stack_instance import StackGoal, StackInstance, instance_id_of
 from container_update.openstack.templates.links import EXTERNAL, MANAGED, StackLinks
 from container_update.openstack.vnfcs import VnfcServer
 from container_update.package import csar
@@ -363,6 +365,9 @@ def _without_inputs(body: Mapping[str, Any]) -> Json:
     return {"vnfdId": body["vnfdId"], "additionalParams": kept, **links}
 
 
+# --- what was interrupted -----------------------------------------------------------------------
+
+
 def recover_change(
     job: ChangeJob,
     target: OpenStackTarget,
@@ -374,3 +379,63 @@ def recover_change(
     """Finish or undo what an earlier run of a job left; see :meth:`StackChange.recover`."""
     planner = upgrade_types.find(target.vim_type, job.request.upgrade_type)
     return target.change(job, planner, scripts).recover(progress, back=back)
+
+
+def recover_stack(
+    instance: StackInstance,
+    target: OpenStackTarget,
+    cancel: CancelToken,
+    request: Mapping[str, Any] | None = None,
+    *,
+    back: bool,
+) -> tuple[Outcome | None, Sequence[ScriptReport]]:
+    """Finish or undo what was interrupted. The packages of a change have to be where they were.
+
+    :param request: the change's request again, where its scripts need passwords: the journal holds
+        none.
+    :param back: undo it.
+    :returns: what became of it, None where there was nothing; and the runs of its scripts.
+    :raises PackageError: a package is not there, or the request is needed; nothing was done.
+    :raises UpdateFailedError: it could not be finished and was undone.
+    :raises UndoIncompleteError: it could not be undone.
+    :raises NoWayBackError: the old stack is being deleted: the change can only be finished.
+    """
+    record = instance.read()
+    if record is None:
+        return None, ()
+    if not record.context:  # an operation of the service: its steps say all
+        return replace(instance, cancel=cancel).recover(back=back), ()
+    job, target = _job(instance, record, target, request)
+    scripts = coordination_of(job, target, cancel)
+    outcome = recover_change(job, target, scripts, instance.progress, back=back)
+    return outcome, scripts.reports
+
+
+def _job(
+    instance: StackInstance,
+    record: StackRecord,
+    target: OpenStackTarget,
+    given: Mapping[str, Any] | None,
+) -> tuple[ChangeJob, OpenStackTarget]:
+    context, given_params = record.context, (given or {}).get("additionalParams") or {}
+    # the journal keeps what came from options of the command line, which the request lacks
+    kept = context["request"]
+    params = {**given_params, **kept["additionalParams"]}
+    if "vdu_params" in given_params:
+        params["vdu_params"] = given_params["vdu_params"]
+    body = {**(given or {}), **kept, "additionalParams": params}
+    has_scripts = params.get(COORDINATE_NEW) or params.get(COORDINATE_OLD)
+    if has_scripts and given is None and not context["isComplete"]:
+        raise errors.PackageError(
+            f"operation {record.operation}: expected the request of this change again: its "
+            "coordination scripts read more of it than the journal holds (passwords)"
+        )
+    job = ChangeJob(
+        ChangeRequest.of(body, target.vim_type),
+        context["old"],
+        context["new"],
+        instance.instance_id,
+        instance.options,
+        instance.leave_failed,
+    )
+    return job, replace(target, flavour_id=context["flavourId"])

@@ -117,10 +117,10 @@ def _recovered(
 
     request = json_file(parsed.request) if parsed.request else None
     with _connected(parsed) as heat:
-        from container_update.openstack import recovery as stack_recovery  # noqa: PLC0415, an extra
+        from container_update.openstack import change as stack_change  # noqa: PLC0415, an extra
 
         instance = replace(_instance(parsed, heat), progress=progress)
-        outcome, scripts = stack_recovery.recover_stack(
+        outcome, scripts = stack_change.recover_stack(
             instance, _target(parsed, heat), cancel, request, back=back
         )
     change.show_scripts(scripts, parsed, out)
@@ -151,11 +151,11 @@ def _follow(parsed: argparse.Namespace, outcome: Outcome) -> None:
 
 
 def _instance(parsed: argparse.Namespace, heat: Heat) -> StackInstance:
-    from container_update.openstack.instance_id import instance_id_of  # noqa: PLC0415, an extra
-    from container_update.openstack.stack_instance import StackInstance  # noqa: PLC0415, an extra
+    from container_update.openstack import stack_instance as instances  # noqa: PLC0415, an extra
 
-    instance_id = parsed.instance_id or instance_id_of(heat, parsed.stack)
-    return StackInstance(heat, instance_id, option_arguments.read(parsed), stack=parsed.stack)
+    instance_id = parsed.instance_id or instances.instance_id_of(heat, parsed.stack)
+    options = option_arguments.read(parsed)
+    return instances.StackInstance(heat, instance_id, options, stack=parsed.stack)
 
 
 def _target(parsed: argparse.Namespace, heat: Heat) -> OpenStackTarget:

@@ -7,6 +7,7 @@ left behind is finished or undone by the next one.
 
 from __future__ import annotations
 
+import logging
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -16,17 +17,25 @@ from typing import Any, ClassVar
 
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import NextStep, PlanError, UpdateInProgressError
-from container_update.model.operation import Status, begun, recover, refuse_incomplete
+from container_update.model.operation import (
+    Status,
+    begun,
+    name_of,
+    recover,
+    refuse_incomplete,
+)
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.reporter import reporter
 from container_update.openstack import live
-from container_update.openstack.client import Heat
+from container_update.openstack.client import Heat, reference
 from container_update.openstack.execution.execution import Coordinator, StackExecution
 from container_update.openstack.hold import Clock
-from container_update.openstack.journal import StackJournal
+from container_update.openstack.journal import StackJournal, UnsignedError
 from container_update.openstack.plan import StackPlan
 from container_update.openstack.record import StackRecord
+
+LOG = logging.getLogger(__name__)
 
 GoOn = Callable[[StackExecution], tuple[StepResult, ...]]
 """Finishes an interrupted run; returns what became of each step."""
@@ -282,3 +291,43 @@ def _released(journal: StackJournal) -> Iterator[None]:
     except Exception:
         journal.release()
         raise
+
+
+# --- its id where the caller has none -----------------------------------------------------------
+
+
+def instance_id_of(service: Heat, stack: str) -> str | None:
+    """Return the id under which the changes of a stack's VNF are journalled.
+
+    It is the stack's id, unless a change of this stack is under way: Blue-Green gives the VNF
+    another stack, and the one that it began with may be gone.
+
+    :param stack: the stack, by name, id or ``name/id``.
+    :raises PlanError: there is no such stack, and no change of it is under way.
+    """
+    current = service.stack(stack)
+    known_as = reference(current) if current else stack
+    for record in _under_way(service):
+        if record.concerns(known_as):
+            return record.instance_id
+    if current is None:
+        raise PlanError(f"there is no stack {stack}: name the VNF's stack by its name or id")
+    return str(current["id"])
+
+
+def _under_way(service: Heat) -> Iterator[StackRecord]:
+    """Yield the record of every change in the project whose instance has a plain id."""
+    prefix = name_of(None)
+    names = {str(stack["stack_name"]).partition(".")[0] for stack in service.stacks()}
+    for name in sorted(names):
+        if name != prefix and not name.startswith(f"{prefix}-"):
+            continue
+        instance_id = name[len(prefix) + 1 :] or None
+        journal = StackJournal(service, instance_id, "", 0.0, Clock(), CancelToken())
+        try:
+            record = journal.read()
+        except (UpdateInProgressError, UnsignedError) as error:
+            LOG.info("stack %s is the journal of another program or host: %s", name, error)
+            continue
+        if record is not None:
+            yield record

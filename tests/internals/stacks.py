@@ -12,13 +12,12 @@ from container_update.openstack.change import OpenStackTarget, recover_change
 from container_update.openstack.client import Heat, connect, reference
 from container_update.openstack.execution import writer
 from container_update.openstack.hold import Clock, StackHolder, is_free, tags_of
-from container_update.openstack.instance_id import instance_id_of
 from container_update.openstack.instantiate import Instantiate, Terminate, described_by
 from container_update.openstack.journal import StackJournal, UnsignedError, _StoredJournal
 from container_update.openstack.plan import BLUE_GREEN, ROLLING, StackPlan, StackScript
 from container_update.openstack.planner import StackPackages, StackRequest, read_packages
 from container_update.openstack.record import StackRecord
-from container_update.openstack.stack_instance import StackGoal, StackInstance
+from container_update.openstack.stack_instance import StackGoal, StackInstance, instance_id_of
 from container_update.openstack.templates.desired import Replacement
 from container_update.openstack.upkeep import StackHeal, StackScale
 from container_update.openstack.vnfcs import VnfcServer
