@@ -12,7 +12,7 @@ from container_update.model.errors import PlanError
 from container_update.model.objects import Json
 from container_update.openstack.client import Heat, reference
 from container_update.openstack.plan import Live, StackPlan, StackStep
-from container_update.openstack.servers import Software, deviation
+from container_update.openstack.software import Software, deviation
 from container_update.openstack.templates import groups
 from container_update.openstack.vnfcs import VnfcServer, members, stack_of
 from container_update.package import hot

@@ -25,7 +25,7 @@ from container_update.openstack.plan import (
     blue_green,
     rolling,
 )
-from container_update.openstack.servers import defined
+from container_update.openstack.software import defined
 from container_update.openstack.templates.desired import VnfdSoftware, desired_stack, is_same
 from container_update.openstack.templates.links import StackLinks
 from container_update.package import csar, hot, hot_files

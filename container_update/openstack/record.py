@@ -14,7 +14,7 @@ from container_update.model.objects import Json
 from container_update.model.operation import OperationRecord, Phase, from_bytes, to_bytes
 from container_update.model.plan import Action
 from container_update.openstack.plan import INSTANTIATE, AnyStep, StackPlan, StackScript, StackStep
-from container_update.openstack.servers import Software
+from container_update.openstack.software import Software
 from container_update.openstack.vnfcs import VnfcServer
 from container_update.package.hot import Place, StackBody
 

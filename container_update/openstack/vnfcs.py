@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from container_update.model.objects import Json
-from container_update.openstack.servers import Software
+from container_update.openstack.software import Software
 from container_update.package.hot import Place
 
 SERVER, PORT, VOLUME = "OS::Nova::Server", "OS::Neutron::Port", "OS::Cinder::Volume"

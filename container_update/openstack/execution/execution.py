@@ -29,7 +29,7 @@ from container_update.openstack.execution.concurrent import (
     surplus,
     unexpected,
 )
-from container_update.openstack.execution.software import Servers
+from container_update.openstack.execution.servers import Servers
 from container_update.openstack.execution.writer import (
     HEATS_MINUTES,
     StepError,

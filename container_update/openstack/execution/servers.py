@@ -10,7 +10,7 @@ from container_update.model.objects import Json
 from container_update.openstack.client import Heat
 from container_update.openstack.execution.writer import StepError, Writer
 from container_update.openstack.plan import StackStep
-from container_update.openstack.servers import Software, as_it_is, deviation
+from container_update.openstack.software import Software, as_it_is, deviation
 from container_update.openstack.vnfcs import VnfcServer
 from container_update.package.hot import StackBody
 

@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 
 from container_update.openstack.client import Heat
-from container_update.openstack.execution.software import Servers
+from container_update.openstack.execution.servers import Servers
 from container_update.openstack.execution.writer import StepError, Writer
-from container_update.openstack.servers import Software, as_it_is, defined, deviation
+from container_update.openstack.software import Software, as_it_is, defined, deviation
 from container_update.openstack.vnfcs import VnfcServer
 from container_update.package.hot import StackBody
 
