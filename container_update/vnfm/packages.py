@@ -430,15 +430,25 @@ PRODUCT: Mapping[str, str] = {
 """The attributes that an instance takes from its package, with their names in the VNFD."""
 
 
+_LONGEST = 255
+"""Characters of an id, as its column has them, and of the other texts."""
+
+
 def package_info(package: csar.Csar, zipped: Path) -> Json:
     """Return the attributes of an opened package.
 
     :param zipped: what was uploaded.
-    :raises PackageError: the VNFD has no id.
+    :raises PackageError: the VNFD has no id, or something that is not to be shown in one line.
     """
     if not package.vnfd_id:
         raise PackageError("expected a VNFD with a descriptor_id, found none")
     product = package.flavours[0].product
+    for name, text in {"descriptor_id": package.vnfd_id, **product}.items():
+        if len(text) > _LONGEST or not text.isprintable():
+            raise PackageError(
+                f"VNFD, {name}: expected at most {_LONGEST} printable characters, found "
+                f"{len(text)}: {text[:_LONGEST]!a}"
+            )
     return {
         "vnfdId": package.vnfd_id,
         **{name: product.get(key, "") for name, key in PRODUCT.items()},

@@ -8,6 +8,7 @@ import logging
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from fastapi.testclient import TestClient
@@ -35,9 +36,24 @@ def no_zip(folder: Path) -> Path:
     return path
 
 
+def with_nul(folder: Path) -> Path:
+    """Write a package whose product has a name with a NUL, which PostgreSQL does not take."""
+    vnfd = vnfs.VNFD.replace("product_name: Small VNF", 'product_name: "Small\\0VNF"')
+    with mock.patch.object(vnfs, "VNFD", vnfd):
+        return vnfs.package(folder, "1.0", vnfs.ours("v1"))[0]
+
+
+def long_id(folder: Path) -> Path:
+    vnfd = vnfs.VNFD.replace("descriptor_id: {vnfd_id}", f"descriptor_id: {'x' * 256}")
+    with mock.patch.object(vnfs, "VNFD", vnfd):
+        return vnfs.package(folder, "1.0", vnfs.ours("v1"))[0]
+
+
 @pytest.mark.parametrize(
     ("made", "expected"),
     [
+        (with_nul, "VNFD, product_name: expected at most 255 printable characters, found 9: "),
+        (long_id, "VNFD, descriptor_id: expected at most 255 printable characters, found 256: "),
         (broken, "Entry-Definitions: the VNFD cannot be read: "),
         (no_zip, "the package is neither a folder nor a zip file: "),
     ],

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp.web import StreamResponse
 from fastapi.testclient import TestClient
 
 from container_update import Options, Plan, ScriptStep, StepResult
+from container_update.emulator.faults import Fault, FaultedRequest, Faults, answer
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.internals.core import Action, ObjectKey, RestartStep, StepState, VduChange, build
 from tests.internals.service import Service, Settings, Steps
@@ -68,6 +70,29 @@ def test_each_step_has_what_it_changes(
         f"+image: {IMAGES[1]}",
     ]
     assert (progress["done"], progress["total"]) == (2, 2)
+
+
+def test_a_step_tells_what_the_server_said_in_whatever_characters(
+    database: str, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    settings = Settings(state_dir=str(tmp_path / "state"), auth="none", database_url=database)
+    refused = answer(422, "no\0 way")
+
+    async def refused_in_earnest(faulted: FaultedRequest) -> StreamResponse:
+        is_asked = "dryRun" in faulted.request.query
+        return await (faulted.handler(faulted.request) if is_asked else refused(faulted))
+
+    with TestClient(Service(settings, Options()).app, base_url="http://127.0.0.1:9890") as http:
+        client = Client(http, "v2")
+        path, new = vnfs.launched(client, cluster, tmp_path)
+        cluster.middlewares.append(
+            Faults(Fault(refused_in_earnest, path="*/deployments/*", times=9))
+        )
+        change = {"vnfdId": new, "additionalParams": {"upgrade_type": "RollingUpdate"}}
+        failed = client.do("POST", f"{path}/change_vnfpkg", change, "FAILED_TEMP")
+        (step,) = (s for s in progress_of(client, failed)["steps"] if s["action"] == "roll")
+    assert step["state"] == "failed"
+    assert step["message"].endswith("no\\x00 way")
 
 
 def test_of_a_failed_operation_no_step_that_was_undone_counts_as_done(

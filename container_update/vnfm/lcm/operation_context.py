@@ -28,6 +28,7 @@ from container_update.model.outcome import Event, StepState
 from container_update.model.plan import Action, Plan
 from container_update.model.requests import DEF_FILES
 from container_update.package import csar
+from container_update.planning.comparison.diff import printable_lines
 from container_update.vnfm import packages, vims
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.database import Database, timestamp
@@ -182,7 +183,7 @@ class Steps:
     def _begin(self, session: Session, plan: Plan, steps: Sequence[Json]) -> None:
         self._forget(session, is_needless=plan.is_empty)
         session.add_all(
-            StepRow(operation_id=self._id, number=number, **{"reasons": [], **step})
+            StepRow(operation_id=self._id, number=number, **_row(step))
             for number, step in enumerate((*steps, *remarks(plan)), self._next_number(session))
         )
         if not self.remember:
@@ -213,11 +214,16 @@ class Steps:
         same = (mine, StepRow.object == step["object"], StepRow.action == step["action"])
         number = session.scalar(select(StepRow.number).where(*same).limit(1))
         if number is not None:
-            result = {name: step[name] for name in ("state", "message", "seconds")}
+            result = {name: _row(step)[name] for name in ("state", "message", "seconds")}
             session.execute(update(StepRow).where(mine, StepRow.number == number).values(**result))
             return
         number = self._next_number(session)
-        session.add(StepRow(operation_id=self._id, number=number, **{"reasons": [], **step}))
+        session.add(StepRow(operation_id=self._id, number=number, **_row(step)))
+
+
+def _row(step: Json) -> Json:
+    """Return a step as the table takes it; others write its message: PostgreSQL takes no NUL."""
+    return {"reasons": [], **step, "message": printable_lines(step["message"])}
 
 
 # --- all of it ----------------------------------------------------------------------------------
