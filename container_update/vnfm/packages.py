@@ -55,11 +55,12 @@ def unpacked(service: ServiceContext, package_id: str) -> Path:
 
 
 def of_vnfd(session: Session, vnfd_id: str) -> Package:
-    """Return the onboarded package with a VNFD.
+    """Return the onboarded package with a VNFD; nobody deletes it until the transaction ends.
 
     :raises ProblemError: 422: there is none, or it is disabled.
     """
-    package = session.scalar(select(Package).where(Package.vnfd_id == vnfd_id))
+    with_id = select(Package).where(Package.vnfd_id == vnfd_id)
+    package = session.scalar(with_id.with_for_update(read=True, key_share=True))
     if package is None or package.onboarding_state != ONBOARDED:
         raise ProblemError(
             422, f"vnfdId: no onboarded package has the VNFD {vnfd_id}: upload it first"

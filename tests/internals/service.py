@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from container_update.vnfm import operations, packages, settings, vims, workers
+from container_update.vnfm import instances, operations, packages, settings, vims, workers
 from container_update.vnfm import packages as content
 from container_update.vnfm.api import document, representations
 from container_update.vnfm.api.parts import EXTENSION
@@ -43,7 +43,7 @@ from container_update.vnfm.lcm.mgmt_drivers.answers import ScriptError, plain_an
 from container_update.vnfm.lcm.operation_context import ServiceEndsError, Steps, VnfRecord
 from container_update.vnfm.lcm.records import modifications, triggered_by_package
 from container_update.vnfm.metrics import Gauges, Metrics
-from container_update.vnfm.notify import delivery
+from container_update.vnfm.notify import delivery, outbox
 from container_update.vnfm.notify.delivery import Notifier
 from container_update.vnfm.problems import ProblemError, problem_of, requests_of
 from container_update.vnfm.service import Service

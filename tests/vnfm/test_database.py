@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import os
 import threading
+import uuid
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +30,14 @@ from tests.internals.service import (
     Settings,
     State,
     Subscription,
+    instances,
     now,
+    outbox,
 )
+from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 from tests.vnfm.postgres import Server
-from tests.vnfm.waiting import PATIENCE_SECONDS
+from tests.vnfm.waiting import PATIENCE_SECONDS, until
 
 
 @pytest.fixture
@@ -140,6 +145,73 @@ def test_changes_of_a_package_at_the_same_time_are_all_made(client: Client) -> N
 
     at_once(change, wanted.items())
     assert client.call("GET", path)["userDefinedData"] == wanted
+
+
+# --- PostgreSQL: one transaction deletes what another one is about to refer to -------------------
+
+_LOCKED = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+
+
+def meanwhile(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, url: str, send: Callable[[], object]
+) -> list[Future[object]]:
+    """Have something sent before a function is called for the first time, which goes on once that
+    has ended, or waits for a lock."""
+    original, sent = getattr(module, name), list[Future[object]]()
+    pool, opened_database = ThreadPoolExecutor(1), Database(url)
+
+    def is_over() -> bool:
+        with opened_database.engine.connect() as connection:
+            return sent[0].done() or bool(connection.scalar(text(_LOCKED)))
+
+    def called(*given: Any) -> Any:
+        if not sent:
+            sent.append(pool.submit(send))
+            until(is_over, "it ends, or waits for a lock")
+        return original(*given)
+
+    monkeypatch.setattr(module, name, called)
+    return sent
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_what_is_told_to_a_subscription_that_is_deleted_meanwhile_is_done(
+    client: Client, postgresql: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    vnfd_id = client.onboard(vnfs.package(tmp_path, "1.0", vnfs.ours("v1"))[0])
+    with Database(postgresql).writing() as session:
+        subscription = Subscription(
+            id=str(uuid.uuid4()), created=now(), api="v1", callback_uri="http://127.0.0.1:9"
+        )
+        session.add(subscription)
+    path = f"/vnflcm/v1/subscriptions/{subscription.id}"
+    send = partial(client.call, "DELETE", path, status=204)
+    sent = meanwhile(monkeypatch, outbox, "matches", postgresql, send)
+
+    client.create(vnfd_id)
+
+    assert sent[0].result(PATIENCE_SECONDS) is None
+    assert client.call("GET", "/vnflcm/v1/subscriptions") == []
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_a_package_is_not_deleted_while_an_instance_of_it_is_created(
+    client: Client, postgresql: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    package = client.read_in(client.upload(vnfs.package(tmp_path, "1.0", vnfs.ours("v1"))[0]))
+    path = package["_links"]["self"]["href"]
+
+    def delete() -> None:
+        client.call("PATCH", path, {"operationalState": "DISABLED"})
+        client.call("DELETE", path, status=409)
+
+    sent = meanwhile(monkeypatch, instances, "product_of", postgresql, delete)
+
+    client.create(package["vnfdId"])
+
+    assert sent[0].result(PATIENCE_SECONDS) is None
 
 
 def test_a_database_of_another_kind_is_refused() -> None:

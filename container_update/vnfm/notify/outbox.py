@@ -88,8 +88,9 @@ def _add(  # noqa: PLR0913
     attributes: Json = {}
     if instance is not None:
         attributes = {"id": instance.id, "vnfdId": instance.vnfd_id, **instance.body}
-    subscriptions = session.scalars(select(Subscription).where(Subscription.api == api))
-    for subscription in subscriptions.all():
+    of_api = select(Subscription).where(Subscription.api == api)
+    stays = of_api.with_for_update(read=True, key_share=True)  # until it is referred to
+    for subscription in session.scalars(stays).all():
         if not matches(subscription.filter, body, attributes):
             continue
         link = {"href": f"{root}/subscriptions/{subscription.id}"}
