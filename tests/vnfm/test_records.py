@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import ANY
+from unittest.mock import ANY, Mock
 
 import pytest
 import yaml
 from fastapi.testclient import TestClient
 
-from container_update import Options, connect
+from container_update import ContainerUpdateError, Options, connect
 from container_update.emulator.faults import Fault, Faults, answer
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests import attributes
@@ -38,6 +38,7 @@ from tests.attributes import (
 from tests.functional.change_vnfpkg import specification
 from tests.functional.upgrade_types import BLUE_GREEN, ROLLING
 from tests.internals.core import Collection, KubernetesCluster, ObjectKey, is_deleting
+from tests.internals.service import Vault
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 
@@ -366,14 +367,18 @@ def test_an_operation_that_is_given_up_leaves_a_record_of_what_runs(
     assert {entry["computeResource"]["resourceId"] for entry in changes} >= live - before
 
 
-def test_an_operation_is_given_up_though_the_vim_does_not_answer(
-    launch: Launcher, cluster: EmbeddedCluster
+@pytest.mark.parametrize("lacks", ["answers", "keys"])
+def test_an_operation_is_given_up_though_the_vim_cannot_be_asked(
+    lacks: str, launch: Launcher, cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cnf = launch(stateful, {"VDU1": "db"})
     before = cnf.show()
     cluster.middlewares.append(Faults(Fault(answer(403), times=1000)))
     failed = cnf.client.do("POST", f"{cnf.path}/heal", {}, "FAILED_TEMP")
-    assert cnf.client.call("POST", f"{failed['_links']['self']['href']}/fail")
+    with monkeypatch.context() as patch:
+        if lacks == "keys":
+            patch.setattr(Vault, "open", Mock(side_effect=ContainerUpdateError("no key opens it")))
+        cnf.client.call("POST", f"{failed['_links']['self']['href']}/fail")
     assert cnf.show() == before
 
 

@@ -369,14 +369,15 @@ def left_by(service: ServiceContext, operation: OperationRow) -> tuple[Json, Jso
     """
     with service.database.reading() as session:
         instance = session.get_one(Instance, operation.instance_id)
-        recorded = instances.vims_of(service, instance)
     if not instance.instantiated or operation.operation == "SCALE":
         return None
     hurried = replace(service, options=vims.impatient(service.options))
-    context = _context(hurried, instance, recorded, service.vault.open(operation.sealed))
     try:
-        with vims.answered(service), connected(context) as vim:
-            live = vim.as_it_is(context.record)
+        with vims.answered(service):
+            recorded = instances.vims_of(service, instance)
+            context = _context(hurried, instance, recorded, service.vault.open(operation.sealed))
+            with connected(context) as vim:
+                live = vim.as_it_is(context.record)
     except ProblemError as error:
         LOG.warning("VNF instance %s: what runs is not recorded: %s", instance.id, error)
         return None
