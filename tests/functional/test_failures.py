@@ -70,6 +70,20 @@ def test_a_workload_that_does_not_get_ready_in_time_is_undone(cnf: Cnf, kind: st
     assert is_running(cnf, kind, "w", IMAGES[0])
 
 
+def test_an_update_in_the_midst_of_a_roll_that_is_stuck_is_undone_to_that(cnf: Cnf) -> None:
+    cnf.instantiate(w=workload("Deployment", replicas=2))
+    stuck = cnf.get("Deployment", "w")
+    stuck["spec"]["template"]["spec"]["containers"][0]["image"] = BAD_IMAGE
+    cnf.admin.replace(stuck)
+    until(lambda: len(cnf.pods("Deployment", "w")) > 2)
+    cnf.old = cnf.package({"w.yaml": workload("Deployment", image=BAD_IMAGE, replicas=2)})
+    worse = workload("Deployment", image=f"{BAD_IMAGE}-too", replicas=2)
+    with pytest.raises(UpdateFailedError, match="Everything is as before"):
+        cnf.update({"w": worse}, replace(cnf.options, undo_timeout=20))
+    running = [pod.image for pod in cnf.pods("Deployment", "w").values()]
+    assert running.count(IMAGES[0]) == 2
+
+
 def test_a_failed_workload_has_all_others_restored(cnf: Cnf) -> None:
     files = {
         "cm": OLD,

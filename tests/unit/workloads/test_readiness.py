@@ -687,6 +687,13 @@ BACK: dict[str, tuple[Counts, Json, list[Json], Verdict]] = {
         ILL, replicas(4, 1, 3), [B1, N1, N2, N3],
         (FAILING, "pod b1, container a: ErrImagePull (1 of 3 pods are updated)"),
     ),
+    "all were ready, and one more of a roll that was stuck was not": (
+        had(4, 1, 3), replicas(4, 1, 3), [O1, O2, O3, B1], (DONE, ""),
+    ),
+    "all were ready and one more not, now another one is not": (
+        had(4, 1, 3), replicas(4, 1, 3), [O1, O2, starting("o3"), B1],
+        (PROGRESSING, "2 of 3 pods are ready: pod o3 is not Ready (phase Pending)"),
+    ),
     "one was never created": (LESS, replicas(2, 2, 2), [O1, O2], (DONE, "")),
     "what is being deleted is not waited for": (
         WELL, replicas(3, 3, 3), [O1, O2, O3, pod("n1", deleting=True)], (DONE, ""),
