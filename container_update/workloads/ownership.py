@@ -10,6 +10,7 @@ from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.outcome import Vnfc
 from container_update.workloads import pod_status, pod_template
 from container_update.workloads.kind import POD, REPLICA_SET
+from container_update.workloads.readiness import is_observed
 from container_update.workloads.registry import kind_of, known_kind
 
 Objects = Iterable[Json]
@@ -35,6 +36,40 @@ def owned_pods(workload: Json, pods: Objects, replica_sets: Objects) -> tuple[Js
     if kind.replica_set_label is not None:
         owners = {rs["metadata"]["uid"] for rs in replica_sets if controller_uid(rs) == uid}
     return tuple(pod for pod in pods if controller_uid(pod) in owners)
+
+
+_REVISION_LABEL = "controller-revision-hash"
+"""On the pods of a StatefulSet: the revision of its template that they were made from."""
+
+
+def up_to_date(workload: Json, pods: Objects, replica_sets: Objects) -> frozenset[str]:
+    """Return the UIDs of those pods that show that they are of the workload's present template: its
+    controller keeps them, where a roll to another one did not end.
+
+    Source: Kubernetes API reference, StatefulSetStatus; "Deployments", "Rollover" (a ReplicaSet
+    that has the template is used again).
+    """
+    uid, label = workload["metadata"]["uid"], known_kind(ObjectKey.of(workload)).replica_set_label
+    if label is not None:
+        sets = [body for body in replica_sets if controller_uid(body) == uid]
+        template = _without_label(workload, label)
+        same = {rs["metadata"]["uid"] for rs in sets if _without_label(rs, label) == template}
+        return frozenset(pod["metadata"]["uid"] for pod in pods if controller_uid(pod) in same)
+    revision = (workload.get("status") or {}).get("updateRevision")
+    if not (revision and is_observed(workload)):
+        return frozenset()
+    return frozenset(
+        pod["metadata"]["uid"]
+        for pod in pods
+        if (pod["metadata"].get("labels") or {}).get(_REVISION_LABEL) == revision
+    )
+
+
+def _without_label(body: Json, label: str) -> Json:
+    template = pod_template.pod_template(body)
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    own = {name: value for name, value in labels.items() if name != label}
+    return {**template, "metadata": {**(template.get("metadata") or {}), "labels": own}}
 
 
 def left_behind(

@@ -11,14 +11,14 @@ from container_update.engine.context import StepExecutor
 from container_update.engine.stuck_pods import StuckPods
 from container_update.engine.writer import ChangedByAnotherError
 from container_update.model.errors import ClusterError
-from container_update.model.objects import Json, ObjectKey
+from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import Reverted
 from container_update.model.plan import Action
 from container_update.planning.steps import WorkloadStep
 from container_update.planning.steps.new_objects import recreated_pod
-from container_update.workloads.kind import pods_in
+from container_update.workloads.kind import REPLICA_SET, pods_in
 from container_update.workloads.kinds import pod
-from container_update.workloads.ownership import owned_pods
+from container_update.workloads.ownership import owned_pods, up_to_date
 from container_update.workloads.pod_status import is_deleting, is_finished, is_ready
 from container_update.workloads.pod_template import images, pod_template
 from container_update.workloads.readiness import DONE, Baseline, Readiness, conditions
@@ -50,12 +50,16 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             return  # admission undid the change: nothing restarts
         self.informer.observe(written)
         step = step.with_stored(images(written))
+        restores = None
         if pod_template(before) == pod_template(written):
             old_pods = frozenset()  # the template is the same: no pod restarts
+            counts = known_kind(step.key).counts(before)
+            if counts.updated >= counts.desired > counts.ready:
+                restores = counts  # nor is there a roll that goes on: it need not get any better
         wanted = _uids(filter(step.is_applied, self.informer.pods_of(before)))
         old_pods -= wanted | abandoned  # another roll may have made some as wanted already
         seen = conditions(before if written is live else written)  # a resumed run wrote it before
-        baseline = Baseline(old_pods, abandoned=abandoned, conditions=seen)
+        baseline = Baseline(old_pods, abandoned=abandoned, conditions=seen, restores=restores)
         self._wait(step, written, baseline, deadline)
 
     def _wait(self, step: WorkloadStep, written: Json, before: Baseline, deadline: float) -> None:
@@ -67,7 +71,13 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             and known_kind(step.key).may_replace_pods(step.old, written)
         ):
             stuck = self._stuck(step.key, self.informer.pods_of(written))
-            self.rollout.until_replaced(step.key, lambda _: before, deadline, stuck)
+
+            def still_old(pods: Sequence[Json]) -> Baseline:
+                live = self.informer.get(step.key) or written
+                sets = self.informer.all(Collection(*REPLICA_SET, step.key.namespace))
+                return replace(before, uids=before.uids - up_to_date(live, pods, sets))
+
+            self.rollout.until_replaced(step.key, still_old, deadline, stuck)
         elif step.action is Action.EVICT:
             self.rollout.until_complete(step.key, before, deadline)
             owned = self.informer.pods_of(written)

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from container_update import PlanError, UpdateFailedError, change_package
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
+from tests.functional.conftest import until
 from tests.functional.manifests import workload
 from tests.functional.upgrade_types import ROLLING, UPGRADE_TYPES
 
 ROLLS, ON_DELETE = ("updateStrategy: {type: RollingUpdate}", "updateStrategy: {type: OnDelete}")
+TWO_AT_A_TIME = "updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 2}}"
 STRATEGIES = pytest.mark.parametrize(
     ("now", "then"), [(ROLLS, ON_DELETE), (ON_DELETE, ROLLS)], ids=["to OnDelete", "from OnDelete"]
 )
@@ -24,6 +27,13 @@ def change(cnf: Cnf, manifest: str, upgrade_type: str = ROLLING) -> Any:
     body = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": upgrade_type}}
     packages = {"old": cnf.old, "new": cnf.package({"w.yaml": manifest})}
     return change_package(body, cnf.admin, cnf.options, **packages, **cnf.where)
+
+
+def is_updated(cnf: Cnf, kind: str) -> bool:
+    """Tell whether its controller counts all of its pods as of the present template."""
+    status = cnf.get(kind, "w")["status"]
+    number = status.get("updatedReplicas") or status.get("updatedNumberScheduled")
+    return bool(number == len(cnf.pods(kind, "w")))
 
 
 def images(cnf: Cnf, kind: str) -> set[str]:
@@ -49,6 +59,35 @@ def test_an_undo_replaces_them_as_the_old_strategy_says(
     with pytest.raises(UpdateFailedError, match="Everything is as before"):
         change(cnf, workload(kind, spec=then, replicas=2, image=BAD_IMAGE))
     assert images(cnf, kind) == {IMAGES[0]}
+
+
+@KINDS
+def test_another_strategy_alone_makes_no_workload_ready_that_was_not(cnf: Cnf, kind: str) -> None:
+    cnf.instantiate(w=workload(kind, spec=TWO_AT_A_TIME))
+    live = cnf.get(kind, "w")
+    live["spec"]["template"]["spec"]["containers"][0]["image"] = BAD_IMAGE
+    cnf.admin.replace(live)
+    until(lambda: images(cnf, kind) == {BAD_IMAGE} and is_updated(cnf, kind))
+    cnf.old = cnf.package({"w.yaml": workload(kind, spec=TWO_AT_A_TIME, image=BAD_IMAGE)})
+    cnf.options = replace(cnf.options, timeout=20)
+    change(cnf, workload(kind, spec=ROLLS, image=BAD_IMAGE))
+    assert "2" not in str(cnf.get(kind, "w")["spec"]["updateStrategy"])
+    assert images(cnf, kind) == {BAD_IMAGE}
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+def test_pods_that_a_stuck_roll_left_as_they_are_to_be_stay(cnf: Cnf, kind: str) -> None:
+    cnf.instantiate(w=workload(kind, replicas=2))
+    before = cnf.pods(kind, "w")
+    live = cnf.get(kind, "w")
+    live["spec"]["template"]["spec"]["containers"][0]["image"] = BAD_IMAGE
+    cnf.admin.replace(live)
+    until(lambda: BAD_IMAGE in images(cnf, kind))
+    cnf.old = cnf.package({"w.yaml": workload(kind, replicas=2, image=BAD_IMAGE)})
+    cnf.options = replace(cnf.options, timeout=20)
+    change(cnf, workload(kind, replicas=2))
+    assert images(cnf, kind) == {IMAGES[0]}
+    assert set(before.values()) & set(cnf.pods(kind, "w").values())
 
 
 @pytest.mark.parametrize("upgrade_type", UPGRADE_TYPES)
