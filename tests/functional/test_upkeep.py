@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from container_update import Outcome, PackageError
+from container_update import Outcome, PackageError, PlanError, install
 from tests.functional.cnf import IMAGES, INSTANCE, Cnf
 from tests.functional.manifests import ENV, config_map, workload
 from tests.internals.core import Heal, Placing, Scale, StepState, run
@@ -88,6 +88,19 @@ def test_a_workload_is_scaled_out_and_in(kind: str, cnf: Cnf) -> None:
     assert before < uids(cnf, kind)
     scaled(cnf, 1)
     assert len(uids(cnf, kind)) == 1
+
+
+@pytest.mark.parametrize("kind", ["DaemonSet", "Pod"])
+def test_what_has_no_number_of_pods_is_not_scaled_and_installed_without_one(
+    kind: str, cnf: Cnf
+) -> None:
+    cnf.old = cnf.package({"w.yaml": workload(kind)})
+    install(cnf.old, cnf.admin, options=cnf.options, replicas={"w": 3}, **cnf.where)
+    assert "replicas" not in cnf.get(kind, "w")["spec"]
+    before = uids(cnf, kind)
+    with pytest.raises(PlanError, match=f"w: expected .* VDU1, which is scaled, found a {kind}"):
+        scaled(cnf, 3)
+    assert uids(cnf, kind) == before
 
 
 def test_a_vnf_whose_package_has_no_manifests_any_more_is_not_healed(cnf: Cnf) -> None:

@@ -90,6 +90,16 @@ def test_pods_that_a_stuck_roll_left_as_they_are_to_be_stay(cnf: Cnf, kind: str)
     assert set(before.values()) & set(cnf.pods(kind, "w").values())
 
 
+def test_nothing_is_drained_where_pods_are_replaced_in_place(cnf: Cnf) -> None:
+    service = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec:\n  selector: {app: w}\n"
+    deployment = workload("Deployment")
+    cnf.instantiate(w=f"{service}  ports: [{{port: 80}}]\n---\n{deployment}")
+    cnf.options = replace(cnf.options, drain_seconds=3600)
+    new = workload("Deployment", image=IMAGES[1])
+    change(cnf, f"{service}  ports: [{{port: 81}}]\n---\n{new}")
+    assert images(cnf, "Deployment") == {IMAGES[1]}
+
+
 @pytest.mark.parametrize("upgrade_type", UPGRADE_TYPES)
 def test_a_deployment_that_would_be_paused_is_refused(cnf: Cnf, upgrade_type: str) -> None:
     cnf.instantiate(w=workload("Deployment"))
