@@ -7,7 +7,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -169,8 +169,8 @@ def managers(said: Json, live: Json) -> Iterator[Manager]:
     """
     for entry in live["metadata"].get("managedFields") or ():
         fields = {**(entry.get("fieldsV1") or {}), "f:status": None}
-        if not _has_written(fields, said, live):
-            applies = entry.get("operation") == "Apply"
+        applies = entry.get("operation") == "Apply"
+        if not _has_written(fields, said, live, applies):
             yield Manager(str(entry.get("manager")), applies, fields)
 
 
@@ -183,12 +183,22 @@ def with_fields_of_others(new: Json, old: Json | None, live: Json) -> Json:
     return result
 
 
-def _has_written(tree: _Tree, said: Any, live: Any) -> bool:
+def _has_written(
+    tree: _Tree, said: Any, live: Any, applies: bool, key: Container[str] = ()
+) -> bool:
+    """Tell whether a manager wrote what is said.
+
+    :param key: the names by which the element of a list is told: who applies anything of it applies
+        them too.
+    """
     for step, below, value in _parts(tree, live):
-        mine = _part(said, step)
-        if not _is_unsaid(mine) and (
-            _has_written(below, mine, value) if _is_branch(below) else mine == value
-        ):
+        mine, named = _part(said, step), isinstance(step, str)
+        if _is_unsaid(mine) or (applies and named and step in key):
+            continue
+        is_same = mine == value
+        if _is_branch(below):
+            is_same = _has_written(below, mine, value, applies, () if named else step)
+        if is_same:
             return True
     return False
 

@@ -39,6 +39,14 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str,
 }
 
 
+def test_who_applies_a_field_of_an_element_has_to_name_it_and_has_not_deployed_it() -> None:
+    entry = {"manager": "m", "operation": "Apply", "fieldsV1": DEPLOYER}
+    live = {**LIVE, "metadata": {"managedFields": [entry]}}
+    assert with_fields_of_others(SAID, SAID, live) == {"webhooks": INJECTED}
+    entry["fieldsV1"] = {"f:webhooks": {HOOK: {**DEPLOYER["f:webhooks"][HOOK], "f:rules": {}}}}
+    assert with_fields_of_others(SAID, SAID, live) == SAID, "who says what the manifest says has"
+
+
 @pytest.mark.parametrize(("fields", "old", "new", "expected"), CASES.values(), ids=CASES)
 def test_what_stays_of_a_live_object(fields: Any, old: Any, new: Any, expected: Any) -> None:
     entry = {"manager": "m", "operation": "Update", "fieldsV1": fields}
