@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From two packages and the live cluster to an ordered Plan, each step with its reasons.
 
-Pure: no call leaves this module. The rules are those of ``doc/architecture``: configuration is
+Pure: no call leaves this module. The rules are those of ``architecture.rst``: configuration is
 compared with what is live, images old manifest against new, and a workload restarts only if a
 changed key of a changed object reaches it or its image changes.
 """
