@@ -169,7 +169,8 @@ def json_file(path: str | Path) -> Mapping[str, Any]:
     try:
         body = json.loads(Path(path).read_bytes())
     except (OSError, ValueError) as error:
-        raise PackageError(f"{path}: expected a JSON file: {error}") from error
+        problem = getattr(error, "strerror", None) or error
+        raise PackageError(f"{path}: expected a JSON file: {problem}") from error
     if not isinstance(body, dict):
         raise PackageError(f"{path}: expected a JSON object, found another JSON value")
     return body

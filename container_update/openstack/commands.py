@@ -39,7 +39,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """
     text = "change the VNF package: Blue-Green or rolling update"
     command = add("change", _change, text)
-    change.add_change_arguments(command, vdus="required")
+    change.add_change_arguments(command, types="Blue-Green, RollingUpdate", vdus="required")
     command.add_argument("--flavour-id", metavar="ID",
         help="the deployment flavour, if NEW has several")  # fmt: skip
     command.set_defaults(canary_steps="", hold=False)  # of a cluster alone

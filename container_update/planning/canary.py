@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from container_update.model.errors import PlanError
+from container_update.model.errors import PackageError, PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Reason, Step
 from container_update.model.scripts import NEW, OLD
@@ -39,7 +39,7 @@ class CanaryPlanner(BlueGreenPlanner):
     def shares(self) -> tuple[tuple[int, Mapping[str, Any]], ...]:
         """Each step's percentage of new pods, and what it waits for afterwards.
 
-        :raises PlanError: the percentages do not grow.
+        :raises PackageError: the percentages do not grow.
         """
         entries = [
             entry if isinstance(entry, Mapping) else {"percent": entry}
@@ -48,9 +48,9 @@ class CanaryPlanner(BlueGreenPlanner):
         shares = [(entry["percent"], entry) for entry in entries]
         percents = [percent for percent, _ in shares]
         if percents != sorted(set(percents)):
-            raise PlanError(
-                f"{STEPS}: expected percentages that grow from step to step, found "
-                f"{', '.join(map(str, percents))}"
+            raise PackageError(
+                f"additionalParams.{STEPS}: expected percentages that grow from step to step, "
+                f"found {', '.join(map(str, percents))}"
             )
         return (*shares, *([(_WHOLE, {})] if percents[-1] != _WHOLE else []))
 

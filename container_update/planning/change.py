@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from container_update.model.errors import PlanError
+from container_update.model.errors import PackageError, PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey, is_of
 from container_update.model.pauses import GateStep, HoldStep
 from container_update.model.plan import CHANGED_KEYS, Action, ImageChange, Note, Plan, Reason, Step
@@ -155,12 +155,12 @@ class Planner:
         """Yield the phases that wait before the traffic is switched.
 
         :param steps: as for :meth:`phases`.
-        :raises PlanError: the request wants to, and this strategy has no such place.
+        :raises PackageError: the request wants to, and this strategy has no such place.
         """
         if wanted := {HOLD, GATE}.intersection(self.params):
-            raise PlanError(
-                f"{min(wanted)}: expected a strategy that has new pods beside the old ones to wait "
-                "with: use Blue-Green or Canary, or leave it out"
+            raise PackageError(
+                f"additionalParams.{min(wanted)}: expected a strategy that has new pods beside the "
+                "old ones to wait with: use Blue-Green or Canary, or leave it out"
             )
         return iter(())
 

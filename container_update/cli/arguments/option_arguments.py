@@ -127,7 +127,8 @@ def _text_of(path: str) -> str:
                 )
             text = file.read(_LONGEST_TEXT).strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: expected a file with a text: {error}") from None
+        problem = getattr(error, "strerror", None) or error
+        raise ValueError(f"{path}: expected a file with a text: {problem}") from None
     if not text:
         raise ValueError(f"{path}: expected a text, and it is empty")
     return text

@@ -34,7 +34,7 @@ def add_commands(add_command: Callable[..., argparse.ArgumentParser]) -> None:
         "change the VNF package: Blue-Green, canary or rolling update",
         "Change the VNF package (SOL003): everything in the new package takes effect.",
     )
-    add_change_arguments(command, vdus="default: all")
+    add_change_arguments(command, types="Blue-Green, Canary, RollingUpdate", vdus="default: all")
     add = command.add_argument
     add("--canary-steps", metavar="PERCENT,...",
         help="of a canary: how many percent of the pods are new after each step (default: "
@@ -46,16 +46,17 @@ def add_commands(add_command: Callable[..., argparse.ArgumentParser]) -> None:
     connection.add_cluster_arguments(command)
 
 
-def add_change_arguments(command: argparse.ArgumentParser, *, vdus: str) -> None:
+def add_change_arguments(command: argparse.ArgumentParser, *, types: str, vdus: str) -> None:
     """Add what a change is asked with, wherever the VNF runs.
 
+    :param types: the upgrade types of this project.
     :param vdus: which VDUs are changed where none is named.
     """
     connection.add_package_arguments(command)
     add = command.add_argument
     add("--plan", action="store_true", help="show what the change would do; write nothing")
     add("--upgrade-type", metavar="TYPE",
-        help="Blue-Green, RollingUpdate, or the type of another installed strategy")  # fmt: skip
+        help=f"{types}, or the type of another installed strategy")  # fmt: skip
     add("--request", metavar="FILE", type=Path,
         help="a JSON file with a ChangeCurrentVnfPkgRequest; options override it")  # fmt: skip
     add("--vdu", action="append", default=[], metavar="VDU",
@@ -216,8 +217,8 @@ def body_of(parsed: argparse.Namespace, vim_type: str) -> dict[str, Any]:
     params = {**params, **{name: value for name, value in options.items() if value}}
     if not params.get("upgrade_type"):
         raise UsageError(
-            "--upgrade-type: expected Blue-Green, RollingUpdate or the type of another installed "
-            "strategy, found none: name one, or a --request file with additionalParams.upgrade_type"
+            f"--upgrade-type: expected one of {', '.join(upgrade_types.of_vim(vim_type))}, found "
+            "none: name one, or a --request file with additionalParams.upgrade_type"
         )
     if parsed.upgrade_type:
         try:

@@ -54,6 +54,11 @@ def installed() -> Mapping[str, Sequence[str]]:
     return {kind: sorted(by_kind[kind]) for kind in sorted(by_kind)}
 
 
+def of_vim(vim_type: str) -> Sequence[str]:
+    """Return the upgrade types that a strategy is installed for on a VIM."""
+    return installed().get(kind_of_vim(vim_type), ())
+
+
 def resolve(
     text: str, vim_type: str | None = None, *, name: str = "additionalParams.upgrade_type"
 ) -> str:

@@ -115,7 +115,6 @@ REFUSED: dict[str, tuple[Shape, dict[str, Any], str]] = {
     "a Service for one version": (
         Shape(labelled=True), {}, r"Service .*web: expected a selector for the old and the new",
     ),
-    "steps that shrink": (TEN, {"canary_steps": [50, 10]}, "percentages that grow"),
     "an autoscaler": (
         Shape(more={"hpa.yaml": json.dumps({
             "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
@@ -145,6 +144,7 @@ WRONG = {
     "more than all": {"canary_steps": [110]},
     "true is no number": {"canary_steps": [True]},
     "no step": {"canary_steps": []},
+    "steps that shrink": {"canary_steps": [50, 10]},
     "unknown": {"canary_steps": [{"percent": 10, "pause": 3}]},
     "a text as hold": {"hold": "yes"},
     "a gate without a query": {"gate": {"at_most": 1}},
@@ -161,7 +161,7 @@ def test_a_wrong_parameter_is_named(make: Any, params: dict[str, Any]) -> None:
 
 
 def test_a_rolling_update_has_no_place_to_wait(make: Any) -> None:
-    with pytest.raises(PlanError, match="hold: expected a strategy that has new pods beside"):
+    with pytest.raises(PackageError, match="hold: expected a strategy that has new pods beside"):
         make(Shape(), "RollingUpdate").change(V2, Arguments({"hold": True}))
 
 

@@ -192,5 +192,5 @@ def test_without_an_upgrade_type_the_option_is_named_before_anything_is_connecte
     command = ["change", "old", "new", "--kubeconfig", "/nowhere", *options]
     assert main(command) == 64
     told = capsys.readouterr().err
-    assert "--upgrade-type: expected Blue-Green, RollingUpdate" in told
+    assert "--upgrade-type: expected one of Blue-Green, Canary, RollingUpdate" in told
     assert "nowhere" not in told
