@@ -111,18 +111,21 @@ def enter(
     return _move(service, session, operation_id, was, state, mine, **values)
 
 
-def apply_request(
+def apply_request(  # noqa: PLR0913
     service: ServiceContext,
     session: Session,
     operation: OperationRow,
     request: Request,
+    *,
     left: tuple[Json, Json | None] | None = None,
+    cancel_mode: str = "FORCEFUL",
 ) -> None:
     """Move an occurrence to the state that a client's request leads to; note a request to cancel
     for the worker that is at it.
 
     :param left: what to record of an operation that is given up: the instance's attributes and
         resourceChanges.
+    :param cancel_mode: the mode of a request to cancel.
     :raises ProblemError: 409: the request is not allowed in its state.
     """
     operation = locked(session, operation.id)  # its worker changes what it keeps, too
@@ -139,7 +142,7 @@ def apply_request(
         done = state is not None and _move(service, session, operation.id, was, state, **values)
     elif was is State.PROCESSING and due is None:
         same = (OperationRow.id == operation.id, OperationRow.state == operation.state, is_still)
-        noted = {**(operation.kept or {}), states.CANCELLED: True}  # its worker sees it
+        noted = {**(operation.kept or {}), states.CANCELLED: cancel_mode}  # its worker sees it
         done = compare_and_set(session, OperationRow, *same, kept=noted)
     else:
         error = _cancelled(operation) if state is State.FAILED_TEMP else None

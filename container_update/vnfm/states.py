@@ -72,7 +72,7 @@ NO_ROLLBACK = "no_rollback"
 """In what an occurrence keeps: this one cannot be rolled back."""
 
 CANCELLED = "cancelled"
-"""In what an occurrence keeps: its worker is to stop."""
+"""In what an occurrence keeps: its worker is to stop; the CancelModeType."""
 
 BY_REQUEST = "by a request to cancel"
 """Why it is interrupted then."""

@@ -457,8 +457,10 @@ def test_an_operation_at_work_can_be_cancelled_and_undoes_what_it_wrote(
         before_it = client.call("GET", path)
         assert "cancel" in before_it["_links"]
         assert not before_it["isCancelPending"]
+        assert "cancelMode" not in before_it
         client.call("POST", f"{path}/cancel", {"cancelMode": "FORCEFUL"}, 202)
-        assert client.call("GET", path)["isCancelPending"]
+        shown = client.call("GET", path)
+        assert (shown["isCancelPending"], shown["cancelMode"]) == (True, "FORCEFUL")
         pending = f"{urlsplit(path).path.rpartition('/')[0]}?filter=(eq,isCancelPending,true)"
         (listed,) = client.http.request("GET", pending, headers=V2).json()
         assert listed["id"] in path
@@ -466,6 +468,7 @@ def test_an_operation_at_work_can_be_cancelled_and_undoes_what_it_wrote(
     ended = client.settled(path)
     assert ended["operationState"] == "FAILED_TEMP"
     assert not ended["isCancelPending"]
+    assert "cancelMode" not in ended
     assert "by a request to cancel" in ended["error"]["detail"]
     steps = client.call("GET", f"{path}/progress")["steps"]
     assert "undone" in {step["state"] for step in steps}

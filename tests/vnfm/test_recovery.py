@@ -618,7 +618,7 @@ def test_a_cancel_and_what_the_worker_keeps_at_the_same_moment_are_both_stored(
 
     with database.reading() as session:
         kept = session.get_one(OperationRow, "one").kept
-    assert kept == {"cancelled": True, "container_update": {"state": "unknown"}}
+    assert kept == {"cancelled": "FORCEFUL", "container_update": {"state": "unknown"}}
     database.close()
 
 

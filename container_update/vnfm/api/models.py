@@ -316,7 +316,7 @@ NewBatchV2 = Annotated[_BatchOfModification | _BatchOfChange, Field(discriminato
 
 
 class CancelOperation(RequestBody):
-    """CancelMode (SOL003, 5.5.2.14); both mean the same for what changes nothing yet."""
+    """CancelMode (SOL003, 5.5.2.14); both mean the same here."""
 
     cancelMode: Literal["GRACEFUL", "FORCEFUL"]
 

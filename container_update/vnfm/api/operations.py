@@ -89,16 +89,17 @@ def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
         left = tasks.left_by(service, operation) if is_allowed else None
         with service.database.writing() as session:
             operation = by_id(session, OperationRow, operation_id, api)
-            operations.apply_request(service, session, operation, Request.FAIL, left)
+            operations.apply_request(service, session, operation, Request.FAIL, left=left)
             return resource.represent(operation)
 
     @routes.post("/{operation_id}/cancel", **parts.accepting(404, 409))
-    def cancel(operation_id: str, _: models.CancelOperation | None = None) -> Response:
+    def cancel(operation_id: str, body: models.CancelOperation | None = None) -> Response:
         """Cancel an operation that has not begun (it is then ROLLED_BACK), or stop one that has: it
         undoes what it wrote, and is FAILED_TEMP then."""
         with service.database.writing() as session:
             operation = by_id(session, OperationRow, operation_id, api)
-            operations.apply_request(service, session, operation, Request.CANCEL)
+            mode = body.cancelMode if body else "FORCEFUL"
+            operations.apply_request(service, session, operation, Request.CANCEL, cancel_mode=mode)
         workers.cancel(operation.id)
         return parts.accepted(service, operation)
 

@@ -162,6 +162,11 @@ def operation(base_url: str) -> RestResource:
                 states.is_cancel_pending,
                 lambda part: () if part.matches(False) else (_IS_AT_WORK,),
             ),
+            "cancelMode": Attribute(
+                (OperationRow.state, OperationRow.kept),
+                lambda row: row.kept[states.CANCELLED] if states.is_cancel_pending(row) else ABSENT,
+                lambda _: (_IS_AT_WORK,),
+            ),
             "_links": Attribute(
                 (OperationRow.id, OperationRow.api, OperationRow.instance_id,
                  OperationRow.operation, OperationRow.state, OperationRow.kept, OperationRow.due),
