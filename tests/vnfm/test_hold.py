@@ -141,6 +141,16 @@ def test_a_cancel_of_what_waits_is_told_to_promote_or_abort_it(change: Change) -
     assert "send a request to promote or abort it" in refused["detail"]
 
 
+def test_a_cancel_that_comes_as_it_begins_to_wait_is_too_late(change: Change) -> None:
+    with change.service.context.database.writing() as session:
+        row = session.get_one(OperationRow, change.operation.rpartition("/")[2])
+        row.kept = {**(row.kept or {}), "cancelled": "FORCEFUL"}
+    change.look()
+    until(lambda: not change.show()["isCancelPending"], "it is not pending", 20)
+    assert change.requests() == {"promote", "abort"}
+    test_a_promotion_lets_it_go_on(change)
+
+
 def test_it_outlives_the_service(cluster: EmbeddedCluster, tmp_path: Path, change: Change) -> None:
     change.client.http.__exit__(None, None, None)
     change.service, starting = served(tmp_path / "state")

@@ -210,7 +210,9 @@ def _hand_over(context: OperationContext, state: State, due: datetime | None = N
         if operation.due is not None and before.get(PROMOTED):  # promoted in the meantime
             kept |= {name: before[name] for name in (HELD, PROMOTED)}
             due = operation.due
-        if due is not None and before.get(CANCELLED):  # while its start was under way
+        if kept.get(HELD):  # a person decides: a cancel that has come meanwhile is too late
+            kept = uncancelled(kept)
+        elif due is not None and kept.get(CANCELLED):  # while its start was under way
             due = now()
         values = {"kept": kept, "due": due}
         operations.hand_over(context.service, session, context.operation_id, state, **values)
