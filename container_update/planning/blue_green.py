@@ -268,7 +268,8 @@ class BlueGreenPlanner(Planner):
 
     def _new_body(self, pair: Pair) -> Json:
         """Return the new Deployment under the name of its manifest."""
-        body = pair.new.body
+        old = None if pair.old is None else pair.old.body
+        body = live_objects.with_fields_of_others(pair.new.body, old, pair.live)
         if self.needs_release:
             body = labels.with_release(body, self.release)
         body = with_recorded_digest(body, manifest_digest(pair.new.body))

@@ -11,8 +11,9 @@ from unittest.mock import patch
 import pytest
 
 from container_update import UpdateFailedError, change_package
-from tests.functional.cnf import BAD_IMAGE, Cnf
+from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.manifests import ENV, config_map, workload
+from tests.functional.upgrade_types import UPGRADE_TYPES
 from tests.internals.core import Json, Login, ObjectKey
 
 TOKEN = "kubernetes.io/service-account-token"
@@ -170,6 +171,21 @@ def test_a_change_leaves_what_an_injector_wrote_into_a_field(cnf: Cnf) -> None:
     assert after is not None
     (changed,) = after["webhooks"]
     assert (changed["timeoutSeconds"], changed["clientConfig"]["caBundle"]) == (3, "Q0E=")
+
+
+@pytest.mark.parametrize("upgrade_type", UPGRADE_TYPES)
+def test_a_change_leaves_a_variable_that_somebody_gave_a_container(
+    cnf: Cnf, upgrade_type: str
+) -> None:
+    cnf.instantiate(w=workload("Deployment"))
+    live = cnf.get("Deployment", "w")
+    live["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "A", "value": "theirs"}]
+    write_as("ops", cnf, live)
+    new = cnf.package({"w.yaml": workload("Deployment", image=IMAGES[1])})
+    parameters = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": upgrade_type}}
+    change_package(parameters, cnf.admin, cnf.options, old=cnf.old, new=new, **cnf.where)
+    (container,) = cnf.get("Deployment", "w")["spec"]["template"]["spec"]["containers"]
+    assert (container["image"], container["env"][0]["value"]) == (IMAGES[1], "theirs")
 
 
 FILLED: dict[str, tuple[str | None, str | None, bool, str]] = {
