@@ -175,7 +175,7 @@ class UpdateFailedError(ContainerUpdateError):
         self.outcome = outcome
         self.cause = cause
         self.ending = ending or outcome.ending
-        super().__init__(f"{cause}. {self.ending}", next_step=next_step)
+        super().__init__(f"{cause.removesuffix('.')}. {self.ending}", next_step=next_step)
 
 
 class UndoIncompleteError(UpdateFailedError):

@@ -203,7 +203,7 @@ spec:
     key = ObjectKey("policy", "PodDisruptionBudget", cnf.namespace, "keep")
     until(lambda: (cnf.admin.get(key) or {}).get("status", {}).get("currentHealthy") == 2)
     before = cnf.pods("ReplicaSet", "w")
-    with pytest.raises(UpdateFailedError, match="disruption budget"):
+    with pytest.raises(UpdateFailedError, match=r"disruption budget\. Everything is as before"):
         cnf.update(
             {"pdb": budget, "w": workload("ReplicaSet", image=IMAGES[1], replicas=2)},
             replace(cnf.options, timeout=3),
