@@ -75,6 +75,11 @@ class Writer:
         while True:
             current = self.settled(name, deadline)
             if current is None:
+                if time.monotonic() > deadline:
+                    raise StepError(
+                        f"stack {name} is not there after the time limit, though Heat took the "
+                        "request: see whether somebody else deletes it"
+                    )
                 try:
                     self.service.create(
                         {"stack_name": name} | marks | limit | body.as_request(),

@@ -150,6 +150,34 @@ def test_a_stack_stuck_in_progress_ends_at_the_time_limit_and_is_put_back(
     assert vnf.stacks() == [vnf.stack]
 
 
+class Forgetful:
+    """Heat, which takes the request for a second stack of the VNF and does nothing."""
+
+    def __init__(self, heat: Heat) -> None:
+        self._heat = heat
+        self.asked = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._heat, name)
+
+    def create(self, body: Any, **more: Any) -> None:
+        if not body["stack_name"].startswith("vnf-"):
+            self._heat.create(body, **more)
+            return
+        self.asked += 1
+        assert self.asked < 500, "it asks for ever"
+
+
+def test_a_stack_that_never_is_there_ends_at_the_time_limit(vnf: Vnf) -> None:
+    vnf.instantiate("server")
+    vnf.options = replace(vnf.options, timeout=1)
+    request = vnf.request(vnf.package("server", vnf.site.images[1]), BLUE_GREEN)
+    forgetful: Any = Forgetful(vnf.heat)
+    with pytest.raises(UpdateFailedError, match=r"not there after the time limit.* as before"):
+        change(request, forgetful, vnf.options)
+    assert vnf.stacks() == [vnf.stack]
+
+
 @BOTH
 def test_a_token_that_expires_meanwhile_is_renewed(
     limits: Limits, vnf: Vnf, upgrade_type: str
