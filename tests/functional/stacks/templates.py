@@ -15,7 +15,7 @@ PORT = {"type": "OS::Neutron::Port", "properties": {"network": {"get_param": "ne
 PARAMETERS = {name: {"type": "string"} for name in ("image", "flavor", "network")}
 
 
-def server(number: int = 1, *, volume: bool = False) -> dict[str, Json]:
+def server(*, number: int = 1, volume: bool = False) -> dict[str, Json]:
     """Return the resources of one server: the server, its port, its boot volume if any."""
     name, port, disk = f"VDU{number}", f"CP{number}", f"Disk{number}"
     properties: Json = {
@@ -87,7 +87,7 @@ def hot(shape: str) -> dict[str, str]:
 
 
 def _two(*, volume: bool) -> dict[str, Json]:
-    both = server(1, volume=volume) | server(2, volume=volume)
+    both = server(volume=volume) | server(number=2, volume=volume)
     both["VDU1"]["depends_on"] = "VDU2"
     return both
 
