@@ -39,7 +39,7 @@ def owned_pods(workload: Json, pods: Objects, replica_sets: Objects) -> tuple[Js
 
 
 _REVISION_LABEL = "controller-revision-hash"
-"""On the pods of a StatefulSet: the revision of its template that they were made from."""
+"""On the pods of a StatefulSet or DaemonSet: the revision of its template that they are of."""
 
 
 def up_to_date(workload: Json, pods: Objects, replica_sets: Objects) -> frozenset[str]:
@@ -49,20 +49,26 @@ def up_to_date(workload: Json, pods: Objects, replica_sets: Objects) -> frozense
     Source: Kubernetes API reference, StatefulSetStatus; "Deployments", "Rollover" (a ReplicaSet
     that has the template is used again).
     """
-    uid, label = workload["metadata"]["uid"], known_kind(ObjectKey.of(workload)).replica_set_label
+    kind = known_kind(ObjectKey.of(workload))
+    label, uid = kind.replica_set_label, workload["metadata"]["uid"]
     if label is not None:
         sets = [body for body in replica_sets if controller_uid(body) == uid]
         template = _without_label(workload, label)
-        same = {rs["metadata"]["uid"] for rs in sets if _without_label(rs, label) == template}
-        return frozenset(pod["metadata"]["uid"] for pod in pods if controller_uid(pod) in same)
-    revision = (workload.get("status") or {}).get("updateRevision")
-    if not (revision and is_observed(workload)):
+        owners = {rs["metadata"]["uid"] for rs in sets if _without_label(rs, label) == template}
+        return frozenset(pod["metadata"]["uid"] for pod in pods if controller_uid(pod) in owners)
+    if not is_observed(workload):
         return frozenset()
-    return frozenset(
-        pod["metadata"]["uid"]
-        for pod in pods
-        if (pod["metadata"].get("labels") or {}).get(_REVISION_LABEL) == revision
-    )
+    revisions = {pod["metadata"]["uid"]: _revision(pod) for pod in pods}
+    wanted = (workload.get("status") or {}).get("updateRevision")
+    counts = kind.counts(workload)
+    # the status of a DaemonSet does not name it, but counts the pods that have it
+    if not wanted and counts.updated >= counts.desired and len({*revisions.values()}) == 1:
+        wanted = next(iter(revisions.values()))
+    return frozenset(uid for uid, revision in revisions.items() if wanted and revision == wanted)
+
+
+def _revision(pod: Json) -> object:
+    return (pod["metadata"].get("labels") or {}).get(_REVISION_LABEL)
 
 
 def _without_label(body: Json, label: str) -> Json:

@@ -75,7 +75,7 @@ def test_another_strategy_alone_makes_no_workload_ready_that_was_not(cnf: Cnf, k
     assert images(cnf, kind) == {BAD_IMAGE}
 
 
-@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+@pytest.mark.parametrize("kind", ["Deployment", "DaemonSet", "StatefulSet"])
 def test_pods_that_a_stuck_roll_left_as_they_are_to_be_stay(cnf: Cnf, kind: str) -> None:
     cnf.instantiate(w=workload(kind, replicas=2))
     before = cnf.pods(kind, "w")

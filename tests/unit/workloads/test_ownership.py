@@ -178,3 +178,32 @@ def test_a_pod_of_another_api_group_is_none() -> None:
     workload, custom = owned("DaemonSet", "v", "u"), pod("p", owner="u")
     custom["apiVersion"] = "example.org/v1"
     assert vnfcs({"VDU1": "v"}, [workload], [custom]) == []
+
+
+# --- whose template a roll that did not end has left ---------------------------------------------
+
+
+def revised(name: str, revision: str) -> Json:
+    body = pod(name, uid=name)
+    body["metadata"]["labels"] = {"controller-revision-hash": revision}
+    return body
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "revisions", "kept"),
+    [
+        ("StatefulSet", {"updateRevision": "a"}, "aba", {"0", "2"}),
+        ("StatefulSet", {"updateRevision": "a", "observedGeneration": 0}, "aba", set()),
+        ("DaemonSet", {"desiredNumberScheduled": 2, "updatedNumberScheduled": 2}, "aa", {"0", "1"}),
+        ("DaemonSet", {"desiredNumberScheduled": 2, "updatedNumberScheduled": 1}, "aa", set()),
+        ("DaemonSet", {"desiredNumberScheduled": 2, "updatedNumberScheduled": 2}, "aab", set()),
+    ],
+)
+def test_pods_show_by_their_revision_that_they_are_as_they_are_to_be(
+    kind: str, status: Json, revisions: str, kept: set[str]
+) -> None:
+    body = owned(kind, "w", "w1")
+    body["metadata"]["generation"] = 1
+    body["status"] = {"observedGeneration": 1, **status}
+    pods = [revised(str(number), revision) for number, revision in enumerate(revisions)]
+    assert ownership.up_to_date(body, pods, ()) == kept
