@@ -280,6 +280,21 @@ def test_a_script_is_told_of_the_services_that_are_switched() -> None:
     assert [each["name"] for each in change.details["services"]] == ["web"]
 
 
+def test_a_claim_takes_the_place_of_another_one_of_the_same_volume() -> None:
+    def claiming(image: str, **claims: str) -> Json:
+        body = deployment(image=image)
+        body["spec"]["template"]["spec"]["volumes"] = [
+            {"name": volume, "persistentVolumeClaim": {"claimName": claim}}
+            for volume, claim in claims.items()
+        ]
+        return body
+
+    old = claiming("a:1", data="one", same="kept", gone="three")
+    new = claiming("a:2", data="two", same="kept", more="four")
+    made = planner(BlueGreenPlanner, [old], [new])
+    assert made.claims(made.plan()) == {"one": "two"}
+
+
 def test_a_rerun_after_a_derived_name_finds_the_stand_in_and_nothing_to_do() -> None:
     body = created(plan(BlueGreenPlanner, [OLD], [NEW]))
     for kind in (BlueGreenPlanner, RollingPlanner):
