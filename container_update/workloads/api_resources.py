@@ -79,12 +79,21 @@ class Resources:
                 if resource["kind"] == kind and "/" not in resource["name"]:
                     is_namespaced = bool(resource.get("namespaced", True))
                     return version, resource["name"], is_namespaced and kind not in CLUSTER_SCOPED
-        raise ClusterError(f"{what}: the cluster does not serve it", status=404)
+        raise ClusterError(
+            f"{what}: the cluster does not serve it: install its CustomResourceDefinition, or "
+            "correct apiVersion and kind in the manifest",
+            status=404,
+        )
 
     def _versions(self, group: str, what: str) -> tuple[str, ...]:
         """Return the versions of a group, the preferred one first: not every kind is in that."""
         if not group:
             return ("v1",)
-        answer = self._get(f"/apis/{group}", what, _GROUP)
+        try:
+            answer = self._get(f"/apis/{group}", what, _GROUP)
+        except ClusterError as error:
+            if error.status != 404:
+                raise
+            return ()
         versions = (answer["preferredVersion"], *(answer.get("versions") or ()))
         return tuple(dict.fromkeys(each["groupVersion"] for each in versions))

@@ -553,6 +553,15 @@ def test_what_is_not_installed_is_not_updated_but_installed_where_that_is_asked_
     assert shell.run("apply", package, "--install")[0] == 2
 
 
+def test_a_kind_that_the_server_does_not_serve_is_told_with_what_to_do(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}"
+    assert shell.run("install", shell.package(w=widget))[0] == ClusterError.exit_status
+    told = "Widget of group example.com: the cluster does not serve it: install its CustomResource"
+    assert told in capsys.readouterr().err
+
+
 def test_an_instance_that_is_not_there_is_named_with_those_that_are(
     shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
