@@ -162,6 +162,30 @@ def test_what_the_script_of_a_start_changes_outlives_a_wait(
     assert client.call("GET", path)["metadata"] == dict.fromkeys(events, "seen")
 
 
+WRONG = """
+import pickle, sys
+
+script = pickle.load(sys.stdin.buffer)
+script["vnf_instance"]["instantiatedVnfInfo"] = [["flavourId", "simple"]]
+sys.stdout.buffer.write(pickle.dumps({"vnf_instance": script["vnf_instance"]}))
+"""
+
+
+def test_an_instance_that_a_script_spoils_is_not_stored(
+    http: TestClient, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    client, events = Client(http, "v2"), ("modify_information_end",)
+    driver = vnfs.Driver("mgmt-other", "../Scripts/other.py", WRONG.encode(), events)
+    path = instantiate(client, cluster, tmp_path, driver)
+    before = client.call("GET", path)
+    operation = client.do("PATCH", path, {"metadata": {"a": "b"}}, "FAILED_TEMP")
+    assert "the answer of ../Scripts/other.py: " in operation["error"]["detail"]
+    assert "instantiatedVnfInfo: expected" in operation["error"]["detail"]
+    assert client.call("GET", "/vnflcm/v2/vnf_instances")[0]["id"] == before["id"]
+    client.do("POST", f"{operation['_links']['self']['href']}/rollback", state="ROLLED_BACK")
+    assert client.call("GET", path) == before
+
+
 VERBS = {
     "instantiate": "instantiate",
     "heal": "heal",

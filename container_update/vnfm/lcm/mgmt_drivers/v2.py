@@ -20,12 +20,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from container_update.drivers import v2_script
 from container_update.drivers.change_by_modify import Work
 from container_update.drivers.v2_memory import KEPT
 from container_update.drivers.v2_process import LOG_VARIABLE, NEXT_STEP, has_work
 from container_update.drivers.v2_records import CONFIG_VARIABLE, RESTARTED, work_of
 from container_update.engine.scripts.process import Process
-from container_update.model.errors import NextStep
+from container_update.model.errors import NextStep, PackageError
 from container_update.model.objects import Json
 from container_update.package.tools.build import driver_file
 from container_update.vnfm.lcm.mgmt_drivers.answers import ANSWER_BYTES, ScriptError, plain_answer
@@ -76,10 +77,15 @@ class V2Scripts(Drivers):
             old_copy = stack.enter_context(_copy(self.folder))
             new_copy = stack.enter_context(_copy(new)) if new is not None else None
             script = file_of(event, named, old_copy, _BESIDE)
-            output = self._run(event, script, self._input(event, record, old_copy, new_copy))
+            values = self._input(event, record, old_copy, new_copy)
+            output = self._run(event, script, values)
         changed = output.get("vnf_instance")
         if not isinstance(changed, dict):
             return record
+        try:  # what is wrong in a record breaks whatever reads it: lists, the page, other drivers
+            v2_script.check({**values, "vnf_instance": {**values["vnf_instance"], **changed}})
+        except PackageError as error:
+            raise ScriptError(f"{event}: the answer of {named.file}: {error}") from error
         body = {name: value for name, value in changed.items() if name not in _OURS}
         restarted = output.get(RESTARTED)
         ids = map(str, restarted) if isinstance(restarted, (list, tuple)) else ()
