@@ -16,7 +16,7 @@ from tests.functional.stacks.vnf import Vnf
 from tests.internals.core import Action, Reason, hot
 from tests.internals.stacks import StackScript
 
-TOP = "BaseHOT/simple/top.yaml"
+TOP, NETWORK = "BaseHOT/simple/top.yaml", {"get_param": "network"}
 Json = dict[str, Any]
 
 
@@ -44,7 +44,10 @@ def test_a_property_whose_function_gets_another_result_is_refused(vnf: Vnf, shap
     def of_version(version: str) -> Callable[[Json, Json], None]:
         def edit(template: Json, head: Json) -> None:
             template["parameters"]["version"] = {"type": "string", "default": version}
-            name = {"template": "net-N", "params": {"N": {"get_param": "version"}}}
+            name = {
+                "template": "NET",
+                "params": {"NET": NETWORK, "VERSION": {"get_param": "version"}},
+            }
             head["properties"]["network"] = {"str_replace": name}
 
         return edit
@@ -118,7 +121,8 @@ def with_condition(shape: str) -> dict[str, str]:
     def edit(template: Json, head: Json) -> None:
         is_large = {"equals": [{"get_param": "flavor"}, "large"]}
         template["conditions"] = {"is-large": is_large}
-        chosen = {"if": ["is-large", "net1", {"get_param": "network"}]}
+        template["heat_template_version"] = "2016-10-14"  # the first one with conditions
+        chosen = {"if": ["is-large", "net1", NETWORK]}
         if head["type"] == hot.SERVER:
             head["properties"]["metadata"] = {"network": chosen}
         else:
