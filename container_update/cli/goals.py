@@ -15,10 +15,10 @@ from container_update.cluster.client import KubernetesCluster
 from container_update.engine.goal import Goal
 from container_update.engine.goals import change_package, update
 from container_update.engine.goals.change import KubernetesTarget, PackageChange
+from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.go_back import GoBack
 from container_update.engine.goals.install import Install
-from container_update.engine.goals.job import ChangeJob
 from container_update.engine.goals.uninstall import Uninstall
 from container_update.engine.run import preview, run
 from container_update.model.cancellation import CancelToken

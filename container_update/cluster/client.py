@@ -22,8 +22,8 @@ from container_update.cluster import kubeconfig as kubeconfigs
 from container_update.cluster import responses
 from container_update.cluster.credentials import basic, checked_url, header_value, pem, private_file
 from container_update.cluster.keeping import stretched
-from container_update.cluster.login import configuration as configurations
-from container_update.cluster.login.configuration import Login, Logins
+from container_update.cluster.login import client_configuration
+from container_update.cluster.login.client_configuration import Login, Logins
 from container_update.cluster.oidc import OidcToken
 from container_update.model.cluster import (
     ClusterContext,
@@ -70,13 +70,13 @@ def connect(
     :raises ClusterError: there is no usable configuration.
     """
     files = kubeconfigs.files(kubeconfig)
-    configuration, chosen = configurations.read(files, context, options)
+    configuration, chosen = client_configuration.read(files, context, options)
     access = {"kubeconfig": os.pathsep.join(map(str, files))} if files else {}
     if context or len(files) > 1:  # other programs may choose another of several files
         access["context"] = str(chosen.name)
 
     def renew() -> Login:
-        again, _ = configurations.read(files, chosen.name, options)
+        again, _ = client_configuration.read(files, chosen.name, options)
         if again.host != configuration.host:
             raise ClusterError(
                 f"context {chosen.name}: expected the server {configuration.host} as before, found "
@@ -111,9 +111,9 @@ def connect_vim(  # noqa: PLR0913
         secret signs nothing.
     :raises ClusterError: no credentials, or something that is no URL, token or certificate.
     """
-    configuration = configurations.Configuration(
+    configuration = client_configuration.Configuration(
         checked_url(endpoint, "the endpoint of the VIM").rstrip("/"),
-        configurations.constant(""),
+        client_configuration.constant(""),
         verify_ssl=not options.insecure_skip_tls_verify,
     )
     authority = pem(ca_text) if ca_text and configuration.verify_ssl else ""
@@ -129,7 +129,7 @@ def connect_vim(  # noqa: PLR0913
 
     elif bearer_token or username:
         header = f"Bearer {header_value(bearer_token)}" if bearer_token else ""
-        authorization = configurations.constant(header or basic(str(username), password))
+        authorization = client_configuration.constant(header or basic(str(username), password))
     else:
         raise ClusterError(
             f"the VIM connection to {endpoint} has no credentials: expected bearer_token, username "
@@ -155,7 +155,7 @@ class KubernetesCluster:
 
     def __init__(
         self,
-        configuration: configurations.Configuration,
+        configuration: client_configuration.Configuration,
         options: Options,
         *,
         renew: Callable[[], Login] | None = None,

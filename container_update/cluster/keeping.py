@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from container_update.model.objects import Json, ObjectKey
-from container_update.package.schema import NAMESPACE
+from container_update.package.object_schemas import NAMESPACE
 
 INSTANCE_ANNOTATION = "container-update/instance"
 """On what is kept of an instance: its id, of which the name has only what a name may have."""

@@ -34,7 +34,7 @@ from container_update.model.schema import (
     Schema,
     complete,
 )
-from container_update.package import schema
+from container_update.package import object_schemas
 
 _CONNECTION = re.compile(r"^(<[^>]*>|\w+\([^)]*\)|None): ")
 """How urllib3 begins a message: with the connection object."""
@@ -165,7 +165,9 @@ def objects(what: str, page: Json, version: str, kind: str) -> tuple[list[Json],
 
 _PAGE = Fields(
     {
-        "metadata": complete({"continue": schema.OPAQUE}, resourceVersion=schema.OPAQUE),
+        "metadata": complete(
+            {"continue": object_schemas.OPAQUE}, resourceVersion=object_schemas.OPAQUE
+        ),
         "items": ListOf(MAPPING),
     },
     {"metadata"},
@@ -180,7 +182,7 @@ def checked(what: str, body: Json, version: str, kind: str, *, is_dry: bool = Fa
     :raises ClusterError: a field that is read has another type than it should have.
     """
     body.update(apiVersion=version, kind=kind)
-    if (wrong := schema.first_answered_violation(body, is_dry=is_dry)) is not None:
+    if (wrong := object_schemas.first_answered_violation(body, is_dry=is_dry)) is not None:
         raise _unexpected(what, f"{wrong.expected} as {wrong.field}", found=wrong.found)
     return body
 
@@ -314,9 +316,9 @@ def events(
 
 _EVENT = complete(
     type=OneOf(("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")),
-    object=Fields({"metadata": Fields({"resourceVersion": schema.OPAQUE})}),
+    object=Fields({"metadata": Fields({"resourceVersion": object_schemas.OPAQUE})}),
 )
-_BOOKMARK = complete(metadata=complete(resourceVersion=schema.OPAQUE))
+_BOOKMARK = complete(metadata=complete(resourceVersion=object_schemas.OPAQUE))
 
 
 def _event(line: bytes) -> WatchEvent | None:

@@ -17,9 +17,9 @@ from typing import Any
 
 from container_update.drivers import vim
 from container_update.engine.goals.change import KubernetesTarget
+from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_package import preview_change, run_change
 from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.job import ChangeJob
 from container_update.engine.goals.request_schema import COORDINATE_NEW, COORDINATE_OLD
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster

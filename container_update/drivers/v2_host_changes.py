@@ -29,10 +29,10 @@ from container_update.drivers.v2_records import (
     with_live_pods,
 )
 from container_update.engine.goals.change import KubernetesTarget
+from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_package import preview_change
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.install import Install
-from container_update.engine.goals.job import ChangeJob
 from container_update.engine.goals.uninstall import Uninstall
 from container_update.engine.goals.upkeep import Heal
 from container_update.engine.read_packages import described_by, read_manifests

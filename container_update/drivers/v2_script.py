@@ -27,7 +27,7 @@ from container_update.model.schema import (
     Schema,
     Violation,
 )
-from container_update.package import schema
+from container_update.package import object_schemas
 from container_update.records.resource_lists import LINKS, STORAGES, VNFCS, ResourceList
 from container_update.records.vnf_records import VDU_RESES
 
@@ -41,15 +41,15 @@ class _Workload(Schema):
 
     def _inside(self, value: Json, path: FieldPath) -> Iterator[Violation]:
         wrong = _IDENTITY.first_violation(value)
-        wrong = wrong or schema.first_violation(ObjectKey.of(value), value)
+        wrong = wrong or object_schemas.first_violation(ObjectKey.of(value), value)
         if wrong is not None:
             yield Violation((*path, *wrong.path), wrong.expected, wrong.found)
 
 
 _IDENTITY = Fields(
     {
-        "apiVersion": schema.API_VERSION,
-        "kind": schema.KIND,
+        "apiVersion": object_schemas.API_VERSION,
+        "kind": object_schemas.KIND,
         "metadata": Fields({"name": FILLED}, {"name"}),
         "spec": MAPPING,
     },
@@ -67,7 +67,7 @@ _INFO = Fields(
     {
         "metadata": Fields(
             {
-                "namespace": schema.ANY_NAMESPACE,
+                "namespace": object_schemas.ANY_NAMESPACE,
                 DEF_FILES: TEXTS,
                 VDU_RESES: MapOf(LINE, _Workload(), nullable=False),
             }

@@ -22,11 +22,11 @@ from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.scope import Scope, scope_of
 from container_update.engine.checks.image_check import pulled
 from container_update.engine.checks.server_check import asked
-from container_update.engine.events import EventRecorder
 from container_update.engine.execute import Execution, pods_by_workload
 from container_update.engine.fence import Fence
 from container_update.engine.goal import Goal, Observed
 from container_update.engine.journalled_run import JournalledRun
+from container_update.engine.undo_events import EventRecorder
 from container_update.model import errors, operation
 from container_update.model.cancellation import CancelToken
 from container_update.model.objects import Collection, Json, ObjectKey

@@ -15,10 +15,10 @@ from container_update.cluster.informer import Informer
 from container_update.cluster.waiting import AbortedError, NotReadyError, Waiter
 from container_update.engine.context import ExecutionContext
 from container_update.engine.diagnosis import Diagnostician
-from container_update.engine.events import EventRecorder
 from container_update.engine.executors.table import executor_of
 from container_update.engine.rollout import RolloutWaiter, followed_by
 from container_update.engine.undo import Undo
+from container_update.engine.undo_events import EventRecorder
 from container_update.engine.writer import ChangedByAnotherError, ObjectWriter
 from container_update.model import context_threads, errors
 from container_update.model.cancellation import CancelToken

@@ -9,8 +9,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 
 from container_update.cluster.history.revision import InstanceRecord
+from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.job import ChangeJob
 from container_update.engine.scripts.located import package_with_script
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, PackageError

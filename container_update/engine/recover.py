@@ -17,9 +17,9 @@ from container_update.engine.checks.namespaces import refuse_if_known_missing
 from container_update.engine.cluster_instance import ClusterInstance, restarted_pods
 from container_update.engine.goals import upgrade_types
 from container_update.engine.goals.change import KubernetesTarget, PackageChange
+from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_package import coordination_of
 from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.job import ChangeJob
 from container_update.engine.read_packages import described_in
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster

@@ -16,9 +16,9 @@ from functools import cached_property
 from typing import Any
 
 from container_update.engine.goals import upgrade_types
+from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_package import coordination_of
 from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.job import ChangeJob
 from container_update.engine.goals.request_schema import (
     COORDINATE_NEW,
     COORDINATE_OLD,

@@ -24,7 +24,7 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import FieldPath, Json, Manifest, ObjectKey, Source
 from container_update.model.options import DEFAULTS, TACKER, Options
 from container_update.model.schema import describe
-from container_update.package import schema, yaml11
+from container_update.package import object_schemas, yaml11
 from container_update.package.findings import Finding, Reading, Size
 from container_update.package.yaml11 import Document, FieldLines, Yaml11Parser
 from container_update.workloads.pod_template import pod_spec
@@ -266,7 +266,7 @@ def _objects(item: _Item, line_of: Callable[[object], int]) -> Iterator[_Item]:
     if not isinstance(kind, str) or not kind:
         found = "none" if kind in (None, "") else describe(kind)
         raise item.error('a Kubernetes object with a "kind"', found, "kind")
-    if schema.KIND.first_violation(kind):
+    if object_schemas.KIND.first_violation(kind):
         raise item.error('a "kind" of letters and digits', "invalid text", "kind")
     entries = body.get("items")
     if kind == "List" and entries is None:
@@ -288,7 +288,7 @@ def _identity(item: _Item, default_namespace: str) -> ObjectKey:
     metadata = body.get("metadata")
     kind = body["kind"]
     version = body.get("apiVersion")
-    if (wrong := schema.API_VERSION.first_violation(version)) is not None:
+    if (wrong := object_schemas.API_VERSION.first_violation(version)) is not None:
         raise item.error(f'an "apiVersion" in the {kind}', wrong.found, "apiVersion")
     if str(version).startswith("extensions/") and kind in _MOVED:
         expected = f"{_MOVED[kind]}, where the {kind} is since Kubernetes 1.22 at the latest"
@@ -313,7 +313,7 @@ def _identity(item: _Item, default_namespace: str) -> ObjectKey:
 
 
 def _check_schema(item: _Item, key: ObjectKey) -> None:
-    violation = schema.first_violation(key, item.body)
+    violation = object_schemas.first_violation(key, item.body)
     if violation is None:
         return
     unquoted = violation.expected == "text" and violation.found != "a mapping"

@@ -21,7 +21,7 @@ from container_update.cluster.history.store import SECRET_TYPE, History
 from container_update.cluster.informer import Informer
 from container_update.cluster.journal import Journal
 from container_update.cluster.lease import Holder, LeaseLock, utc_now
-from container_update.cluster.login.configuration import Login
+from container_update.cluster.login.client_configuration import Login
 from container_update.cluster.retry import RetryingCluster
 from container_update.drivers import tacker_v2, v2_memory, v2_process
 from container_update.drivers.v2_records import read_options
@@ -32,6 +32,7 @@ from container_update.engine.checks.image_check import LABEL, UnpulledImagesErro
 from container_update.engine.cluster_instance import ClusterInstance
 from container_update.engine.goals import change_package, update, upgrade_types
 from container_update.engine.goals.change import KubernetesTarget
+from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_package import (
     Changed,
     coordination_of,
@@ -39,7 +40,6 @@ from container_update.engine.goals.change_package import (
     run_change,
 )
 from container_update.engine.goals.change_request import ScriptName
-from container_update.engine.goals.job import ChangeJob
 from container_update.engine.goals.request_schema import CHANGE_REQUEST
 from container_update.engine.goals.upkeep import Heal, Scale
 from container_update.engine.instances import NotInstalledError, only_instance, record_of

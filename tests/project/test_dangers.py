@@ -16,7 +16,7 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
         {
             "container_update/drivers/v2_process.py": "Tacker's own request, from its own process",
             "container_update/engine/scripts/runner.py": "from its parent process",
-            "container_update/vnfm/lcm/mgmt_drivers/answers.py": "a script's answer, plain "
+            "container_update/vnfm/lcm/mgmt_drivers/driver_answer.py": "a script's answer, plain "
             "values only",
         },
     ),
@@ -59,7 +59,7 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
         r"|disable_warnings|InsecureRequestWarning",
         {
             "container_update/cluster/client.py": "where insecure_skip_tls_verify says so",
-            "container_update/cluster/login/configuration.py": "where "
+            "container_update/cluster/login/client_configuration.py": "where "
             "insecure_skip_tls_verify says so",
             "container_update/cluster/oidc.py": "where insecure_skip_tls_verify says so",
             "container_update/openstack/client.py": "where the option or clouds.yaml says so",

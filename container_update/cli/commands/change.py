@@ -21,8 +21,8 @@ from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import DEF_FILES, ChangePackageRequest
 
 if TYPE_CHECKING:
+    from container_update.engine.goals.change_job import ChangeJob
     from container_update.engine.goals.change_package import Target
-    from container_update.engine.goals.job import ChangeJob
     from container_update.model.scripts import ScriptReport
 
 

@@ -26,7 +26,7 @@ from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.packing import DAMAGED, packed, unpacked
 from container_update.model.plan import INSTALL, UNDO, UPDATE, Plan, Step
 from container_update.model.requests import PackageIdentity
-from container_update.package.schema import NAMESPACE
+from container_update.package.object_schemas import NAMESPACE
 from container_update.planning.comparison import diff
 from container_update.planning.steps import ConfigStep, ObjectStep
 from container_update.planning.steps.codec import step_from_dict, step_to_dict

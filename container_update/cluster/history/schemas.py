@@ -31,7 +31,7 @@ from container_update.model.schema import (
     or_null,
 )
 from container_update.model.scripts import NEW, OLD
-from container_update.package.schema import first_violation
+from container_update.package.object_schemas import first_violation
 from container_update.planning.comparison import diff
 from container_update.workloads.registry import kind_of
 

@@ -20,10 +20,10 @@ from container_update.cluster.client import KubernetesCluster, connect
 from container_update.emulator.demo import views
 from container_update.emulator.demo.emulators import embedded_cloud, embedded_cluster
 from container_update.engine.goals.change import KubernetesTarget
+from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_package import Target, run_change
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.install import install
-from container_update.engine.goals.job import ChangeJob
 from container_update.engine.goals.update import update
 from container_update.engine.run import operate
 from container_update.model.errors import (

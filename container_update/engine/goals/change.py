@@ -16,7 +16,7 @@ from container_update.cluster.history.revision import InstanceRecord
 from container_update.cluster.journal import digest_of
 from container_update.engine.checks.namespaces import refuse_missing_namespaces
 from container_update.engine.goal import Observed, PackageGoal
-from container_update.engine.goals.job import ChangeJob
+from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.instances import record_of
 from container_update.engine.journalled_run import JournalledRun
 from container_update.engine.read_packages import read_packages, stored_images

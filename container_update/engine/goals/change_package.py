@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 from container_update.engine.goals import upgrade_types
 from container_update.engine.goals.change import KubernetesTarget
+from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.job import ChangeJob
 from container_update.engine.scripts.coordination import Coordination
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster

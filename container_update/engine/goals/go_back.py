@@ -17,9 +17,9 @@ from container_update.engine.cluster_instance import ClusterInstance
 from container_update.engine.goal import Goal, Observed
 from container_update.engine.goals import upgrade_types
 from container_update.engine.goals.change import KubernetesTarget, PackageChange
+from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_package import coordination_of
 from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.job import ChangeJob
 from container_update.engine.goals.request_schema import COORDINATE_NEW, COORDINATE_OLD
 from container_update.engine.goals.update import planned
 from container_update.engine.journalled_run import JournalledRun

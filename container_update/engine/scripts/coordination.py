@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_request import ScriptName, secrets_in
-from container_update.engine.goals.job import ChangeJob
 from container_update.engine.scripts.located import package_with_script
 from container_update.engine.scripts.process import Script
 from container_update.engine.scripts.script_input import script_input

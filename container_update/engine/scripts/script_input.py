@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from container_update.engine.goals.job import ChangeJob
+from container_update.engine.goals.change_job import ChangeJob
 from container_update.model.objects import Json
 from container_update.model.scripts import VduChange
 

@@ -13,7 +13,7 @@ from container_update.engine.progress import NO_ACTION
 from container_update.model.objects import Json
 from container_update.model.outcome import StepState
 from container_update.vnfm import packages, states
-from container_update.vnfm.api.queries.resources import (
+from container_update.vnfm.api.queries.rest_resources import (
     ABSENT,
     Attribute,
     RestResource,

@@ -8,7 +8,7 @@ from typing import TextIO
 
 from container_update.cli import extras
 from container_update.cli.terminal.output import DONE
-from container_update.vnfm.commands import configuration as service_settings
+from container_update.vnfm.commands import service_settings
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

@@ -19,7 +19,7 @@ from container_update.cli import extras
 from container_update.cli.terminal.output import DONE
 from container_update.engine.checks.preflight import Check, exit_status
 from container_update.model.errors import ContainerUpdateError
-from container_update.vnfm.commands import configuration as service_settings
+from container_update.vnfm.commands import service_settings
 
 if TYPE_CHECKING:
     from container_update.vnfm.settings import Settings

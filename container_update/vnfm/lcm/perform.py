@@ -29,7 +29,7 @@ from container_update.model.reporter import reporter
 from container_update.vnfm import instances, operations, vims
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.infrastructure import connected
-from container_update.vnfm.lcm.mgmt_drivers.answers import ScriptError
+from container_update.vnfm.lcm.mgmt_drivers.driver_answer import ScriptError
 from container_update.vnfm.lcm.operation_context import (
     NotYetError,
     OperationContext,

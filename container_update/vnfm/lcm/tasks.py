@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from container_update.drivers import change_by_modify, v2_memory
 from container_update.drivers.change_by_modify import Work
+from container_update.engine.goals.change_job import ChangeJob, Occurrence
 from container_update.engine.goals.change_package import coordination_of, preview_change, run_change
 from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.job import ChangeJob, Occurrence
 from container_update.engine.progress import remarks, step_events
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.job import ChangeJob
 from container_update.engine.scripts import coordination as scripts_of_a_job
 from container_update.engine.scripts.coordination import (
     NEW,

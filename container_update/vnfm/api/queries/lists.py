@@ -23,7 +23,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from container_update.model.objects import Json
 from container_update.vnfm.api.queries import query_filters
 from container_update.vnfm.api.queries.query_filters import Filter, may_match
-from container_update.vnfm.api.queries.resources import RestResource
+from container_update.vnfm.api.queries.rest_resources import RestResource
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 

@@ -15,9 +15,9 @@ from container_update.drivers.vim import script_access
 from container_update.drivers.way_back import go_back
 from container_update.engine.goal import Goal
 from container_update.engine.goals.change import KubernetesTarget
+from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_package import Changed
 from container_update.engine.goals.install import Install
-from container_update.engine.goals.job import ChangeJob
 from container_update.engine.goals.uninstall import Uninstall
 from container_update.engine.goals.upkeep import Heal, Scale
 from container_update.engine.run import run

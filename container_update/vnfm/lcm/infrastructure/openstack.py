@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from container_update.cluster.lease import utc_now
+from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_package import Changed, coordination_of, preview_change
-from container_update.engine.goals.job import ChangeJob
 from container_update.engine.run import operate
 from container_update.model.errors import NoWayBackError
 from container_update.model.objects import Json

@@ -29,7 +29,11 @@ from container_update.engine.scripts.process import Process
 from container_update.model.errors import NextStep, PackageError
 from container_update.model.objects import Json
 from container_update.package.tools.build import driver_file
-from container_update.vnfm.lcm.mgmt_drivers.answers import ANSWER_BYTES, ScriptError, plain_answer
+from container_update.vnfm.lcm.mgmt_drivers.driver_answer import (
+    ANSWER_BYTES,
+    ScriptError,
+    plain_answer,
+)
 from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Drivers, file_of
 from container_update.vnfm.lcm.operation_context import OperationContext, VnfRecord
 

@@ -17,7 +17,7 @@ import pytest
 
 from container_update.cluster import kubeconfig
 from container_update.cluster.client import KubernetesCluster, connect, connect_vim
-from container_update.cluster.login.configuration import Login, Logins
+from container_update.cluster.login.client_configuration import Login, Logins
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, ObjectKey
 from container_update.model.options import Options

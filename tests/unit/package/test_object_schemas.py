@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from container_update.model.errors import PackageError
-from container_update.package import manifests, schema
+from container_update.package import manifests, object_schemas
 
 DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -128,4 +128,4 @@ def test_only_kubernetes_own_kinds_have_to_count_in_numbers(
     metadata = {"name": "web", "namespace": "ns", "uid": "u", "resourceVersion": "1"}
     status = {"observedGeneration": "2"}  # as Argo's Rollouts have it
     body = {"apiVersion": api_version, "kind": kind, "metadata": metadata, "status": status}
-    assert (schema.first_answered_violation(body, is_dry=False) is None) is is_right
+    assert (object_schemas.first_answered_violation(body, is_dry=False) is None) is is_right
