@@ -140,6 +140,9 @@ def test_requests_that_heat_refuses_are_refused(cloud: EmbeddedOpenStack, heat: 
         heat.stacks.create(stack_name="vnf", **body)
     with pytest.raises(exc.HTTPBadRequest, match=r"Parameter \(image\) was not provided"):
         heat.stacks.create(stack_name="other", **{**body, "parameters": {}})
+    early = {**TOP, "conditions": {}}
+    with pytest.raises(exc.HTTPBadRequest, match="section is invalid: conditions"):
+        heat.stacks.create(stack_name="other", **{**body, "template": early})
     with pytest.raises(exc.HTTPNotFound, match="could not be found"):
         heat.stacks.get("nobody")
     cloud.faults.stacks_allowed = 1

@@ -12,6 +12,8 @@ from container_update.emulator.heat.api_errors import bad_request
 from container_update.emulator.json_type import Json
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_.-]{0,254}")
+_FIRST_WITH_CONDITIONS = "2016-10-14"
+"""The version of a template (HOT specification); the later ones are called newton, ocata, ..."""
 
 
 def check_name(name: str) -> None:
@@ -29,6 +31,9 @@ def check(
 
     :raises OpenStackApiError: 400.
     """
+    version = str(template.get("heat_template_version"))
+    if "conditions" in template and version < _FIRST_WITH_CONDITIONS:
+        raise bad_request("The template section is invalid: conditions")
     hot.parameters(template, given)
     hot.in_order(template)
     for name, definition in hot.resources(template).items():
