@@ -172,7 +172,6 @@ def judge(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) 
         for pod in present
     )
     wanted = counts.desired - unwell
-    surplus = least.total - counts.desired  # on the way back into a roll that is stuck
     enough, serving = min(least.ready, wanted), min(counts.ready, counts.available)
     is_serving = counts.ready >= enough and counts.available >= min(least.available, wanted)
     ready = sum(map(pod_status.is_ready, present))
@@ -184,7 +183,8 @@ def judge(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) 
         message = f"{serving} of {counts.desired} pods are ready"
     elif old:
         message = _old_pods(old, new)
-    elif ready < (enough if enough < wanted else max(len(present) - unwell - surplus, wanted)):
+    # one that a stuck roll started besides need not be ready on the way back
+    elif ready < (enough if baseline.restores else max(len(present) - unwell, wanted)):
         message = f"{ready} of {counts.desired} pods are ready"
     else:
         return DONE

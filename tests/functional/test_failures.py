@@ -26,6 +26,7 @@ from tests.functional.manifests import ENV, ENV_FROM, config_map, secret, worklo
 from tests.internals.core import Collection, Event, ObjectKey, StepState, connect_vim
 
 KINDS = ("Pod", "Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
+SURGE = "updateStrategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}"
 OLD, NEW = config_map(setting="old"), config_map(setting="new")
 
 
@@ -70,18 +71,22 @@ def test_a_workload_that_does_not_get_ready_in_time_is_undone(cnf: Cnf, kind: st
     assert is_running(cnf, kind, "w", IMAGES[0])
 
 
-def test_an_update_in_the_midst_of_a_roll_that_is_stuck_is_undone_to_that(cnf: Cnf) -> None:
-    cnf.instantiate(w=workload("Deployment", replicas=2))
-    stuck = cnf.get("Deployment", "w")
+@pytest.mark.parametrize(("kind", "spec"), [("Deployment", ""), ("DaemonSet", SURGE)])
+def test_an_update_in_the_midst_of_a_roll_that_is_stuck_is_undone_to_that(
+    cnf: Cnf, kind: str, spec: str
+) -> None:
+    cnf.instantiate(w=workload(kind, replicas=2, spec=spec))
+    stuck = cnf.get(kind, "w")
+    number = len(cnf.pods(kind, "w"))
     stuck["spec"]["template"]["spec"]["containers"][0]["image"] = BAD_IMAGE
     cnf.admin.replace(stuck)
-    until(lambda: len(cnf.pods("Deployment", "w")) > 2)
-    cnf.old = cnf.package({"w.yaml": workload("Deployment", image=BAD_IMAGE, replicas=2)})
-    worse = workload("Deployment", image=f"{BAD_IMAGE}-too", replicas=2)
+    until(lambda: len(cnf.pods(kind, "w")) > number)
+    cnf.old = cnf.package({"w.yaml": workload(kind, image=BAD_IMAGE, replicas=2, spec=spec)})
+    worse = workload(kind, image=f"{BAD_IMAGE}-too", replicas=2, spec=spec)
     with pytest.raises(UpdateFailedError, match="Everything is as before"):
         cnf.update({"w": worse}, replace(cnf.options, undo_timeout=20))
-    running = [pod.image for pod in cnf.pods("Deployment", "w").values()]
-    assert running.count(IMAGES[0]) == 2
+    running = [pod.image for pod in cnf.pods(kind, "w").values()]
+    assert running.count(IMAGES[0]) == number
 
 
 def test_a_failed_workload_has_all_others_restored(cnf: Cnf) -> None:
