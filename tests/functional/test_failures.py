@@ -14,6 +14,8 @@ from container_update import (
     PackageError,
     Plan,
     PlanError,
+    StepResult,
+    UndoIncompleteError,
     UpdateFailedError,
     UpdateInterruptedError,
     change_package,
@@ -87,6 +89,29 @@ def test_an_update_in_the_midst_of_a_roll_that_is_stuck_is_undone_to_that(
         cnf.update({"w": worse}, replace(cnf.options, undo_timeout=20))
     running = [pod.image for pod in cnf.pods(kind, "w").values()]
     assert running.count(IMAGES[0]) == number
+
+
+def test_an_undo_says_that_somebody_has_paused_a_deployment(cnf: Cnf) -> None:
+    """Its controller would replace no pod, however long the undo waits."""
+    later = "annotations: {container-update/order: '1'}"
+    bad = workload("Deployment", "bad", metadata=later)
+    cnf.instantiate(w=workload("Deployment"), bad=bad)
+
+    def pause(event: Event) -> None:
+        done = isinstance(event, StepResult) and event.state is StepState.DONE
+        if done and event.step.key.name == "w":
+            live = cnf.get("Deployment", "w")
+            cnf.admin.replace({**live, "spec": {**live["spec"], "paused": True}})
+
+    worse = bad.replace(IMAGES[0], BAD_IMAGE)
+    new = cnf.request({"w": workload("Deployment", image=IMAGES[1]), "bad": worse})
+    options = replace(cnf.options, undo_timeout=1)
+    with pytest.raises(UndoIncompleteError, match=r"w: .*paused .*kubectl rollout resume dep"):
+        update(new, cnf.cluster, options, progress=pause)
+    live = cnf.get("Deployment", "w")
+    cnf.admin.replace({**live, "spec": {**live["spec"], "paused": False}})
+    assert cnf.rollback() is not None
+    assert is_running(cnf, "Deployment", "w", IMAGES[0])
 
 
 def test_a_failed_workload_has_all_others_restored(cnf: Cnf) -> None:

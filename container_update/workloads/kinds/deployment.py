@@ -7,6 +7,7 @@ Source: Kubernetes API reference, Deployment; "Deployments", "Failed Deployment"
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from container_update.model.objects import Json
 from container_update.workloads.kind import WorkloadKind
@@ -24,34 +25,39 @@ class Deployment(WorkloadKind):
 
     def refusal(self, live: Json) -> str | None:
         """Return the refusal of one that is paused."""
-        if not (live.get("spec") or {}).get("paused"):
+        if not _is_paused(live):
             return None
-        metadata = live["metadata"]
-        return (
-            "is paused, a change would never roll out: resume it (kubectl rollout resume "
-            f"deployment {metadata['name']} -n {metadata['namespace']}) and try again"
-        )
+        return f"is paused, a change would never roll out: {_resume(live)} and try again"
 
     def never_starts(self, manifest: Json) -> str | None:
         """Return that none of one starts that is paused."""
-        if not (manifest.get("spec") or {}).get("paused"):
+        if not _is_paused(manifest):
             return None
         return "expected a Deployment that rolls out, found spec.paused: true: take it out"
 
     def readiness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
-        """Judge by counts and pods, and by the controller's own verdict.
+        """Judge by counts and pods, by whether somebody has paused it, and by the controller's own
+        verdict.
 
-        Not on the way back: it may measure that by when the way there last made progress.
+        Not by that on the way back: it may measure it by when the way there last made progress.
         """
         judged = super().readiness(live, pods, baseline)
-        if (
-            judged.state is not RolloutState.DONE
-            and baseline.restores is None
-            and is_observed(live)
-        ):
-            for condition in baseline.news(live):
-                if condition.get("reason") == "ProgressDeadlineExceeded":
-                    return Readiness(
-                        RolloutState.FAILED, f"ProgressDeadlineExceeded: {judged.message}"
-                    )
+        if judged.state is RolloutState.DONE or not is_observed(live):
+            return judged
+        if _is_paused(live):
+            text = f"it is paused ({judged.message}): {_resume(live)}"
+            return replace(judged, state=RolloutState.FAILING, message=text)
+        for condition in baseline.news(live) if baseline.restores is None else ():
+            if condition.get("reason") == "ProgressDeadlineExceeded":
+                text = f"ProgressDeadlineExceeded: {judged.message}"
+                return Readiness(RolloutState.FAILED, text)
         return judged
+
+
+def _is_paused(body: Json) -> bool:
+    return bool((body.get("spec") or {}).get("paused"))
+
+
+def _resume(live: Json) -> str:
+    name, namespace = live["metadata"]["name"], live["metadata"]["namespace"]
+    return f"resume it (kubectl rollout resume deployment {name} -n {namespace})"

@@ -78,6 +78,16 @@ def replicas(total: int, updated: int, ready: int, available: int | None = None)
     }
 
 
+def test_a_deployment_that_is_paused_meanwhile_is_failing() -> None:
+    live = workload("Deployment", replicas(3, 1, 3), paused=True)
+    live["metadata"]["namespace"] = "n"
+    resume = "resume it (kubectl rollout resume deployment w -n n)"
+    verdict = (FAILING, f"it is paused (1 of 3 pods are updated): {resume}")
+    assert judge(live, [O1, O2, N3], baseline("o1", "o2", "o3")) == verdict
+    live["status"] |= replicas(3, 3, 3)
+    assert judge(live, [N1, N2, N3], baseline("o1", "o2", "o3")) == (DONE, "")
+
+
 O1, O2, O3 = pod("o1"), pod("o2"), pod("o3")
 N1, N2, N3 = pod("n1"), pod("n2"), pod("n3")
 LEAVING = pod("o3", deleting=True)
