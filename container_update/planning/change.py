@@ -398,7 +398,7 @@ class Planner:
         if not self.is_changed(step, new) and not uses:
             return
         kind = known_kind(new.key)
-        if not kind.can_change:
+        if not kind.can_change and (uses or not _has_template_of(live, new)):
             text = f"a {kind.kind} cannot change: delete it to have the new one started"
             self.note(new.key, text)
             return
@@ -456,7 +456,10 @@ class Planner:
     def _replacement(self, new: Manifest, live: Json) -> ManifestStep:
         key, content = self.live_key(new.key), self._content_of(new, live)
         live_objects.rename(content, key.name)
-        dropped = dropped_metadata(self.packages.old.get(new.key), new)
+        old = self.packages.old.get(new.key)
+        if is_workload(key) and not known_kind(key).can_change:
+            content = _around_template(content, None if old is None else old.body, live)
+        dropped = dropped_metadata(old, new)
         return ManifestStep(key, Action.REPLACE, live, content, dropped=dropped)
 
     def _content_of(self, new: Manifest, live: Json | None) -> Json:
@@ -619,6 +622,22 @@ def what_differs(old: Manifest | None, new: Manifest) -> Iterator[Reason]:
         if field_change.path != "spec.replicas":
             text = f"{field_change.path} differs ({field_change.place})"
             yield Reason(text, field_change)
+
+
+def _has_template_of(live: Json, new: Manifest) -> bool:
+    """Tell whether a workload has the pod template of a manifest."""
+    templates = (pod_template.pod_template(body) for body in (live, new.body))
+    now, said = ({"metadata": {}, "template": template} for template in templates)
+    return live_objects.covers(now, said)
+
+
+def _around_template(content: Json, old: Json | None, live: Json) -> Json:
+    """Return the manifest of a workload whose pod template cannot change: with that of the live
+    object, and what else the server has filled in there."""
+    spec = content["spec"]
+    gone = () if old is None else old["spec"].keys() - spec.keys()
+    kept = {name: value for name, value in live["spec"].items() if name not in gone}
+    return {**content, "spec": {**kept, **spec, "template": kept["template"]}}
 
 
 def _only_images_differ(old: Manifest, new: Manifest) -> bool:

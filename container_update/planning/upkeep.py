@@ -117,8 +117,7 @@ class HealPlanner(Planner):
         if live is None:
             yield self._missing(new)
         elif kind.runs_to_completion:
-            if kind.can_change:
-                yield from self._mended(new, live, Action.TEMPLATE)
+            yield from self._mended(new, live, kind.action(live, (), ()))
         else:
             self.config.refuse_unfit(self.live_key(key), live)
             step = self._replacement(new, live)

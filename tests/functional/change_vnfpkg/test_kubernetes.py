@@ -447,6 +447,33 @@ def test_a_plan_notes_that_a_job_cannot_change(site: Site) -> None:
 
 
 @ROLLING
+def test_a_job_runs_on_with_what_can_change_of_it(site: Site) -> None:
+    """Its template and its selector stay; a real server has filled in labels and defaults."""
+
+    def shape(image: str = "nginx:1.27-alpine", **spec: Any) -> Shape:
+        body = yaml.safe_load(workload("Job", "j", image=image))
+        body["spec"] |= spec
+        return Shape(more={"j.yaml": manifest(body)})
+
+    site.shape = shape(ttlSecondsAfterFinished=600, activeDeadlineSeconds=3600)
+    site.instantiate(V1)
+    before = site.get("batch", "Job", "j")
+    site.shape = shape(parallelism=2, ttlSecondsAfterFinished=60)
+    with pytest.raises(UpdateFailedError, match="Everything is as before"):
+        site.change(replace(V2, broken=("VDU1",)))
+    assert site.get("batch", "Job", "j")["spec"] == before["spec"]
+    site.change(V2)
+    after = site.get("batch", "Job", "j")
+    changed = {"parallelism": 2, "ttlSecondsAfterFinished": 60}
+    kept = {**before["spec"], "activeDeadlineSeconds": None, **changed}
+    assert {"activeDeadlineSeconds": None, **after["spec"]} == kept
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    site.shape = shape(completions=3)
+    with pytest.raises(ClusterError, match=r"would refuse 1 .*completions.*immutable"):
+        site.plan(V3)
+
+
+@ROLLING
 def test_a_changed_service_may_still_select_a_workload_that_the_change_deletes(site: Site) -> None:
     """The deleted workload's pods serve until they are gone: nobody waits for the contrary."""
 

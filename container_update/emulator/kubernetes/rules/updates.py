@@ -30,8 +30,6 @@ def keep(kind: Resource, old: Json, new: Json) -> None:
         _keep_pod_fields(old, new)
     elif kind.key == "services":
         _keep_allocated(old["spec"], new.setdefault("spec", {}))
-    elif kind.key == "jobs":
-        _keep_job_labels(old, new)
     elif kind.key == "namespaces":
         new["spec"] = old["spec"]
     elif kind.key == "secrets":
@@ -68,15 +66,6 @@ def _keep_allocated(stored: Json, spec: Json) -> None:
         known = node_ports.get(port.get("port"))
         if known and spec.get("type") in ("NodePort", "LoadBalancer"):
             port.setdefault("nodePort", known)
-
-
-def _keep_job_labels(old: Json, new: Json) -> None:
-    """Keep a Job's selector and labels, which a PUT may leave out."""
-    spec = new.setdefault("spec", {})
-    spec.setdefault("selector", copy.deepcopy(old["spec"]["selector"]))
-    template = spec.setdefault("template", {}).setdefault("metadata", {})
-    stored = old["spec"]["template"]["metadata"].get("labels", {})
-    template["labels"] = {**stored, **template.get("labels", {})}
 
 
 def _status(kind: Resource, old: Json, body: Json) -> Json:

@@ -184,12 +184,18 @@ def _selector_change(new: Json, old: Json | None) -> list[FieldError]:
     return [invalid_value("spec.selector", selector, _IMMUTABLE)]
 
 
+_FIXED_IN_JOB = (
+    "backoffLimitPerIndex", "completionMode", "completions", "managedBy", "podFailurePolicy",
+    "selector", "successPolicy", "template",
+)  # fmt: skip
+
+
 def _job(new: Json, old: Json | None) -> list[FieldError]:
     spec = new["spec"]
     problems = _job_template_errors(spec["template"], "spec.template")
     if old:
         before = old["spec"]
-        for key in ("completions", "completionMode", "selector", "template"):
+        for key in _FIXED_IN_JOB:
             if spec.get(key) != before.get(key):
                 problems.append(invalid_value(f"spec.{key}", spec.get(key), _IMMUTABLE))
     return problems
