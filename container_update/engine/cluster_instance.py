@@ -199,7 +199,7 @@ class ClusterInstance:
         keys = dict.fromkeys([m.key for m in plan.manifests] + [s.key for s in object_steps(plan)])
         if changed := informer.changed_since_listed(keys):
             raise errors.UpdateInProgressError(
-                f"{', '.join(map(str, changed))} changed while the update was being planned; "
+                f"{', '.join(map(str, changed))} changed while the operation was being planned; "
                 "another operation of this VNF instance may have ended since: nothing was changed",
                 next_step=errors.NextStep.RETRY,
             )
@@ -211,7 +211,7 @@ class ClusterInstance:
         missing = [right for right in refused if right in needed]
         if missing:
             raise errors.ClusterError(
-                "the update, or its undo, would be refused (403) because this account may not "
+                "the operation, or its undo, would be refused (403) because this account may not "
                 f"{'; '.join(str(right) for right in missing)}: nothing was written; bind a Role "
                 "with these rights to it",
                 status=403,
@@ -422,6 +422,7 @@ class ClusterInstance:
             record.steps,
             def_files=record.def_files,
             packages=record.origin.packages if record.origin else (),
+            kind=record.origin.kind if record.origin else "",
         )
         return arranged(plan)  # an earlier version has written no groups
 

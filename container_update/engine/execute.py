@@ -35,7 +35,16 @@ from container_update.model.outcome import (
     UndoStarted,
 )
 from container_update.model.pauses import HoldStep
-from container_update.model.plan import Action, Place, Plan, Step
+from container_update.model.plan import (
+    INSTALL,
+    UNDO,
+    UNINSTALL,
+    UPDATE,
+    Action,
+    Place,
+    Plan,
+    Step,
+)
 from container_update.model.reporter import REPORTED
 from container_update.model.scripts import RunScript, ScriptStep
 from container_update.planning.steps import ConfigStep, ObjectStep, object_steps
@@ -47,6 +56,9 @@ LOG = logging.getLogger(__name__)
 
 _UNDO_GRACE = 30.0
 """While undoing, pods show the trouble of the failed update until their kubelet has caught up."""
+
+_NAMES = {UPDATE: "update", INSTALL: "installation", UNINSTALL: "uninstallation", UNDO: "undo"}
+"""Kinds of operations in a sentence."""
 
 _STEP_ERRORS = (
     errors.ClusterError,
@@ -312,7 +324,8 @@ class Execution:
         """
         self.refuse_if_lost()
         error = errors.UpdateFailedError if cause else errors.UpdateInterruptedError
-        what = cause or f"The update was stopped {self.cancel.reason}"
+        name = _NAMES.get(self.plan.kind, "operation")
+        what = cause or f"The {name} was stopped {self.cancel.reason}"
         if self.leave_failed if cause else self.cancel.keep_journal:
             raise error(self._outcome(), what, next_step=errors.NextStep.RESUME_OR_ROLLBACK)
         undone = self.undo(what, self._begun())

@@ -124,6 +124,8 @@ class Planner:
         self._follow()
         steps += [*self.workload_steps(), *self._restarts(), *self._other_steps()]
         steps += self._removals()
+        if not any(is_workload(step.key) for step in steps):
+            steps = [_in_its_place(step) for step in steps]
         untouched = self.live.keys() - {step.key for step in (*withdrawn, *steps)}
         self._note_drift(untouched)
         live_keys = map(self.live_key, dict.fromkeys((*self.packages.new, *self.packages.kept)))
@@ -622,6 +624,12 @@ def what_differs(old: Manifest | None, new: Manifest) -> Iterator[Reason]:
         if field_change.path != "spec.replicas":
             text = f"{field_change.path} differs ({field_change.place})"
             yield Reason(text, field_change)
+
+
+def _in_its_place(step: Step) -> Step:
+    """Return the step of a plan that changes no pods: what points where it did is no switch."""
+    stays = isinstance(step, ManifestStep) and step.is_switch and not step.points_elsewhere
+    return replace(step, action=Action.REPLACE) if stays else step
 
 
 def _has_template_of(live: Json, new: Manifest) -> bool:

@@ -295,7 +295,7 @@ def interrupted(cnf: Cnf, act: Callable[..., object], after: str) -> None:
         if isinstance(event, StepResult) and event.step.key.kind == after:
             cancel.request("by the test", keep_journal=True)
 
-    with pytest.raises(UpdateInterruptedError):
+    with pytest.raises(UpdateInterruptedError, match=r"^The (un)?installation was stopped by the"):
         act(cancel=cancel, progress=stop, options=cnf.options)
 
 

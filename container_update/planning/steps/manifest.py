@@ -101,6 +101,14 @@ class ManifestStep(WorkloadStep):
             return self.action
         return known_kind(self.key).action(self.old, (), ())
 
+    @property
+    def points_elsewhere(self) -> bool:
+        """It changes to which pods, or to which workload, the object points."""
+        pointer = _POINTERS.get(self.key.kind)
+        return pointer is not None and _pointed(self.old, pointer) != _pointed(
+            self._manifest, pointer
+        )
+
     def is_made(self, live: Json) -> bool:
         """Tell whether a Deployment is one of the two: another one of the same manifest, which an
         earlier change made, has another selector."""

@@ -80,6 +80,29 @@ def test_an_autoscaler_with_equal_limits_keeps_them(site: Site) -> None:
     assert site.is_at("v2")
 
 
+def test_where_no_pod_changes_only_what_points_elsewhere_is_switched(site: Site) -> None:
+    def shape(most: int, app: str) -> Shape:
+        scaler = autoscaler(site, "VDU1").replace("maxReplicas: 5", f"maxReplicas: {most}")
+        spec = {"selector": {"app": app}, "ports": [{"port": most}]}
+        services = [
+            manifest({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": s})
+            for name, s in [("one", spec), ("two", {**spec, "selector": {"app": "web"}})]
+        ]
+        return Shape(more={"scaler.yaml": scaler, "s.yaml": "---\n".join(services)})
+
+    site.shape = shape(5, "web")
+    site.instantiate(V1)
+    site.shape = shape(6, "worker")
+    plan = site.plan(V1)
+    assert {step.key.name: step.action.value for step in plan.steps} == {
+        "scaler": "replace",
+        "one": "switch to the new pods",
+        "two": "replace",
+    }
+    site.change(V1)
+    assert scaler_of(site)["spec"]["maxReplicas"] == 6
+
+
 def test_a_paused_deployment_is_refused(site: Site) -> None:
     site.instantiate(V1)
     (deployment,) = site.deployments("VDU1")

@@ -129,4 +129,4 @@ def test_what_an_earlier_change_left_behind_is_applied_when_it_is_listed(
         "container-update/manifest-digest": "of another change"
     }
     steps = told(plan(kind, [OLD, described], [described], there, kept=manifests([OLD])))
-    assert steps == ["SWITCH Service web"]
+    assert steps == ["REPLACE Service web"]
