@@ -16,8 +16,10 @@ import json
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 from container_update.model.errors import PackageError
@@ -157,6 +159,8 @@ def _part(text: bytes, parser: Yaml11Parser, default_namespace: str, *, is_follo
     lines = FieldLines(text, before)
     documents = parser.documents(yaml11.ended(text), ends_before_another=is_followed)
     manifests = tuple(_manifests(documents, parser, default_namespace, lines))
+    if is_followed and not text.endswith(b"\n"):
+        parser.lines_before -= 1  # JSON follows in the same line
     size = Size(parser.lines_before - before, parser.nodes - values, parser.characters - characters)
     if manifests and not text.endswith(b"\n"):
         again = Yaml11Parser(parser.path, parser.options, Reading())
@@ -335,7 +339,8 @@ def parts(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
     never in memory as a whole.
 
     A line ``---`` begins a document wherever it is, except that a directive (``%YAML``) is before
-    it. A part may hold several documents (``...`` ends one too), or only comments.
+    it; of JSON each value is one. A part may hold several documents (``...`` ends one too), or only
+    comments.
 
     :param lines: the file's, each with its line end, as a binary file yields them.
     """
@@ -343,12 +348,44 @@ def parts(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
     is_divided = True
     for line in lines:
         if line.startswith(b"---") and line[3:4] in b" \t\r\n" and is_divided and part:
-            yield bytes(part), True
+            yield from _json_values(bytes(part), is_followed=True)
             part.clear()
         elif line.startswith(_UNDIVIDED):
             is_divided = False
         part += line
-    yield bytes(part), False
+    yield from _json_values(bytes(part), is_followed=False)
+
+
+_NO_SPACE = re.compile(r"\S")
+
+
+def _json_values(part: bytes, *, is_followed: bool) -> Iterator[tuple[bytes, bool]]:
+    """Yield each value of a part that is JSON values without separators, as ``jq`` writes them.
+
+    Another part is yielded as it is, for the parser of YAML to read or to refuse.
+    """
+    ends = [len(part)]
+    if part.lstrip().startswith(b"{"):
+        with suppress(ValueError, RecursionError):
+            ends = _ends(part)
+    begin = 0
+    for end in ends:
+        yield part[begin:end], is_followed or end < len(part)
+        begin = end
+
+
+def _ends(part: bytes) -> list[int]:
+    """Return where each JSON value of a text ends; the last one at the end of the text.
+
+    :raises ValueError: it has something else.
+    """
+    text, decoder = part.decode(), json.JSONDecoder()
+    sizes, begin = [], 0
+    while start := _NO_SPACE.search(text, begin):
+        _, end = decoder.raw_decode(text, start.start())
+        sizes.append(len(text[begin:end].encode()))
+        begin = end
+    return [*accumulate(sizes[:-1]), len(part)]
 
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")

@@ -46,7 +46,6 @@ STRICTER = {
     "a set": ("x: !!set {a}", "a tag that JSON has no value for"),
     "y as a boolean": ("x: !!bool y", "fits the tag !!bool"),
     "an object after an end: kubectl drops it": ("...\n" + HEAD, "expected <document start>"),
-    "JSON after JSON": (f"{{{JSON_HEAD}}}\n{{{JSON_HEAD}}}", "expected <document start>"),
     "a second byte order mark": ("---\n\ufeff" + HEAD, 'expected a .* object with a "kind"'),
     "a separator that is text in YAML": ("---# c\n" + HEAD, "could not find expected ':'"),
     "a colon at the end of a flow": ("x: [a:]", "found unexpected ':'"),
@@ -62,6 +61,10 @@ LOOSER = {
     "a document on the separator's line": ("--- ~\n", "invalid Yaml document separator"),
     "a document that is no object": ("---\nevent: {}\n", "Object 'Kind' is missing"),
     "a document that is text or a list": ("---\n[]\n", "cannot unmarshal (array|string) into"),
+    "a separator after several JSON values": (
+        f"{{{JSON_HEAD}}}{{{JSON_HEAD}}}\n---\n{{{JSON_HEAD}}}",
+        "invalid character '-'",
+    ),
     "YAML that begins like JSON": (f"{{{JSON_HEAD}, }}", "json: offset .* invalid character"),
 }
 """What ``kubectl`` refuses and we read, which does no harm: the text, and its message. A newer one
@@ -173,6 +176,10 @@ WHOLE = (
     "\ufeff# c\nHEAD", "---\nHEAD", "  ---\nHEAD", "\t\nHEAD", " \nHEAD", "", "\n", "---", "#", "~",
     "[]", "a", f"{{{JSON_HEAD}}}", f" {{{JSON_HEAD}}}\n", f"{{{JSON_HEAD}, }}",
     f"[{{{JSON_HEAD}}}]",
+    *(f"{{{JSON_HEAD}}}{space}{{{JSON_HEAD}}}" for space in ("", "\n", " ", "\r\n  ", "\nnull\n")),
+    f"{{{JSON_HEAD}}}\n{{{JSON_HEAD}}}\n{{", f"{{{JSON_HEAD}}}\n{{{JSON_HEAD}}} # c",
+    f"{{{JSON_HEAD}}}\n---\n{{{JSON_HEAD}}}\n",
+    f'{{{JSON_HEAD}, "x": "\u00e9\\ud83d\\ude00"}}\n{{{JSON_HEAD}, "x": "}}{{"}}\n\n',
     *(f'{{{JSON_HEAD}, "x": "{escapes}"}}' for escapes in ESCAPES),
     f"{{{JSON_HEAD}, 'x': '{ESCAPES[0]}'}}",
     f'---\n{{{JSON_HEAD}, "x": "{ESCAPES[0]}"}}',

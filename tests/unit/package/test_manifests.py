@@ -268,6 +268,17 @@ def test_json_has_characters_beyond_the_first_plane_as_two_escapes(written, valu
     assert manifest.source.of(("data", "k")).line == 2
 
 
+def test_json_values_follow_one_another_without_separators():
+    value = '{"apiVersion": "v1", "kind": "ConfigMap",\n"metadata": {"name": "%s"}}'
+    objects = read(f"{value % 'a'}{value % 'b'}\n\n {value % 'c'}\n")
+    names = [each.source.of(("metadata", "name")).line for each in objects]
+    assert [each.key.name for each in objects] == ["a", "b", "c"]
+    assert [each.source.line for each in objects] == [1, 2, 5]
+    assert names == [2, 3, 6]
+    with pytest.raises(PackageError, match=r"^f\.yaml:3: invalid YAML: .*document start"):
+        read(f"{value % 'a'}\n{value % 'b'} c\n")
+
+
 def test_yaml_has_no_pairs_of_escapes():
     with pytest.raises(PackageError, match=r"^f\.yaml:5: invalid YAML: .*Unicode"):
         read(config_map(r'a: "\ud83d\ude00"'))
