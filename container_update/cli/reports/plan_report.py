@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
+from operator import attrgetter
 
 from container_update.cli.reports import lines
 from container_update.cli.reports.lines import NONE, Line
 from container_update.model.objects import ObjectKey
-from container_update.model.plan import Action, ConfigUse, FieldChange, Plan, Reason, Step
+from container_update.model.plan import Action, ConfigUse, FieldChange, Note, Plan, Reason, Step
 from container_update.planning import summary
 from container_update.planning.comparison.diff import KeyDiff, printable
 
@@ -41,6 +42,8 @@ _ALIKE = 4
 """From so many workloads on that restart for the same reasons, one line stands for all of them."""
 _LISTED = 10
 """Unchanged objects that are listed; more are counted."""
+_FIELDS = 20
+"""Reasons of a step, and remarks about an object, that are shown; more are counted."""
 _DIFF_LINES = 60
 """Lines of a key's diff that are shown; more are counted."""
 
@@ -48,12 +51,12 @@ _DIFF_LINES = 60
 def plan_lines(plan: Plan, *, every: bool = False) -> Iterator[Line]:
     """Yield a plan: what changes, what restarts and why, what does not, and the sum.
 
-    :param every: list every workload, every unchanged object and every line of a diff.
+    :param every: list every workload, field and unchanged object, and every line of a diff.
     """
     if plan.is_empty:
         yield Line.of((summary.nothing_to_do(plan), lines.GOOD))
     yield from step_lines(plan, every=every)
-    for title, notes in remarks(plan):
+    for title, notes in remarks(plan, None if every else _FIELDS):
         yield Line.of((f"{title}:", lines.HEADING))
         yield from (Line.of(f"    {note}") for note in notes)
     yield from _unchanged(plan, every=every)
@@ -98,15 +101,26 @@ def _role(step: Step) -> str | None:
     return _RESTARTS if step.starts_pods else None
 
 
-def remarks(plan: Plan) -> Iterator[tuple[str, list[str]]]:
-    """Yield each heading below the steps with its lines, each line once."""
+def remarks(plan: Plan, most: int | None = None) -> Iterator[tuple[str, list[str]]]:
+    """Yield each heading below the steps with its lines, each line once.
+
+    :param most: the number of lines about one object; more are counted.
+    """
     for title, entries in (
         ("Not applied (a change of the package would apply it)", plan.ignored),
         ("Notes", plan.notes),
     ):
         if entries:
-            texts = (f"{e.key}: {e.change}" if e.change else str(e) for e in dict.fromkeys(entries))
-            yield title, list(map(printable, texts))
+            by_object = groupby(dict.fromkeys(entries), key=attrgetter("key"))
+            yield title, [text for _, notes in by_object for text in _notes(list(notes), most)]
+
+
+def _notes(notes: Sequence[Note], most: int | None) -> Iterator[str]:
+    """Yield the lines about one object."""
+    for note in notes[:most]:
+        yield printable(f"{note.key}: {note.change}" if note.change else str(note))
+    if most and len(notes) > most:
+        yield f"{notes[0].key}: {len(notes) - most} more (--all)"
 
 
 def reason_texts(step: Step, *others: Step) -> tuple[str, ...]:
@@ -193,9 +207,11 @@ def _group_lines(group: Sequence[Step], *, every: bool) -> Iterator[Line]:
     diffs = summary.content_diffs(step)
     because = "" if step.is_config else "because "
     in_diffs = {printable(str(diff.change)) for diff in diffs}
-    for text in reason_texts(*group):
-        if text not in in_diffs:
-            yield Line.of(f"      {because}{text}")
+    texts = [text for text in reason_texts(*group) if text not in in_diffs]
+    most = len(texts) if every else _FIELDS
+    yield from (Line.of(f"      {because}{text}") for text in texts[:most])
+    if len(texts) > most:
+        yield Line.of((f"      {len(texts) - most} more (--all)", lines.DIM))
     for diff in diffs:
         yield from diff_lines(diff, every=every)
 

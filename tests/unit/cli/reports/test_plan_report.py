@@ -272,3 +272,22 @@ def test_workloads_whose_fields_get_other_values_are_not_one_group() -> None:
     )
     text = text_of(plan_report.plan_lines(replace(PLAN, steps=steps)))
     assert text.count("roll") == text.count("(f:23)") == 5
+
+
+def test_an_object_that_differs_in_many_fields_leaves_the_rest_of_a_plan_to_be_seen() -> None:
+    """Two versions of a CustomResourceDefinition may differ in a thousand of them."""
+    changes = [FieldChange(f"spec.f{n}", None, "1", Source("f", n)) for n in range(1, 26)]
+    step = replace(ROLL, reasons=tuple(Reason(change.path, change) for change in changes))
+    notes = tuple(Note(CM, change.path, change) for change in changes)
+    plan = replace(PLAN, steps=(step,), ignored=(IGNORED, *notes))
+    shown = text_of(plan_report.plan_lines(plan)).splitlines()
+    assert "      because spec.f20: none -> 1 (f:20)" in shown
+    assert "      5 more (--all)" in shown
+    assert "    Deployment ns/d: spec.replicas: 1 -> none (f:6 of the old package)" in shown
+    assert "    ConfigMap ns/cm: spec.f20: none -> 1 (f:20)" in shown
+    assert "    ConfigMap ns/cm: 5 more (--all)" in shown
+    assert not any("spec.f21" in line for line in shown)
+    whole = text_of(plan_report.plan_lines(plan, every=True)).splitlines()
+    assert "      because spec.f25: none -> 1 (f:25)" in whole
+    assert "    ConfigMap ns/cm: spec.f25: none -> 1 (f:25)" in whole
+    assert "--all" not in str(whole)
