@@ -69,6 +69,7 @@ def test_subscribers_get_the_notifications_that_their_filter_selects(
     assert all("Basic " in a.headers["Authorization"] for a in consumer.posted("/all"))
     (once,) = consumer.posted("/some")
     assert once.body["vnfLcmOpOccId"] == changed["id"]
+    assert once.body["id"] in {each["id"] for each in notifications}, "one id for all subscribers"
     assert consumer.posted("/none") == []
     for subscription in vnfm.call("GET", "/vnflcm/v2/subscriptions").json():
         vnfm.call("DELETE", f"/vnflcm/v2/subscriptions/{subscription['id']}")

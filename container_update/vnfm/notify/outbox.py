@@ -80,11 +80,11 @@ def _add(  # noqa: PLR0913
     *,
     details: Json | None = None,
 ) -> None:
-    """Add a notification for each subscription that matches.
+    """Add a notification for each subscription that matches, all with one id (5.5.2.17).
 
     :param details: what a SHORT notification leaves out; None: it has no verbosity.
     """
-    moment = now()
+    moment, notification_id = now(), str(uuid.uuid4())
     attributes: Json = {}
     if instance is not None:
         attributes = {"id": instance.id, "vnfdId": instance.vnfd_id, **instance.body}
@@ -98,7 +98,7 @@ def _add(  # noqa: PLR0913
             Notification(
                 subscription_id=subscription.id,
                 body={
-                    "id": str(uuid.uuid4()),
+                    "id": notification_id,
                     **body,
                     **_at_verbosity(subscription, details),
                     "subscriptionId": subscription.id,
