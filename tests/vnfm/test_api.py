@@ -108,6 +108,27 @@ def test_a_refusal_is_a_problem_details_body(name: str, http: TestClient) -> Non
     assert problem["detail"]
 
 
+ALLOWED: dict[str, str] = {
+    "/vnflcm/v2/vnf_instances": "GET, POST",
+    f"/vnflcm/v1/vnf_instances/{UNKNOWN}": "DELETE, GET, PATCH",
+    f"/vnflcm/v2/vnf_instances/{UNKNOWN}/heal": "POST",
+    f"/vnfpkgm/v1/vnf_packages/{UNKNOWN}/package_content": "GET, PUT",
+    "/v1.0/vims.json": "GET, POST",
+    "/healthz": "GET",
+}
+
+
+@pytest.mark.parametrize("path", ALLOWED)
+def test_a_method_that_a_resource_does_not_have_is_told_those_that_it_has(
+    path: str, http: TestClient
+) -> None:
+    for method in ("OPTIONS", "TRACE"):
+        answer = http.request(method, path, headers=V2)
+        assert answer.status_code == 405
+        assert answer.headers["allow"] == ALLOWED[path]
+        assert answer.json()["detail"].endswith(f"found {method}")
+
+
 @pytest.mark.parametrize("resource", ["vnf_instances", "vnf_lcm_op_occs", "subscriptions"])
 def test_a_list_refuses_a_parameter_that_it_does_not_have(resource: str, client: Client) -> None:
     path = f"/vnflcm/{client.api}/{resource}"

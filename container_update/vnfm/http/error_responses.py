@@ -15,6 +15,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from container_update.vnfm.problems import ProblemError
@@ -22,6 +23,7 @@ from container_update.vnfm.store.database import is_away
 
 MEDIA_TYPE = "application/problem+json"
 
+_METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 _JSON = re.compile(r"application/([^/]+\+)?json")
 LOG = logging.getLogger(__name__)
 _SHOWN_FAULTS = 5
@@ -42,7 +44,9 @@ def install(app: FastAPI) -> None:
         return respond(error)
 
     @app.exception_handler(HTTPException)
-    async def refused_by_framework(_: Request, error: HTTPException) -> JSONResponse:
+    async def refused_by_framework(request: Request, error: HTTPException) -> JSONResponse:
+        if "Allow" in (error.headers or {}):
+            return respond(_other_method(app, request.scope))
         problem = ProblemError(error.status_code, str(error.detail), headers=error.headers)
         return respond(problem)
 
@@ -60,6 +64,19 @@ def install(app: FastAPI) -> None:
         # SOL013 6.4: 400 for what cannot be read as JSON, 422 for what can but is wrong
         status = 400 if any(fault["type"] == "json_invalid" for fault in faults) else 422
         return respond(ProblemError(status, _text_of(faults)))
+
+
+def _other_method(app: FastAPI, scope: Scope) -> ProblemError:
+    """Return the refusal of a method, with all that the path has (RFC 9110, 15.5.6): the framework
+    names those of one of its routes."""
+    wanted = ({**scope, "method": method} for method in _METHODS)
+    allowed = ", ".join(
+        each["method"]
+        for each in wanted
+        if any(route.matches(each)[0] is Match.FULL for route in app.routes)
+    )
+    detail = f"expected a method that this resource has ({allowed}), found {scope['method']}"
+    return ProblemError(405, detail, headers={"Allow": allowed})
 
 
 def _unexpected_errors(app: ASGIApp) -> ASGIApp:
