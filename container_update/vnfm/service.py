@@ -105,6 +105,7 @@ class Service:
         document.complete(app)
         error_responses.install(app)
         limits.install(app, self.context.settings)
+        app.add_middleware(parts.versioned)
         metrics.install(app, self.context.metrics)
         return app
 

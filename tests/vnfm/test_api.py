@@ -106,6 +106,8 @@ def test_a_refusal_is_a_problem_details_body(name: str, http: TestClient) -> Non
     problem = answer.json()
     assert problem["status"] == status
     assert problem["detail"]
+    version = {"v1": "1.3.0", "v2": "2.0.0"}.get(path.split("/")[2])
+    assert answer.headers.get("version") == (version if path.startswith("/vnflcm/") else None)
 
 
 ALLOWED: dict[str, str] = {

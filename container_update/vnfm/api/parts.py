@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Response
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
@@ -89,24 +91,37 @@ def lcm_router(api: str, path: str, title: str) -> APIRouter:
 def _version_check(api: str) -> Callable[..., None]:
     """Return a dependency that checks the ``Version`` header, required in v2 (SOL013, 9.2)."""
 
-    def check(
-        response: Response, version: str | None = Header(default=None, alias="Version")
-    ) -> None:
+    def check(version: str | None = Header(default=None, alias="Version")) -> None:
         supported = VERSIONS[api]
         if api == "v2" and version is None:
             raise ProblemError(400, f"Version: expected this header, for example {supported}")
         if api == "v2" and version is not None and version != supported:
             raise ProblemError(406, f"Version: expected {supported}, found {version[:64]!r}")
-        response.headers["Version"] = supported
 
     return check
+
+
+def versioned(app: ASGIApp) -> ASGIApp:
+    """Add the ``Version`` header to each response of the two APIs, to refusals as well."""
+
+    async def add(scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "")
+        versions = [v for api, v in VERSIONS.items() if path.startswith(f"/vnflcm/{api}/")]
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["Version"] = versions[0]
+            await send(message)
+
+        await app(scope, receive, sending if versions else send)
+
+    return add
 
 
 def accepted(service: ServiceContext, operation: OperationRow) -> Response:
     """Return a 202: the operation is stored and will be carried out."""
     location = representations.operation_url(operation, service.settings.base_url)
-    headers = {"Location": location, "Version": VERSIONS[operation.api]}
-    return Response(status_code=202, headers=headers)
+    return Response(status_code=202, headers={"Location": location})
 
 
 @contextmanager
