@@ -16,7 +16,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
-from container_update.model.schema import TEXT, Fields, ListOf, Schema
+from container_update.model.schema import TEXT, Fields, ListOf, Schema, Text
 from container_update.vnfm.states import State
 from container_update.vnfm.store.database import now, timestamp
 from container_update.vnfm.store.rows import (
@@ -130,6 +130,15 @@ _OF_NOTIFICATION = {
     "operationStates": "operationState",
 }
 """Attributes of the filter, with those of the notification."""
+_VALUES = {
+    "notificationTypes": (_OCCURRENCE, CREATED, DELETED),
+    "operationTypes": (
+        "INSTANTIATE", "SCALE", "SCALE_TO_LEVEL", "CHANGE_FLAVOUR", "TERMINATE", "HEAL", "OPERATE",
+        "CHANGE_EXT_CONN", "MODIFY_INFO", "CREATE_SNAPSHOT", "REVERT_TO_SNAPSHOT", "CHANGE_VNFPKG",
+    ),
+    "operationStates": tuple(state.value for state in State),
+}  # fmt: skip
+"""SOL003's values of these attributes, also of operations that this service does not have."""
 _OF_INSTANCE = {"vnfdIds": "vnfdId", "vnfInstanceIds": "id", "vnfInstanceNames": "vnfInstanceName"}
 _INSTANCES, _PRODUCTS = "vnfInstanceSubscriptionFilter", "vnfProductsFromProviders"
 _NESTED = (
@@ -150,7 +159,8 @@ def _schema() -> Fields:
     inside |= dict.fromkeys(_OF_INSTANCE, ListOf(TEXT))
     instances = Fields(inside, whole=_INSTANCES, has_nulls=False)
     whole: dict[str, Schema] = {_INSTANCES: instances}
-    whole |= dict.fromkeys(_OF_NOTIFICATION, ListOf(TEXT))
+    for listed, values in _VALUES.items():
+        whole[listed] = ListOf(Text(f"one of {', '.join(values)}", f"({'|'.join(values)})"))
     return Fields(whole, whole="filter", has_nulls=False)
 
 
