@@ -141,6 +141,24 @@ def test_a_list_refuses_a_parameter_that_it_does_not_have(resource: str, client:
     assert client.http.request("GET", of_tackerclient, headers=V2).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("filter=(eq,operation,HEAL)&filter=(eq,operation,SCALE)", "query: filter is there twice"),
+        ("exclude_fields=error&exclude-fields=_links", "query: exclude_fields is there twice"),
+        ("fields=", "fields: '' is no path"),
+        ("exclude_fields=a//b", "exclude_fields: 'a//b' is no path"),
+    ],
+)
+def test_a_query_that_would_be_read_in_part_is_refused(
+    query: str, why: str, client: Client
+) -> None:
+    path = f"/vnflcm/{client.api}/vnf_lcm_op_occs?{query}"
+    answer = client.http.request("GET", path, headers=V2)
+    assert answer.status_code == 400
+    assert answer.json()["detail"].startswith(why)
+
+
 # --- packages -----------------------------------------------------------------------------------
 
 

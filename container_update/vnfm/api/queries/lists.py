@@ -103,7 +103,7 @@ def _listed(query: Mapping[str, str], name: str) -> list[list[str]]:
         raise ProblemError(
             400, f"{name}: expected at most {_MAX_FIELDS} attributes, found {len(paths)}"
         )
-    return [query_filters.path_of(path) for path in paths]
+    return [query_filters.path_of(path, name) for path in paths]
 
 
 def _overlaps(path: list[str], listed: list[list[str]]) -> bool:
@@ -253,11 +253,13 @@ class PageRequest:
         self._path = request.url.path
         self._headers = response.headers
         self._parameters = {}
-        for name, value in request.query_params.items():
+        for name, value in request.query_params.multi_items():
             known = name.replace("-", "_")  # python-tackerclient writes exclude-fields
             if known not in _PARAMETERS:
                 expected = ", ".join(sorted(_PARAMETERS))
                 raise ProblemError(400, f"query: expected {expected}, found {name[:64]!r}")
+            if known in self._parameters:
+                raise ProblemError(400, f"query: {known} is there twice: put all into one")
             self._parameters[known] = value
 
     def read(self, service: ServiceContext, query: Select[Any], listing: TableQuery) -> list[Json]:

@@ -143,14 +143,15 @@ def _expression(text: str, start: int) -> tuple[list[str], Condition, int]:
     return path_of(head["path"]), Condition(op, tuple(values)), position + 1
 
 
-def path_of(text: str) -> list[str]:
+def path_of(text: str, parameter: str = "filter") -> list[str]:
     """Return the attribute names of a path, with escapes like '~1' resolved.
 
+    :param parameter: of which query parameter it is.
     :raises ProblemError: 400: it is malformed or too deep.
     """
     names = text.split("/")
     if len(names) > _MAX_DEPTH or "" in names:
-        raise _wrong(f"{text!r} is no path of 1 to {_MAX_DEPTH} attributes")
+        raise _wrong(f"{text!r} is no path of 1 to {_MAX_DEPTH} attributes", parameter)
     return [_ESCAPE.sub(_resolved, name) for name in names]
 
 
@@ -206,8 +207,8 @@ def is_word(value: str) -> bool:
     return not numeric and value not in ("true", "false")
 
 
-def _wrong(why: str) -> ProblemError:
-    return ProblemError(400, f"filter: {why} (SOL013 clause 5.2)")
+def _wrong(why: str, parameter: str = "filter") -> ProblemError:
+    return ProblemError(400, f"{parameter}: {why} (SOL013 clause 5.2)")
 
 
 # --- what a filter finds nothing without, in the text of a JSON document, seen without parsing it:
