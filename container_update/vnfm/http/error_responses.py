@@ -54,12 +54,10 @@ def install(app: FastAPI) -> None:
     async def refused_by_schema(request: Request, error: RequestValidationError) -> JSONResponse:
         faults = error.errors()
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if (
-            kind
-            and not _JSON.fullmatch(kind)
-            and any(fault["loc"][0] == "body" for fault in faults)
-        ):
-            detail = f"Content-Type: expected application/json, found {kind[:64]!r}: send JSON"
+        is_given = any(fault["loc"][0] == "body" and fault["input"] is not None for fault in faults)
+        if is_given and not _JSON.fullmatch(kind):
+            found = repr(kind[:64]) if kind else "none"
+            detail = f"Content-Type: expected application/json, found {found}: send JSON"
             return respond(ProblemError(415, detail))
         # SOL013 6.4: 400 for what cannot be read as JSON, 422 for what can but is wrong
         status = 400 if any(fault["type"] == "json_invalid" for fault in faults) else 422
