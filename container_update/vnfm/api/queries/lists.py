@@ -252,7 +252,7 @@ class PageRequest:
     def __init__(self, request: Request, response: Response) -> None:
         self._path = request.url.path
         self._headers = response.headers
-        self._parameters = {}
+        self._parameters: dict[str, str] = {}
         for name, value in request.query_params.multi_items():
             known = name.replace("-", "_")  # python-tackerclient writes exclude-fields
             if known not in _PARAMETERS:
