@@ -278,6 +278,29 @@ def test_modifying_a_not_instantiated_instance_changes_only_its_record(
     client.call("DELETE", path, status=204)
 
 
+def test_a_modification_of_what_was_changed_since_is_refused(client: Client, vnfd_id: str) -> None:
+    instance = client.create(vnfd_id)
+    package = client.call("GET", "/vnfpkgm/v1/vnf_packages")[0]["_links"]["self"]["href"]
+
+    def modify(path: str, value: str, if_match: str) -> Any:
+        body = {"vnfInstanceName": value} if path == instance else {"userDefinedData": {"a": value}}
+        answer = client.send("PATCH", path, body, headers={"If-Match": if_match})
+        if answer.status_code == 202:
+            client.settled(answer.headers["Location"])
+        return answer
+
+    for path in (instance, package):
+        first = client.send("GET", path).headers["etag"]
+        assert modify(path, "one", first).is_success
+        assert modify(path, "two", first).status_code == 412
+        assert modify(path, "two", '"another", W/"x"').status_code == 412
+        assert "one" in client.send("GET", path).text
+        second = client.send("GET", path).headers["etag"]
+        assert modify(path, "two", f'"another", {second}').is_success
+        assert modify(path, "three", "*").is_success
+        assert "three" in client.send("GET", path).text
+
+
 def test_an_attribute_without_a_value_is_absent(client: Client, vnfd_id: str) -> None:
     """ETSI's schemas want a text: a null is none."""
     path = client.create(vnfd_id)

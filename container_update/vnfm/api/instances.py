@@ -11,6 +11,7 @@ from container_update.package.fetch import is_url
 from container_update.vnfm import instances, operations
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.queries.lists import Attributes, Page, TableQuery
+from container_update.vnfm.api.queries.rest_resources import RestResource
 from container_update.vnfm.api.request_checks import checked
 from container_update.vnfm.http.authentication import READING, user_of
 from container_update.vnfm.lcm import tasks
@@ -33,16 +34,18 @@ _ATTRIBUTES = Attributes(
 def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
     """Return the resource of one of the two APIs."""
     routes = parts.lcm_router(api, "vnf_instances", "VNF instances")
-    _add_resource(routes, service, api)
-    _add_operations(routes, service, workers, api)
+    resource = representations.instance(
+        service.settings.base_url, lambda row: instances.vims_of(service, row)
+    )
+    _add_resource(routes, service, api, resource)
+    _add_operations(routes, service, workers, api, resource)
     _add_insights(routes, service, api)
     return routes
 
 
-def _add_resource(routes: APIRouter, service: ServiceContext, api: str) -> None:
-    resource = representations.instance(
-        service.settings.base_url, lambda row: instances.vims_of(service, row)
-    )
+def _add_resource(
+    routes: APIRouter, service: ServiceContext, api: str, resource: RestResource
+) -> None:
     listing = TableQuery(resource, Instance.created, Instance.id, _ATTRIBUTES)
 
     @routes.post("", status_code=201, responses=parts.refusals(409, 413))
@@ -60,10 +63,12 @@ def _add_resource(routes: APIRouter, service: ServiceContext, api: str) -> None:
         return page.read(service, select(Instance).where(Instance.api == api), listing)
 
     @routes.get("/{instance_id}", responses=parts.refusals(404))
-    def show(instance_id: str) -> Json:
+    def show(instance_id: str, response: Response) -> Json:
         """Return a VNF instance."""
         with service.database.reading() as session:
-            return resource.represent(by_id(session, Instance, instance_id, api))
+            answer = resource.represent(by_id(session, Instance, instance_id, api))
+        response.headers["ETag"] = parts.etag_of(answer)
+        return answer
 
     @routes.delete("/{instance_id}", status_code=204, responses=parts.refusals(404, 409))
     def delete(instance_id: str) -> None:
@@ -76,11 +81,15 @@ def _add_resource(routes: APIRouter, service: ServiceContext, api: str) -> None:
 _ACCEPTING = parts.accepting(404, 409, 413)
 
 
-def _add_operations(routes: APIRouter, service: ServiceContext, workers: Workers, api: str) -> None:
+def _add_operations(
+    routes: APIRouter, service: ServiceContext, workers: Workers, api: str, resource: RestResource
+) -> None:
     def start(http: Request, instance_id: str, operation: str, request: Json) -> Response:
         """Store the operation, queue it, answer 202."""
         with service.database.writing() as session, parts.unprocessable(service):
             instance = by_id(session, Instance, instance_id, api, lock=True)
+            if operation == "MODIFY_INFO":
+                parts.require_match(http, resource.represent(instance))
             request, hidden = checked(service, session, instance, operation, request)
             user = user_of(http).name
             occurrence = operations.begin(
@@ -95,7 +104,7 @@ def _add_operations(routes: APIRouter, service: ServiceContext, workers: Workers
         """Instantiate a VNF instance."""
         return start(http, instance_id, "INSTANTIATE", body.as_sent())
 
-    @routes.patch("/{instance_id}", **_ACCEPTING)
+    @routes.patch("/{instance_id}", **parts.accepting(404, 409, 412, 413))
     @parts.taking(models.MODIFY[api])
     def modify(http: Request, instance_id: str, body: models.ModifyVnf) -> Response:
         """Modify a VNF instance; with a vnfdId it may be moved to another package."""

@@ -54,16 +54,19 @@ def router(service: ServiceContext, workers: Workers) -> APIRouter:
         return page.read(service, select(Package), _LISTING)
 
     @routes.get("/{package_id}", responses=parts.refusals(404))
-    def show(package_id: str) -> Json:
+    def show(package_id: str, response: Response) -> Json:
         """Return a package."""
         with service.database.reading() as session:
-            return _LISTING.show(session, by_id(session, Package, package_id).id)
+            answer = _LISTING.show(session, by_id(session, Package, package_id).id)
+        response.headers["ETag"] = parts.etag_of(answer)
+        return answer
 
-    @routes.patch("/{package_id}", responses=parts.refusals(404, 409, 413))
-    def modify(package_id: str, body: models.ModifyPackage) -> Json:
+    @routes.patch("/{package_id}", responses=parts.refusals(404, 409, 412, 413))
+    def modify(package_id: str, body: models.ModifyPackage, http: Request) -> Json:
         """Enable or disable a package, or change its user-defined data."""
         with service.database.writing() as session:
             package = by_id(session, Package, package_id, lock=True)
+            parts.require_match(http, _LISTING.show(session, package.id))
             return packages.modify(package, body.as_sent())
 
     @routes.delete("/{package_id}", status_code=204, responses=parts.refusals(404, 409))

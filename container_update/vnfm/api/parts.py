@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from fastapi import APIRouter, Depends, Header, Response
+from fastapi import APIRouter, Depends, Header, Request, Response
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -39,6 +41,7 @@ _MEANING = {
     404: "There is no such resource.",
     406: "The version asked for is not supported.",
     409: "The state of the resource does not allow it.",
+    412: "The resource is not the one that If-Match names.",
     413: "The body is too big.",
     422: "The request can be read and makes no sense.",
     502: "The VIM does not answer, or refuses.",
@@ -122,6 +125,19 @@ def accepted(service: ServiceContext, operation: OperationRow) -> Response:
     """Return a 202: the operation is stored and will be carried out."""
     location = representations.operation_url(operation, service.settings.base_url)
     return Response(status_code=202, headers={"Location": location})
+
+
+def etag_of(resource: Json) -> str:
+    """Return the ETag of a resource as it is shown."""
+    shown = json.dumps(resource, sort_keys=True)
+    return f'"{hashlib.sha256(shown.encode()).hexdigest()}"'
+
+
+def require_match(request: Request, resource: Json) -> None:
+    """Raise ProblemError 412 if a request is for another state of a resource (RFC 9110, 13.1.1)."""
+    wanted = [each.strip() for each in request.headers.get("if-match", "*").split(",")]
+    if not {"*", etag_of(resource)} & set(wanted):
+        raise ProblemError(412, "If-Match: the resource was changed since then: read it again")
 
 
 @contextmanager
