@@ -90,6 +90,29 @@ def test_what_is_under_way_is_shown_while_it_is_and_not_at_the_end(kubeconfig: s
     assert "\x1b[36m" in recording.raw
 
 
+def test_the_log_is_shown_whole_above_what_is_under_way(kubeconfig: str) -> None:
+    recording = update(kubeconfig, "--verbose")
+    assert "Deployment default/deployment1: roll: " in recording.words
+    assert recording.words.count("INFO container_update.") == recording.raw.count("INFO ")
+    assert "under way" in recording.raw
+    assert "under way" not in recording.text
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_what_ctrl_c_does_is_shown_whole_above_what_is_under_way(
+    kubeconfig: str, bad: str, columns: int
+) -> None:
+    command = ["apply", REQUEST.old, bad, "--yes"]
+    recording = record(command, columns, {"  new 0/": "\x03"}, {"KUBECONFIG": kubeconfig})
+    assert recording.status == 10
+    assert (
+        "container-update: SIGINT: undoing the operation; a second signal exits immediately"
+        in recording.words
+    )
+    assert "under way" not in recording.text
+    assert "  new 0/1  " not in recording.text
+
+
 def test_an_update_that_is_not_approved_writes_nothing(kubeconfig: str) -> None:
     recording = update(kubeconfig, answer="\n")
     assert recording.status == 13

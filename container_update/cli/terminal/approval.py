@@ -86,9 +86,12 @@ def stopped_by_signals(*, leave: bool) -> Iterator[CancelToken]:
         # Before the message: whoever reads that may signal again.
         cancel.request(f"by {name}", keep_journal=leave)
         action = "leaving the operation for resume" if leave else "undoing the operation"
-        text = f"container-update: {name}: {action}; a second signal exits immediately\n"
+        text = f"container-update: {name}: {action}; a second signal exits immediately"
         with suppress(OSError):  # the terminal may be gone
-            os.write(2, text.encode())
+            try:
+                print(text, file=sys.stderr, flush=True)
+            except RuntimeError:  # the signal came in the middle of a write to the same stream
+                os.write(2, f"{text}\n".encode())
 
     handled = [n for n in _NUMBERS if signal.getsignal(n) is not signal.SIG_IGN]
     before = [signal.signal(number, handle) for number in handled]

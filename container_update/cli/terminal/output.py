@@ -144,12 +144,24 @@ def show_log(verbose: int) -> None:
     :param verbose: 0: warnings, without those that the result says too; 1: each action; 2: all.
     """
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    terminal = logging.StreamHandler()
+    terminal = _LogHandler()
     terminal.setFormatter(_LogFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=level, handlers=[terminal])
     if not verbose:
         for handler in logging.getLogger().handlers:
             handler.addFilter(lambda record: not getattr(record, "reported", False))
+
+
+class _LogHandler(logging.Handler):
+    """Writes to what standard error is at the moment: a live view takes it, and writes above
+    itself."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See the class."""
+        try:
+            print(self.format(record), file=sys.stderr)
+        except Exception:  # noqa: BLE001, as any handler of logging
+            self.handleError(record)
 
 
 class _LogFormatter(logging.Formatter):

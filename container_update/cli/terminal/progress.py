@@ -7,6 +7,7 @@ Without a terminal nothing is silent for more than ten seconds: a line then says
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -336,12 +337,13 @@ class _LiveView(_View):
                 self.running.lines(
                     time.monotonic(),
                     max(1, self._screen.console.height - _RESERVED),
-                    self._screen.console.width - 1,
+                    self._screen.console.width - 3,
                 )
             ),
             auto_refresh=False,  # it does not wait until another thread has written its lines
             transient=True,
             redirect_stdout=False,
+            redirect_stderr=sys.stderr is not None and sys.stderr.isatty(),
         )
 
     @contextmanager

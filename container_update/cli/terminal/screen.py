@@ -70,12 +70,13 @@ class Screen:
         self._out.flush()
 
     def block(self, lines: Iterable[Line]) -> Text:
-        """Return lines as one text, each cut at the edge of the terminal."""
+        """Return lines as one text, each cut where the edge of the terminal has room for the ``^C``
+        that it writes itself."""
         from rich.text import Text  # noqa: PLC0415, slow to load
 
         texts = [Text.assemble(*_harmless(line).pieces) for line in lines]
         for text in texts:
-            text.truncate(self.console.width - 1, overflow="ellipsis")
+            text.truncate(self.console.width - 3, overflow="ellipsis")
         return Text("\n", no_wrap=True).join(texts)
 
     @cached_property
