@@ -235,6 +235,7 @@ TEXTS: Mapping[str, str | bytes] = {
     "a text of 9 MiB": HEAD + "data: {k: " + "x" * (9 * 1024 * 1024) + "}\n",
     "a million values": "[" + "1," * 1_000_000 + "]",
     "a million documents": "---\n1\n" * 300_000,
+    "JSON of two million lists before more of it": '{"a": [' + "[]," * 2_000_000 + "1]}{}",
     "a key of 9 MiB": "x" * (9 * 1024 * 1024) + ": 1\n",
     "a key that is a list": "? [a, b]\n: c\n",
     "a key that is a mapping": "? {a: b}\n: c\n",

@@ -357,6 +357,8 @@ def parts(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
 
 
 _NO_SPACE = re.compile(r"\S")
+_MOST_VALUES = DEFAULTS.yaml_values
+"""Of JSON that is divided: its values are in memory meanwhile."""
 
 
 def _json_values(part: bytes, *, is_followed: bool) -> Iterator[tuple[bytes, bool]]:
@@ -365,7 +367,7 @@ def _json_values(part: bytes, *, is_followed: bool) -> Iterator[tuple[bytes, boo
     Another part is yielded as it is, for the parser of YAML to read or to refuse.
     """
     ends = [len(part)]
-    if part.lstrip().startswith(b"{"):
+    if part.lstrip().startswith(b"{") and sum(map(part.count, (b"{", b"[", b","))) <= _MOST_VALUES:
         with suppress(ValueError, RecursionError):
             ends = _ends(part)
     begin = 0
@@ -379,7 +381,7 @@ def _ends(part: bytes) -> list[int]:
 
     :raises ValueError: it has something else.
     """
-    text, decoder = part.decode(), json.JSONDecoder()
+    text, decoder = part.decode(), json.JSONDecoder(parse_int=len, parse_float=len)
     sizes, begin = [], 0
     while start := _NO_SPACE.search(text, begin):
         _, end = decoder.raw_decode(text, start.start())
