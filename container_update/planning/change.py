@@ -400,7 +400,7 @@ class Planner:
         if not self.is_changed(step, new) and not uses:
             return
         kind = known_kind(new.key)
-        if not kind.can_change and (uses or not _has_template_of(live, new)):
+        if not kind.can_change and (uses or _changes_what_is_fixed(live, old, new)):
             text = f"a {kind.kind} cannot change: delete it to have the new one started"
             self.note(new.key, text)
             return
@@ -632,11 +632,21 @@ def _in_its_place(step: Step) -> Step:
     return replace(step, action=Action.REPLACE) if stays else step
 
 
-def _has_template_of(live: Json, new: Manifest) -> bool:
-    """Tell whether a workload has the pod template of a manifest."""
-    templates = (pod_template.pod_template(body) for body in (live, new.body))
-    now, said = ({"metadata": {}, "template": template} for template in templates)
-    return live_objects.covers(now, said)
+def _changes_what_is_fixed(live: Json, old: Manifest | None, new: Manifest) -> bool:
+    """Tell whether a manifest has another pod template than a workload, or another value of what
+    cannot change besides."""
+    fixed = known_kind(new.key).fixed_fields(new.body)
+
+    def has(body: Json) -> bool:
+        return live_objects.covers(_only_fixed(live, fixed), _only_fixed(body, fixed))
+
+    is_less = old is not None and _only_fixed(old.body, fixed) != _only_fixed(new.body, fixed)
+    return not has(new.body) or (old is not None and is_less and has(old.body))
+
+
+def _only_fixed(body: Json, fields: Iterable[str]) -> Json:
+    spec = {name: body["spec"][name] for name in fields if name in body["spec"]}
+    return {"metadata": {}, "spec": spec, "template": pod_template.pod_template(body)}
 
 
 def _around_template(content: Json, old: Json | None, live: Json) -> Json:

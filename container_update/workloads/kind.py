@@ -107,6 +107,11 @@ class WorkloadKind:
         is_same = all(get_at(before, field) == get_at(after, field) for field in fields)
         return not is_same and self.action(after, (), ()) is Action.ROLL
 
+    def fixed_fields(self, manifest: Json) -> frozenset[str]:
+        """Return the fields of spec that cannot change either, where the template cannot."""
+        del manifest
+        return frozenset()
+
     def refusal(self, live: Json) -> str | None:
         """Return why a change of *live* would not be carried out and what to do; None: it would."""
         del live

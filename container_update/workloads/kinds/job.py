@@ -6,8 +6,21 @@ Source: Kubernetes API reference, JobSpec; "Jobs", "Mutable Scheduling Directive
 
 from __future__ import annotations
 
+from container_update.model.objects import Json
 from container_update.model.plan import Action
 from container_update.workloads.kind import WorkloadKind
+
+_FIXED = frozenset(
+    {
+        "backoffLimitPerIndex",
+        "completionMode",
+        "completions",
+        "managedBy",
+        "podFailurePolicy",
+        "selector",
+        "successPolicy",
+    }
+)
 
 
 class Job(WorkloadKind):
@@ -18,3 +31,14 @@ class Job(WorkloadKind):
     can_change = False
     is_scaled = False
     restart_action = Action.REPLACE
+
+    def fixed_fields(self, manifest: Json) -> frozenset[str]:
+        """Return those of JobSpec that the reference calls immutable.
+
+        An Indexed Job may get another number of completions, if it is that of the pods at a time.
+        """
+        spec = manifest["spec"]
+        is_elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == (
+            spec.get("parallelism")
+        )
+        return _FIXED - {"completions"} if is_elastic else _FIXED

@@ -468,9 +468,11 @@ def test_a_job_runs_on_with_what_can_change_of_it(site: Site) -> None:
     kept = {**before["spec"], "activeDeadlineSeconds": None, **changed}
     assert {"activeDeadlineSeconds": None, **after["spec"]} == kept
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
-    site.shape = shape(completions=3)
-    with pytest.raises(ClusterError, match=r"would refuse 1 .*completions.*immutable"):
-        site.plan(V3)
+    for fixed in ({"completions": 3}, {"completionMode": "Indexed", "completions": 1}):
+        site.shape = shape(parallelism=3, **fixed)
+        plan = site.plan(V3)
+        assert any("a Job cannot change" in note.text for note in plan.notes)
+        assert "j" not in {step.key.name for step in plan.steps}
 
 
 @ROLLING
