@@ -21,6 +21,7 @@ from container_update import (
     UpdateFailedError,
     UpdateInterruptedError,
     connect,
+    resume,
     update,
 )
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
@@ -171,6 +172,39 @@ def test_a_run_that_was_interrupted_still_knows_which_pods_were_terminating_befo
         update(lab.cnf.request(new), lab.cnf.cluster, SHORT, cancel=cancel, progress=stop)
     assert (lab.cnf.rollback() if back else lab.cnf.resume()) is not None
     assert lab.ready() == [IMAGES[0 if back else 1]] * number
+
+
+def test_nor_does_one_that_has_the_new_image_already(lab: Lab) -> None:
+    before, after = (workload("Deployment", replicas=2, image=image) for image in IMAGES)
+    lab.cnf.instantiate(w=after)
+    lab.hang(lab.live()[0])
+    until(lambda: len(lab.hanging()) == 1)
+    left = lab.hanging()
+    went_back = lab.cnf.get("Deployment", "w")
+    went_back["spec"]["template"]["spec"]["containers"][0]["image"] = IMAGES[0]
+    lab.cnf.admin.replace(went_back)
+    until(lambda: lab.ready() == [IMAGES[0]] * 2 and lab.hanging() == left)
+    lab.cnf.old = lab.cnf.package({"w.yaml": before})
+    lab.cnf.update({"w": after})
+    assert lab.hanging() == left
+
+
+def test_a_resumed_run_waits_for_what_replaces_a_new_pod_that_is_terminating(lab: Lab) -> None:
+    lab.cnf.instantiate(w=workload("StatefulSet"))
+    cancel = CancelToken()
+
+    def stop(event: object) -> None:
+        if isinstance(event, Step):
+            cancel.request("by a test", keep_journal=True)
+
+    new = {"w": workload("StatefulSet", image=IMAGES[1])}
+    with pytest.raises(UpdateInterruptedError):
+        update(lab.cnf.request(new), lab.cnf.cluster, SHORT, cancel=cancel, progress=stop)
+    until(lambda: lab.ready() == [IMAGES[1]])
+    lab.hang(lab.live()[0])
+    until(lambda: len(lab.hanging()) == 1)
+    with pytest.raises(UpdateFailedError, match="not ready in time"):
+        resume(lab.cnf.cluster, replace(SHORT, timeout=1, undo_timeout=1), **lab.cnf.where)
 
 
 # --- the verdict of a controller ----------------------------------------------------------------
