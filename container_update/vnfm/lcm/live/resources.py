@@ -142,8 +142,9 @@ def _in_kubernetes(live: LiveInstance, options: Options) -> Json:
 def _in_openstack(live: LiveInstance, options: Options) -> Json:
     from container_update.vnfm.lcm.live import servers as live_servers  # noqa: PLC0415, an extra
 
+    described = dict(live.vdus(options))
     with vims.heat(live.connection, options) as heat:
-        stack, vdus = live_servers.vdus_of(live, heat, options)
+        stack, vdus = live_servers.vdus_of(live.id, live.record, described, heat)
     return {"vimType": vims.OPENSTACK, "namespace": None, "stack": stack, "vdus": vdus}
 
 

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from container_update.model.objects import Json
-from container_update.model.options import Options
 from container_update.openstack import live as live_stacks
 from container_update.openstack import vnfcs
 from container_update.openstack import vnfm_records as stack_records
@@ -15,7 +14,7 @@ from container_update.openstack.vnfcs import VnfcServer
 from container_update.package import hot
 from container_update.package.hot import Place, StackBody
 from container_update.vnfm.lcm.infrastructure.openstack import stack_name
-from container_update.vnfm.lcm.live.resources import LiveInstance
+from container_update.vnfm.lcm.operation_context import VnfRecord
 from container_update.workloads.pod_state import Tone
 
 _RUNS = "ACTIVE"
@@ -30,16 +29,17 @@ Source: Nova's API guide, "Server concepts".
 _STATES = {Tone.GOOD: "ok", Tone.BUSY: "changing", Tone.BAD: "bad"}
 
 
-def vdus_of(live: LiveInstance, heat: Heat, options: Options) -> tuple[str, list[Json]]:
+def vdus_of(
+    instance_id: str, record: VnfRecord, vdus: Mapping[str, str], heat: Heat
+) -> tuple[str, list[Json]]:
     """Return the name of the instance's stack, and the VDUs with the servers of all its stacks.
 
     One request for the stacks; for each of the instance's (two during a Blue-Green change) three;
     one for each server; one for each image, for its name; and Keystone's.
     """
-    stacks = live_stacks.stacks_of(heat, stack_name(live.id))
-    recorded = live.record.info.get(stack_records.STACK)
+    stacks = live_stacks.stacks_of(heat, stack_name(instance_id))
+    recorded = record.info.get(stack_records.STACK)
     names = [str(s["stack_name"]) for s in sorted(stacks, key=lambda s: s["id"] != recorded)]
-    vdus = dict(live.vdus(options))
     by_vdu: dict[str, list[Json]] = {vdu_id: [] for vdu_id in vdus}
     for stack in stacks:
         top = reference(stack)
@@ -51,7 +51,7 @@ def vdus_of(live: LiveInstance, heat: Heat, options: Options) -> tuple[str, list
             of_vdu = [server for server in servers if server.vdu_id == vdu_id]
             heads = [r for r in resources if (vnfcs.stack_of(r) or top) == top]
             by_vdu[vdu_id] += _workload(heat, str(stack["stack_name"]), place, heads, of_vdu)
-    first = names[0] if names else stack_name(live.id)
+    first = names[0] if names else stack_name(instance_id)
     return first, [{"vduId": vdu_id, "workloads": each} for vdu_id, each in by_vdu.items()]
 
 
