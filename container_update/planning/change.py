@@ -501,6 +501,8 @@ class Planner:
             self.config.refuse_unfit(key, live)
             self.refuse_foreign(key, old, live)
             refuse_headless(new, live)
+            if step.grows:
+                self.note(key, "a volume never shrinks: an undo leaves it as large as it gets")
             action = Action.SWITCH if (key.group, key.kind) in FOLLOWS_PODS else Action.REPLACE
             yield replace(step, action=action, reasons=tuple(what_differs(old, new)))
 

@@ -127,6 +127,12 @@ def _is_same_quantity(said: Any, live: Any) -> bool:
     return _has(said, live) if number is None else number == _number(live)
 
 
+def is_less(one: object, other: object) -> bool:
+    """Tell whether a quantity is less than another one; False where one is none."""
+    less, more = _number(one), _number(other)
+    return less is not None and more is not None and less < more
+
+
 def _number(value: object) -> Decimal | None:
     """Return what a quantity comes to (API reference, Quantity); None for another text."""
     match = _QUANTITY.fullmatch(str(value))

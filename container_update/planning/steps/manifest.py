@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.objects import Json, Manifest, ObjectKey, get_at
 from container_update.model.plan import Action
 from container_update.planning.comparison import live_objects
 from container_update.planning.steps import metadata
@@ -41,6 +41,9 @@ _CLUSTERS: Mapping[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 """What the cluster chose in a kind's spec, kept where the manifest does not choose."""
+
+_STORAGE = ("spec", "resources", "requests", "storage")
+"""Of a claim: what its volume is to hold."""
 
 _POINTERS: Mapping[str, str] = {"HorizontalPodAutoscaler": "scaleTargetRef", "Service": "selector"}
 """What a kind's spec points with: the same manifest may have to point elsewhere."""
@@ -109,6 +112,12 @@ class ManifestStep(WorkloadStep):
             self._manifest, pointer
         )
 
+    @property
+    def grows(self) -> bool:
+        """A claim gets a larger volume, which no undo can take back."""
+        then, now = get_at(self._manifest, _STORAGE), get_at(self.old, _STORAGE)
+        return self.key.kind == "PersistentVolumeClaim" and live_objects.is_less(now, then)
+
     def is_made(self, live: Json) -> bool:
         """Tell whether a Deployment is one of the two: another one of the same manifest, which an
         earlier change made, has another selector."""
@@ -124,6 +133,7 @@ class ManifestStep(WorkloadStep):
         changed = _with_fields(live, self._manifest)
         metadata.lay_over(changed, self._manifest, self.dropped)
         _keep(live, changed)
+        _keep_storage(live, changed)
         kind = kind_of(self.key)
         if kind is not None and not kind.is_pod:
             self._lay_over_template_annotations(live, changed)
@@ -136,6 +146,7 @@ class ManifestStep(WorkloadStep):
         changed = _with_fields(live, self.old)
         metadata.restore(changed, self.old, metadata.written(self._manifest, self.dropped))
         _keep_replicas(live, changed)
+        _keep_storage(live, changed)
         return changed
 
     def is_applied(self, live: Json) -> bool:
@@ -261,6 +272,13 @@ def _keep_replicas(live: Json, changed: Json) -> None:
     changed["spec"].pop("replicas", None)
     if "replicas" in live["spec"]:
         changed["spec"]["replicas"] = live["spec"]["replicas"]
+
+
+def _keep_storage(live: Json, changed: Json) -> None:
+    """Keep the size of a claim that has grown: the server refuses a smaller one."""
+    now, then = get_at(live, _STORAGE), get_at(changed, _STORAGE)
+    if changed.get("kind") == "PersistentVolumeClaim" and live_objects.is_less(then, now):
+        changed["spec"]["resources"]["requests"]["storage"] = now
 
 
 def _keep_node_ports(old: Any, new: Any) -> None:

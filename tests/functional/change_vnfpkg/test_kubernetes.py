@@ -447,6 +447,36 @@ def test_a_plan_notes_that_a_job_cannot_change(site: Site) -> None:
 
 
 @ROLLING
+def test_an_undo_leaves_a_claim_as_large_as_it_has_become(site: Site) -> None:
+    """A server refuses to shrink one: the undo would never be complete."""
+
+    def shape(size: str) -> Shape:
+        spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}}
+        body = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}}
+        mount = "volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]"
+        reader = workload("Deployment", "reader", pod=mount)
+        return Shape(more={"pvc.yaml": manifest({**body, "spec": spec}), "r.yaml": reader})
+
+    def size() -> str:
+        claim = site.get("", "PersistentVolumeClaim", "data")
+        return str(claim["spec"]["resources"]["requests"]["storage"])
+
+    site.shape = shape("1Gi")
+    site.instantiate(V1)
+    site.shape = shape("1536Mi")
+    assert any("never shrinks" in note.text for note in site.plan(V2).notes)
+    with pytest.raises(UpdateFailedError, match="Everything is as before"):
+        site.change(replace(V2, broken=("VDU1",)))
+    assert size() == "1536Mi"
+    site.change(V2)
+    site.runs_from(V2)
+    site.shape = shape("1Gi")
+    site.change(V1)
+    assert size() == "1536Mi"
+    assert site.is_at("v1")
+
+
+@ROLLING
 def test_a_job_runs_on_with_what_can_change_of_it(site: Site) -> None:
     """Its template and its selector stay; a real server has filled in labels and defaults."""
 

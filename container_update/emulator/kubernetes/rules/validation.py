@@ -23,7 +23,7 @@ from container_update.emulator.kubernetes.api_errors import (
     unsupported,
 )
 from container_update.emulator.kubernetes.resources import Resource
-from container_update.emulator.kubernetes.rules import pod_validation, structural
+from container_update.emulator.kubernetes.rules import pod_validation, quantity, structural
 
 Check = Callable[[Json, "Json | None"], list[FieldError]]
 
@@ -270,12 +270,22 @@ def _claim(new: Json, old: Json | None) -> list[FieldError]:
     changeable = {*_CLAIM_CHANGEABLE, *given_later}
     fixed = [{k: v for k, v in body["spec"].items() if k not in changeable} for body in (old, new)]
     if fixed[0] == fixed[1]:
-        return []
+        return _shrunk(new, old)
     why = (
         "spec is immutable after creation except resources.requests and "
         "volumeAttributesClassName for bound claims"
     )
     return [forbidden_field("spec", why)]
+
+
+def _shrunk(new: Json, old: Json) -> list[FieldError]:
+    sizes = [body["spec"].get("resources", {}).get("requests", {}) for body in (new, old)]
+    sizes.append(old.get("status", {}).get("capacity", {}))
+    now, before, capacity = (quantity.value(size.get("storage", 0)) for size in sizes)
+    if now >= before or now > capacity:
+        return []
+    field = "spec.resources.requests.storage"
+    return [forbidden_field(field, "field can not be less than status.capacity")]
 
 
 def _definition(new: Json, _old: Json | None) -> list[FieldError]:
