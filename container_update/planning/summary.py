@@ -7,6 +7,7 @@ Of a Secret only the names of its keys leave this module.
 from __future__ import annotations
 
 import copy
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -84,8 +85,11 @@ def pods_of(step: Step) -> int:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: '1 pod', '2 pods'."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    """Return a number with its noun, a kind too: '1 pod', '2 pods', '2 NetworkPolicies'."""
+    if number != 1 and not noun.endswith("ts"):  # Endpoints is a plural
+        noun = re.sub(r"(?<=[^aeiou])y$", "ie", noun)
+        noun += "es" if noun.endswith(("s", "x", "ch")) else "s"
+    return f"{number} {noun}"
 
 
 def nothing_to_do(plan: Plan) -> str:

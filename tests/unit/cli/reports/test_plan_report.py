@@ -291,3 +291,19 @@ def test_an_object_that_differs_in_many_fields_leaves_the_rest_of_a_plan_to_be_s
     assert "      because spec.f25: none -> 1 (f:25)" in whole
     assert "    ConfigMap ns/cm: spec.f25: none -> 1 (f:25)" in whole
     assert "--all" not in str(whole)
+
+
+KINDS = {
+    "Deployment": "Deployments",
+    "NetworkPolicy": "NetworkPolicies",
+    "Gateway": "Gateways",
+    "Ingress": "Ingresses",
+    "Endpoints": "Endpoints",
+}
+
+
+@pytest.mark.parametrize(("kind", "kinds"), KINDS.items())
+def test_objects_of_a_kind_are_counted_in_its_plural(kind: str, kinds: str) -> None:
+    unchanged = tuple(ObjectKey("", kind, "ns", f"n{number}") for number in range(11))
+    text = text_of(plan_report.plan_lines(replace(PLAN, unchanged=unchanged)))
+    assert f"    11 {kinds} (--all lists them)\n" in text
