@@ -38,7 +38,13 @@ from container_update.planning.steps.manifest import StoredImages, manifest_dige
 from container_update.workloads import pod_template
 from container_update.workloads.kind import pods_in
 from container_update.workloads.ownership import owned_pods
-from container_update.workloads.registry import ENTRY_POINTS, is_workload, kind_of, known_kind
+from container_update.workloads.registry import (
+    ENTRY_POINTS,
+    can_change,
+    is_workload,
+    kind_of,
+    known_kind,
+)
 
 _UNLISTED = f"{CONFIG_PATHS} does not list that file"
 
@@ -116,7 +122,7 @@ def _ignored(matching: Matching) -> Iterator[Note]:
     # labels and annotations of configuration take effect, as its content does
     effective = ("metadata.labels", "metadata.annotations")
     for old, new in matching.pairs:
-        if new is None:
+        if new is None or not can_change(old.key):
             continue
         for change in diff.field_changes(old, new):
             if not (old.key.is_config and change.path.startswith(effective)):
@@ -197,7 +203,7 @@ class UpdatePlanner(ConfigPlanner):
             changes = diff.image_changes(old, new) if new is not None else ()
             if (live := self.live.get(old.key)) is not None:
                 yield from self._workload_step(old, new, changes, live)
-            elif changes:
+            elif changes and can_change(old.key):
                 raise PlanError(
                     f"{old.key}: expected it in the cluster to change its image, found no such "
                     "object: create it again first (install with the instance's id, or heal)"
@@ -212,12 +218,16 @@ class UpdatePlanner(ConfigPlanner):
         if not images:
             live, images = as_its_pods(live, changes, self.live)
         uses = self.config_uses(old.key, live)
+        kind = known_kind(old.key)
+        fixed = None if kind.can_change else f"a {kind.kind} cannot change"
         if not images and not uses:
+            if fixed and new is not None:
+                fields = diff.field_changes(old, new)
+                self.notes += (Note(old.key, f"{fixed}: {field}") for field in fields)
             return
-        step, kind = self.restart_step(old.key, live, images, uses), known_kind(old.key)
-        if not kind.can_change:
-            text = f"a {kind.kind} cannot change, it would restart because {step.reasons[0]}"
-            self.note(old.key, text)
+        step = self.restart_step(old.key, live, images, uses)
+        if fixed:
+            self.note(old.key, f"{fixed}, it would restart because {step.reasons[0]}")
             return
         self.refuse_unfit(old.key, live)
         self.notes += (Note(old.key, text) for text in kind.notes(live))

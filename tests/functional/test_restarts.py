@@ -225,3 +225,18 @@ def test_the_image_of_a_volume_restarts_its_pods_as_that_of_a_container_does(
     assert cnf.plan(release("2")).is_empty
     cnf.undo()
     assert volume_images(cnf, cnf.pods(kind, "w")) == ["models:1"] * len(before)
+
+
+def test_a_job_that_ended_and_is_gone_does_not_hold_an_update(cnf: Cnf) -> None:
+    """``ttlSecondsAfterFinished`` deletes it; its image is often that of the workloads."""
+    old, new = (
+        {"w": workload("Deployment", image=image), "j": workload("Job", "j", image=image)}
+        for image in IMAGES[:2]
+    )
+    cnf.instantiate(**old)
+    cnf.admin.delete(cnf.key("Job", "j"))
+    outcome = cnf.update(new)
+    assert [step.key.kind for step in outcome.plan.steps] == ["Deployment"]
+    assert [str(note) for note in outcome.plan.notes] == [
+        f"Job {cnf.namespace}/j: is not in the cluster: left alone"
+    ]

@@ -862,6 +862,14 @@ def test_what_is_ignored_is_named_after_an_object_that_is_nowhere_too() -> None:
     assert [note.change and note.change.path for note in plan.ignored] == ["spec.replicas"]
 
 
+def test_what_a_change_of_the_package_would_not_apply_either_is_no_part_of_what_it_would() -> None:
+    old, new = build.workload("Job", USES_NONE), build.workload("Job", USES_NONE, completions=2)
+    plan = plan_for(old, new)
+    assert plan.ignored == ()
+    (note,) = notes(plan)
+    assert note.startswith("Job ns/w: a Job cannot change: spec.completions: none -> 2 (f.yaml:")
+
+
 def test_another_field_of_configuration_that_is_written_is_ignored() -> None:
     new = config_map(data={"a": "2"}, metadata={"finalizers": ["f"], "labels": {"v": "2"}})
     plan = planned([A1], [new], [live(A1)])
