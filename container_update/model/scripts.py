@@ -35,7 +35,7 @@ class VduChange:
 
 @dataclass(frozen=True)
 class ScriptStep(Step):
-    """Run the coordination script of the new or of the old VNF for one VDU.
+    """Run the coordination script of the new or of the old VNF for one VDU, or one of its VNFCs.
 
     It has no way back: what a script did outside of the cluster only another script could undo.
 
@@ -54,7 +54,8 @@ class ScriptStep(Step):
     @classmethod
     def of(cls, role: str, path: str, vdu: VduChange) -> ScriptStep:
         """Return the step that runs a script of the request, which has that path."""
-        key = ObjectKey("", "Script", "", f"{path} ({role} VNF, {vdu.vdu_id})")
+        about = ", ".join(filter(None, (f"{role} VNF", vdu.vdu_id, vdu.resource_id)))
+        key = ObjectKey("", "Script", "", f"{path} ({about})")
         return cls(key, Action.RUN, role, vdu, reasons=(Reason(f"it coordinates the {role} VNF"),))
 
 

@@ -185,7 +185,7 @@ class StackChange(StackGoal):
         return results
 
     def _shown(self, plan: StackPlan) -> Plan:
-        """Return a plan for people: with a script for each VDU, if the request has one."""
+        """Return a plan for people: with each run of a script, if the request has one."""
         shown: dict[Place, Step] = {}
         for step in plan.steps:
             scripts = self._runs(step, plan) if isinstance(step, StackScript) else [step]
@@ -201,11 +201,13 @@ class StackChange(StackGoal):
         )
 
     def _runs(self, step: StackScript, plan: StackPlan) -> Iterator[ScriptStep]:
-        """Yield a step for each VDU that a script is about, as it is reported when it runs."""
-        path = self.job.request.script_paths.get(step.role)
+        """Yield a step for each VDU, or the VNFC, that a script is about, as it is reported when it
+        runs."""
+        path, server_id = self.job.request.script_paths.get(step.role), _server_of(step)
         for vdu_id in [step.member.vdu_id] if step.member else plan.places:
             if path is not None:
-                yield ScriptStep.of(step.role, path, VduChange(vdu_id, plan.stack, plan.new_stack))
+                vdu = VduChange(vdu_id, plan.stack, plan.new_stack, resource_id=server_id)
+                yield ScriptStep.of(step.role, path, vdu)
 
     # --- scripts --------------------------------------------------------------------------------
 
@@ -248,7 +250,7 @@ class StackChange(StackGoal):
                 plan.new_stack,
                 {"back": step.back, "vnfcs": vnfcs},
                 {step.role: ssh_ip} if ssh_ip else {},
-                step.member.server_id if step.member else "",
+                _server_of(step),
             )
 
     def _members(self, step: StackScript, plan: StackPlan) -> Sequence[VnfcServer]:
@@ -341,6 +343,11 @@ class StackChange(StackGoal):
         except errors.UpdateFailedError as error:
             error.outcome = self._outcome(error.outcome)
             raise
+
+
+def _server_of(step: StackScript) -> str:
+    """Return the server of the one VNFC that a script is about; '': it is about all of its VDU."""
+    return step.member.server_id if step.member else ""
 
 
 def _nfv(body: Mapping[str, Any]) -> Mapping[str, Any]:

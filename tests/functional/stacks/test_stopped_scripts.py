@@ -18,7 +18,7 @@ from container_update import (
 )
 from tests.functional.stacks.change import NEW_VNFD
 from tests.functional.stacks.vnf import Vnf, until
-from tests.internals.core import ChangeJob, OpenStackTarget, run_change
+from tests.internals.core import ChangeJob, OpenStackTarget, preview_change, run_change
 from tests.internals.stacks import BLUE_GREEN, ROLLING
 
 SCRIPT = """
@@ -37,10 +37,10 @@ with open(folder / "log", "a") as log:
 class Scripts:
     """The scripts of a request, which write down what they do."""
 
-    def __init__(self, vnf: Vnf, upgrade_type: str) -> None:
+    def __init__(self, vnf: Vnf, upgrade_type: str, shape: str = "server") -> None:
         self.folder = vnf.folder
         text = SCRIPT.format(folder=str(self.folder))
-        new = vnf.package("server", vnf.site.images[1], **{"Scripts/log.py": text})
+        new = vnf.package(shape, vnf.site.images[1], **{"Scripts/log.py": text})
         params = {
             "upgrade_type": upgrade_type,
             "vdu_params": [{"vdu_id": "VDU1"}],
@@ -105,3 +105,19 @@ def test_a_script_that_was_stopped_runs_again_in_the_resume(vnf: Vnf, upgrade_ty
     scripts.run(CancelToken())
     assert scripts.log[:3] == ["new begins", "new begins", "new ends"]
     assert scripts.log[3:] == (["old begins", "old ends"] if upgrade_type == BLUE_GREEN else [])
+
+
+def test_a_plan_of_a_rolling_update_shows_each_run_of_its_script(vnf: Vnf) -> None:
+    """It runs once for each VNFC, not for each VDU."""
+    vnf.instantiate("group")
+    scripts = Scripts(vnf, ROLLING, "group")
+    scripts.may_end()
+    plan = preview_change(scripts.job, scripts.target)
+    planned = [str(step.key) for step in plan.steps if isinstance(step, ScriptStep)]
+
+    outcome = scripts.run(CancelToken()).outcome
+
+    ran = [str(each.step.key) for each in outcome.results if isinstance(each.step, ScriptStep)]
+    assert len(ran) == len(vnf.servers()) > 1
+    assert planned == ran
+    assert len(set(planned)) == len(planned)
