@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What somebody else did to the stacks while a change of them is under way.
+"""What became of the stacks while a change of them is under way, mostly by somebody else.
 
 Heat has no conditional requests: what is compared here may change before the next request arrives,
 but not minutes before.
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from container_update.openstack import live, vnfcs
 from container_update.openstack.client import Heat
-from container_update.openstack.plan import SCALE, StackPlan, StackStep
+from container_update.openstack.plan import SCALE, AnyStep, StackPlan, StackStep
 from container_update.openstack.templates import groups
 from container_update.package import hot
 from container_update.package.hot import StackBody
@@ -75,6 +75,20 @@ def is_gone(service: Heat, plan: StackPlan, step: StackStep) -> bool:
     if step.member is None or not plan.is_of_group(step):
         return False
     return service.resource(step.stack, step.member.resource) is None
+
+
+def removed(service: Heat, step: AnyStep) -> list[str]:
+    """Return the resources that a step takes out of a stack and that have gone, or were to go, when
+    it failed: an undo makes other ones."""
+    if not isinstance(step, StackStep) or step.before is None or step.after is None:
+        return []
+    names = step.before.template["resources"].keys() - step.after.template["resources"].keys()
+    stay = {
+        str(resource["resource_name"])
+        for resource in (service.resources(step.stack) if names else ())
+        if not str(resource.get("resource_status")).startswith("DELETE_")
+    }
+    return sorted(names - stay)
 
 
 def restorable(service: Heat, plan: StackPlan, step: StackStep) -> StackBody:

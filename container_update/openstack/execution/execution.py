@@ -25,6 +25,7 @@ from container_update.openstack import live
 from container_update.openstack.client import Heat, reference
 from container_update.openstack.execution.concurrent import (
     is_gone,
+    removed,
     restorable,
     surplus,
     unexpected,
@@ -207,10 +208,13 @@ class StackExecution:
         }
         begun = [number for number in plan.undo_order() if number < reached]
         self._quiet([plan.steps[number] for number in sorted(begun, reverse=True)])
+        gone = {number: removed(self.service, plan.steps[number]) for number in begun}
         for number in begun:
             step, began = plan.steps[number], time.monotonic()
             undo = partial(self._undo, step, was_coordinated=number + 1 < reached)
             message, state = _attempted(undo)
+            if gone[number] and state is StepState.UNDONE:
+                message = f"{', '.join(gone[number])}: removed already, and had to be made anew"
             seconds = time.monotonic() - began
             results[number] = self._report(StepResult(step, state, message, seconds=seconds))
         if any(plan.steps[number].member is None for number in begun):

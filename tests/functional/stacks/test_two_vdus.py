@@ -8,6 +8,8 @@ from dataclasses import replace
 import pytest
 import yaml
 
+from container_update import UpdateFailedError
+from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import change
 from tests.functional.stacks.vnf import Vnf
@@ -72,6 +74,21 @@ def test_the_plan_says_what_else_the_last_step_changes(vnf: Vnf) -> None:
     after = resources(vnf)
     assert after.keys() == {"CP1", "VDU1", "net9"}
     assert after["VDU1"] == before["VDU1"]
+
+
+def test_an_undo_says_what_it_could_only_make_anew(cloud: EmbeddedOpenStack, vnf: Vnf) -> None:
+    """The last step has removed a server when it fails."""
+    vnf.instantiate(SHAPE)
+    before = resources(vnf)
+    fault = ResourceFault(type="OS::Neutron::Port", name="CP2", action="DELETE", times=1)
+    cloud.faults.resources.append(fault)
+    with pytest.raises(UpdateFailedError) as caught:
+        vnf.change(vnf.package("server", vnf.site.images[0]))
+    after = resources(vnf)
+    assert (after["VDU1"], after.keys()) == (before["VDU1"], before.keys())
+    assert after["VDU2"] != before["VDU2"]
+    remark = "CP2, VDU2: removed already, and had to be made anew"
+    assert str(caught.value).endswith(f"Everything is as before, but {remark}")
 
 
 def with_data_and_address() -> dict[str, str]:
