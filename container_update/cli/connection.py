@@ -31,17 +31,22 @@ if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
 
 
-def add_package_arguments(command: argparse.ArgumentParser, *, saved: bool = False) -> None:
+def add_package_arguments(
+    command: argparse.ArgumentParser, *, saved: bool = False, recorded: bool = True
+) -> None:
     """Add the old package, the new one, and the files of the old one that the instance has.
 
     :param saved: one file with a saved plan may stand for both.
+    :param recorded: a record may stand for the old one.
     """
     add = command.add_argument
     or_plan = ", or a file of 'plan --out'" if saved else ""
     add("old", metavar="OLD", help=f"the current package: {PACKAGE}{or_plan}")
-    add("new", metavar="NEW", nargs="?",
-        help="the new package; without OLD the instance's record says what it runs "
-        "from")  # fmt: skip
+    record = "; without OLD the instance's record says what it runs from"
+    if recorded:
+        command.usage = f"{command.prog} [OPTION ...] [OLD] NEW"  # a single one is the new one
+    add("new", metavar="NEW", nargs="?" if recorded else None,
+        help=f"the new package{record if recorded else ''}")  # fmt: skip
     hide(add("--def-file", action="append", default=[], metavar="PATH",
         help="a def-file of the instance (repeatable; default: all of OLD)"))  # fmt: skip
 

@@ -30,7 +30,8 @@ def page() -> str:
                 lines += _argument(action)
         examples = map(_plain, (command.epilog or "").splitlines())
         lines += [".PP", ".nf", *examples, ".fi"]
-    every = {action.dest: action for command in below for action in command._actions}
+    used = (action for command in below for action in command._actions)
+    every = {action.dest: action for action in used if help_of(action) != argparse.SUPPRESS}
     lines += [".SH SETTINGS", _plain("Of all commands that use them; --help-all lists them.")]
     for name in option_arguments.ALL:
         lines += _argument(every[name])

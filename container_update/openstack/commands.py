@@ -20,6 +20,7 @@ from container_update.cli.reports.lines import Header
 from container_update.cli.terminal import approval, output
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ClusterError
+from container_update.model.options import PACKAGE_OPTIONS
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Action
 
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
 
 HELP = "a VNF that is a Heat stack: change, status, resume, rollback"
 _VIM = "openstack"
+_DAILY = ("timeout", "retry_seconds")
+_SETTINGS = (
+    *(*_DAILY, "undo_timeout", "lease_seconds", "request_timeout", "coordination_seconds"),
+    *("journal_key", "insecure_skip_tls_verify", *PACKAGE_OPTIONS),
+)
+"""What a change of a stack uses, of all settings; the others are about pods."""
 
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
@@ -39,15 +46,15 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """
     text = "change the VNF package: Blue-Green or rolling update"
     command = add("change", _change, text)
-    change.add_change_arguments(command, types="Blue-Green, RollingUpdate", vdus="required")
+    change.add_change_arguments(
+        command, types="Blue-Green, RollingUpdate", vdus="required", recorded=False
+    )
     command.add_argument("--flavour-id", metavar="ID",
         help="the deployment flavour, if NEW has several")  # fmt: skip
     command.set_defaults(canary_steps="", hold=False)  # of a cluster alone
     _add_stack(command)
-    _add_stack(
-        add("status", _status, "show an operation that runs or was interrupted"),
-        recover.STATUS_FORMATS,
-    )
+    command = add("status", _status, "show an operation that runs or was interrupted")
+    _add_stack(command, recover.STATUS_FORMATS, shown=(), used=option_arguments.READING)
     for name, back, text in (
         ("resume", False, "finish an operation that was interrupted"),
         ("rollback", True, "undo an operation that was interrupted"),
@@ -60,8 +67,13 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
         _add_stack(command)
 
 
-def _add_stack(command: argparse.ArgumentParser, formats: Sequence[str] = output.FORMATS) -> None:
-    """Add the arguments that say which stack it is."""
+def _add_stack(
+    command: argparse.ArgumentParser,
+    formats: Sequence[str] = output.FORMATS,
+    shown: Sequence[str] = _DAILY,
+    used: Sequence[str] = _SETTINGS,
+) -> None:
+    """Add the arguments that say which stack it is, as connection.add_cluster_arguments does."""
     add = command.add_argument
     add("--stack", metavar="NAME",
         help="the VNF is this Heat stack: its name, or NAME/ID")  # fmt: skip
@@ -71,7 +83,7 @@ def _add_stack(command: argparse.ArgumentParser, formats: Sequence[str] = output
     add("--instance-id", metavar="ID",
         help="the id of the VNF instance (default: the stack's id)")  # fmt: skip
     connection.add_output(command, formats)
-    option_arguments.add_arguments(command)
+    option_arguments.add_arguments(command, shown=shown, used=used)
     command.set_defaults(family=" heat", addressed_by=("stack", "os_cloud", "instance_id"))
 
 

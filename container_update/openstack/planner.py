@@ -99,6 +99,10 @@ def read_packages(request: StackRequest, old: csar.Csar, new: csar.Csar) -> Stac
         )
     flavour = flavour_of(new, request.flavour_id)
     old_vdus, new_vdus = dict(old.vdus(request.flavour_id)), dict(new.vdus(flavour.id))
+    if not old_vdus:
+        raise PackageError(
+            f"{old.source}: expected the package that the stack runs from, found no VDUs in it"
+        )
     is_part = request.upgrade_type == ROLLING
     targets = set(request.vdu_ids) if is_part else {*old_vdus, *new_vdus}
     return StackPackages(

@@ -46,13 +46,16 @@ def add_commands(add_command: Callable[..., argparse.ArgumentParser]) -> None:
     connection.add_cluster_arguments(command)
 
 
-def add_change_arguments(command: argparse.ArgumentParser, *, types: str, vdus: str) -> None:
+def add_change_arguments(
+    command: argparse.ArgumentParser, *, types: str, vdus: str, recorded: bool = True
+) -> None:
     """Add what a change is asked with, wherever the VNF runs.
 
     :param types: the upgrade types of this project.
     :param vdus: which VDUs are changed where none is named.
+    :param recorded: a record may stand for the old package.
     """
-    connection.add_package_arguments(command)
+    connection.add_package_arguments(command, recorded=recorded)
     add = command.add_argument
     add("--plan", action="store_true", help="show what the change would do; write nothing")
     add("--upgrade-type", metavar="TYPE",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -198,6 +199,19 @@ def test_a_blue_green_change_that_lacks_something_or_cannot_wait_is_refused_befo
     with pytest.raises(PackageError, match=says):
         run_change(job, OpenStackTarget(vnf.heat, vnf.stack))
     assert len(vnf.stacks()) == 1
+
+
+@pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
+def test_an_old_package_that_no_stack_runs_from_is_refused_before_a_write(
+    vnf: Vnf, tmp_path: Path, upgrade_type: str
+) -> None:
+    vnf.instantiate("server")
+    new = vnf.package("server", vnf.site.images[1])
+    body = {"vnfdId": NEW_VNFD, "additionalParams": {"upgrade_type": upgrade_type, **VDU1}}
+    job = ChangeJob(ChangeRequest.of(body), str(tmp_path), new, vnf.instance_id, vnf.options)
+    with pytest.raises(PackageError, match="expected the package that the stack runs from"):
+        run_change(job, OpenStackTarget(vnf.heat, vnf.stack))
+    assert vnf.live_stack()["stack_status"] == "CREATE_COMPLETE"
 
 
 # --- resources that only the new template has ---------------------------------------------------

@@ -94,10 +94,18 @@ def test_what_carries_something_out_shows_six_settings_and_with_help_all_every_o
     assert [name for name in names if name not in text] == []
 
 
-@pytest.mark.parametrize("command", ["history", "status"])
+@pytest.mark.parametrize("command", ["history", "status", "heat status"])
 def test_what_only_reads_has_no_setting_of_a_restart(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = helped(command, "--help-all", capsys=capsys)
+    text = helped(*command.split(), "--help-all", capsys=capsys)
     assert "--retry-seconds" in text
     assert not re.search(r"--(timeout|grace-period|workers|drain-seconds|leave-on-signal)\b", text)
+
+
+def test_a_change_of_a_stack_of_which_no_record_says_what_it_runs_from_needs_both_packages(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        command_line.main(["heat", "change", "new.zip", "--stack", "vnf"])
+    assert "the following arguments are required: NEW" in capsys.readouterr().err
