@@ -58,7 +58,8 @@ def add_arguments(
 def _add_argument(group: argparse._ArgumentGroup, option: Field[Any]) -> argparse.Action:
     name, default = "--" + option.name.replace("_", "-"), option.default
     text = option.metadata["help"].rstrip(".")
-    text = text[0].lower() + text[1:].replace(" in seconds", "").replace(" in bytes", "")
+    first = text[0] if text[:2].isupper() else text[0].lower()  # "URL of ..." stays
+    text = first + text[1:].replace(" in seconds", "").replace(" in bytes", "")
     if option.metadata.get("secret"):
         text = f"a file with {text}"
     if default is False:

@@ -70,10 +70,14 @@ class CommandParser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """Return the help, whose usage does not list each option again."""
-        if self.usage is None and self.get_default("run") is not None:
-            words = [_as_argument(each) for each in self._actions if not each.option_strings]
-            self.usage = " ".join(["%(prog)s [OPTION ...]", *words])
+        if self.get_default("run") is not None:
+            self.usage = self.synopsis()
         return super().format_help()
+
+    def synopsis(self) -> str:
+        """Return how the command is written, without each of its options."""
+        words = [_as_argument(each) for each in self._actions if not each.option_strings]
+        return self.usage or " ".join([self.prog, "[OPTION ...]", *words])
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
@@ -98,8 +102,9 @@ def _whole_number(text: str) -> int:
 
 
 def _as_argument(action: argparse.Action) -> str:
-    name = str(action.metavar or action.dest)
-    return f"[{name}]" if action.nargs in ("?", "*") else name
+    choices = action.choices and f"{{{','.join(action.choices)}}}"
+    name = str(action.metavar or choices or action.dest)
+    return {"?": f"[{name}]", "*": f"[{name} ...]"}.get(str(action.nargs), name)
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:

@@ -59,7 +59,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     command.add_argument("package", metavar="PACKAGE", help=connection.PACKAGE)
     _add_instance(command)
 
-    text = "delete what a package describes, and wait until it is gone"
+    text = "delete the objects of a VNF instance, and wait until they are gone"
     command = add("uninstall", partial(operate.run, _uninstall_request), text)
     command.add_argument("package", metavar="PACKAGE", nargs="?",
         help="what the instance runs from, where there is no record of it")  # fmt: skip

@@ -50,7 +50,8 @@ def reference() -> Iterator[str]:
     for command, _ in man.commands(root_parser()):
         actions = man.listed(command)
         yield from (f".. _{_label(command)}:", "", command.prog, "-" * len(command.prog), "")
-        yield from (f".. program:: {command.prog}", "", *_synopsis(command, actions), "")
+        yield from (f".. program:: {command.prog}", "", "::", "")
+        yield from (f"   {command.synopsis()}", "")
         yield from (escaped(command.description or ""), "")
         shared = []
         for action in actions:
@@ -89,18 +90,6 @@ PARTS: Mapping[str, Callable[[], Iterator[str]]] = {
 
 def _label(command: argparse.ArgumentParser) -> str:
     return command.prog.replace(" ", "-")
-
-
-def _synopsis(
-    command: argparse.ArgumentParser, actions: Iterable[argparse.Action]
-) -> Iterator[str]:
-    words = [command.prog, "[OPTIONS]"]
-    for action in actions:
-        if not action.option_strings:
-            words.append(
-                f"[{man.value_of(action)}]" if action.nargs == "?" else man.value_of(action)
-            )
-    yield from ("::", "", f"   {' '.join(words)}")
 
 
 def _option(action: argparse.Action) -> Iterator[str]:
