@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 
@@ -76,6 +76,24 @@ def record_of(
             "record: name the old package too"
         )
     return record
+
+
+def refuse_absent(
+    keys: Iterable[ObjectKey], live: Container[ObjectKey], package: str, namespace: str
+) -> None:
+    """Raise NotInstalledError where a VNF has workloads and nothing of it is there: most likely the
+    namespace is another one.
+
+    :param keys: what its packages describe.
+    :param package: the old one; '': the record has it.
+    """
+    known = [key for key in keys if key.is_config or is_workload(key)]
+    if any(map(is_workload, known)) and not any(key in live for key in known):
+        raise NotInstalledError(
+            f"nothing of the {len(known)} objects that {package or 'the record'} describes is in "
+            f"namespace {namespace}: expected the VNF that is updated, {known[0]} for one; "
+            "install it, or name the namespace where it is"
+        )
 
 
 @dataclass(frozen=True)

@@ -584,6 +584,16 @@ def test_what_was_uninstalled_is_not_updated_in_part(cnf: Cnf) -> None:
     assert names(cnf) == set()
 
 
+def test_a_change_in_a_namespace_without_the_vnf_does_not_install_it(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packages = shell.package(**FILES), shell.package(**FILES, d=config_map("d", setting="a"))
+    status, _ = shell.run("change", *packages, "--upgrade-type", "RollingUpdate")
+    assert status == PlanError.exit_status
+    assert "expected the VNF that is updated" in capsys.readouterr().err
+    assert names(shell.cnf) == set()
+
+
 def test_the_status_is_how_the_workloads_are(shell: Shell) -> None:
     assert shell.run("install", shell.package(**FILES), "--instance-id", INSTANCE)[0] == 0
     status, text = shell.run("status")

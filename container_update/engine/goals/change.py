@@ -17,7 +17,7 @@ from container_update.cluster.journal import digest_of
 from container_update.engine.checks.namespaces import refuse_missing_namespaces
 from container_update.engine.goal import Observed, PackageGoal
 from container_update.engine.goals.change_job import ChangeJob
-from container_update.engine.instances import record_of
+from container_update.engine.instances import record_of, refuse_absent
 from container_update.engine.journalled_run import JournalledRun
 from container_update.engine.read_packages import read_packages, stored_images
 from container_update.engine.run import preview, run
@@ -149,6 +149,8 @@ class PackageChange(PackageGoal):
             packages.new, live, observed.informer.namespaces, observed.cluster
         )
         names = live_objects.live_names(live)
+        there = {*live, *names}
+        refuse_absent((*packages.old, *packages.new), there, self._job.old, self.namespace)
         pairs = (
             (packages.old.get(key), live_objects.with_live_name(new, names))
             for key, new in packages.new.items()

@@ -18,7 +18,7 @@ from container_update.cluster.journal import digest_of
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_missing, without_objects
 from container_update.engine.goal import Goal, Observed
-from container_update.engine.instances import NotInstalledError, record_of
+from container_update.engine.instances import record_of, refuse_absent
 from container_update.engine.read_packages import (
     described_by,
     digests_of,
@@ -44,7 +44,7 @@ from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.configuration import Live
 from container_update.planning.steps.manifest import unexplained
 from container_update.planning.update import in_force, make_plan, unknown_workloads
-from container_update.workloads.registry import is_workload, kind_of
+from container_update.workloads.registry import kind_of
 
 
 def update(
@@ -176,23 +176,12 @@ class Update(Goal):
         for namespace in without_objects(self.keys, informer.namespaces):
             refuse_missing(namespace, cluster)
         matched = _with_live_names(self.matched(), informer)
-        self._refuse_nothing(matched, informer)
+        olds = (old.key for old, _ in matched.pairs)
+        refuse_absent(olds, informer.live, self.request.old, self.namespace)
         live = {**informer.live, **self._unknown_workloads(observed)}
         plan = planned(self, matched, live, cluster, self.options)
         self.check()
         return replace(plan, packages=self._identities())
-
-    def _refuse_nothing(self, matched: match.Matching, informer: Informer) -> None:
-        """Raise NotInstalledError where the VNF has workloads and nothing of it is there: its
-        configuration alone would be created."""
-        olds = (old.key for old, _ in matched.pairs)
-        known = [key for key in olds if key.is_config or is_workload(key)]
-        if any(map(is_workload, known)) and not any(map(informer.get, known)):
-            raise NotInstalledError(
-                f"nothing of the {len(known)} objects that {self.request.old or 'the record'} "
-                f"describes is in namespace {self.namespace}: expected the VNF that is updated, "
-                f"{known[0]} for one; install it, or name the namespace where it is"
-            )
 
     def _unknown_workloads(self, observed: Observed) -> dict[ObjectKey, Json]:
         """Return the live objects of unknown kinds that may use configuration; the package's where
