@@ -21,7 +21,7 @@ from container_update.model.errors import ClusterError
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod finds its token, and its namespace."""
 
-NOWHERE = "in $KUBECONFIG or ~/.kube/config, nor a service account of a pod"
+DEFAULT = "~/.kube/config"
 
 _CONTEXTS, _CLUSTERS, _USERS = "contexts", "clusters", "users"
 _SECTIONS = {_CONTEXTS: "context", _CLUSTERS: "cluster", _USERS: "user"}
@@ -42,7 +42,7 @@ def files(named_file: str | None) -> tuple[Path, ...]:
     :returns: absolute paths; () where there are none, so that only a pod's service account is left.
     :raises ClusterError: *named_file* does not exist.
     """
-    text = named_file or os.environ.get("KUBECONFIG") or "~/.kube/config"
+    text = named_file or os.environ.get("KUBECONFIG") or DEFAULT
     paths = [Path(path).expanduser().absolute() for path in text.split(os.pathsep) if path]
     existing = tuple(path for path in paths if path.exists())
     if named_file and not existing:

@@ -95,7 +95,7 @@ def counted(number: int, noun: str) -> str:
 def nothing_to_do(plan: Plan) -> str:
     """Say that a plan has no steps."""
     match = _MATCH_AS_NOTED if plan.notes else _MATCH_IN_PART if plan.ignored else _MATCH
-    instance = f"VNF instance {plan.instance_id or 'without an id'}"
+    instance = f"VNF instance {plan.instance_id}" if plan.instance_id else "the VNF without an id"
     return _NOTHING_TO_DO.get(plan.kind, match).format(instance)
 
 

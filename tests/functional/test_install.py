@@ -591,6 +591,7 @@ def test_a_change_in_a_namespace_without_the_vnf_does_not_install_it(
     status, _ = shell.run("change", *packages, "--upgrade-type", "RollingUpdate")
     assert status == PlanError.exit_status
     assert "expected the VNF that is updated" in capsys.readouterr().err
+    assert "belongs to the VNF without an id." in shell.run("uninstall")[1]
     assert names(shell.cnf) == set()
 
 

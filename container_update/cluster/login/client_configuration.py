@@ -127,8 +127,10 @@ def _of_pod() -> Configuration:
     host, port = (os.environ.get(f"KUBERNETES_SERVICE_{name}") for name in ("HOST", "PORT"))
     token, authority = (kubeconfigs.SERVICE_ACCOUNT / name for name in ("token", "ca.crt"))
     if not host or not port or not token.is_file() or not authority.is_file():
+        variable = os.environ.get("KUBECONFIG")
+        where = f"{variable}, which $KUBECONFIG names" if variable else kubeconfigs.DEFAULT
         raise ClusterError(
-            f"no usable configuration {kubeconfigs.NOWHERE}: expected a kubeconfig file"
+            f"there is no kubeconfig {where}, nor a service account of a pod: name one that exists"
         )
     url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     bearer = constant(f"Bearer {_text(token, str(token))}")

@@ -546,6 +546,22 @@ def test_a_credential_of_a_kubeconfig_that_is_refused_is_not_told(
     assert "kt'" not in "".join(traceback.format_exception(raised.value))
 
 
+@pytest.mark.parametrize(
+    ("variable", "told"),
+    [
+        ("no/file", "no kubeconfig no/file, which .KUBECONFIG names"),
+        ("", r"~/\.kube/config"),
+    ],
+)
+def test_where_no_kubeconfig_is_it_is_told_where_one_was_looked_for(
+    variable: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KUBECONFIG", variable)
+    with pytest.raises(ClusterError, match=told):
+        connect()
+
+
 def test_the_first_file_that_names_a_current_context_decides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
