@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from container_update.model.errors import PackageError, PlanError
@@ -637,18 +637,13 @@ def _in_its_place(step: Step) -> Step:
 def _changes_what_is_fixed(live: Json, old: Manifest | None, new: Manifest) -> bool:
     """Tell whether a manifest has another pod template than a workload, or another value of what
     cannot change besides."""
-    fixed = known_kind(new.key).fixed_fields(new.body)
+    part = partial(known_kind(new.key).fixed_part, manifest=new.body)
 
     def has(body: Json) -> bool:
-        return live_objects.covers(_only_fixed(live, fixed), _only_fixed(body, fixed))
+        return live_objects.covers(part(live), part(body))
 
-    is_less = old is not None and _only_fixed(old.body, fixed) != _only_fixed(new.body, fixed)
+    is_less = old is not None and part(old.body) != part(new.body)
     return not has(new.body) or (old is not None and is_less and has(old.body))
-
-
-def _only_fixed(body: Json, fields: Iterable[str]) -> Json:
-    spec = {name: body["spec"][name] for name in fields if name in body["spec"]}
-    return {"metadata": {}, "spec": spec, "template": pod_template.pod_template(body)}
 
 
 def _around_template(content: Json, old: Json | None, live: Json) -> Json:

@@ -122,7 +122,7 @@ def _ignored(matching: Matching) -> Iterator[Note]:
     # labels and annotations of configuration take effect, as its content does
     effective = ("metadata.labels", "metadata.annotations")
     for old, new in matching.pairs:
-        if new is None or not can_change(old.key):
+        if new is None or _is_fixed(old, new):
             continue
         for change in diff.field_changes(old, new):
             if not (old.key.is_config and change.path.startswith(effective)):
@@ -131,6 +131,14 @@ def _ignored(matching: Matching) -> Iterator[Note]:
     for new in matching.not_added:
         why = f": {_UNLISTED}, so it" if new.key in matching.unlisted else " and"
         yield Note(new.key, f"is new in {new.source}{why} is not created by a modify operation")
+
+
+def _is_fixed(old: Manifest, new: Manifest) -> bool:
+    """Tell whether an object cannot become what the new package says, by no operation."""
+    kind = kind_of(old.key)
+    return kind is not None and kind.fixed_part(old.body, new.body) != (
+        kind.fixed_part(new.body, new.body)
+    )
 
 
 def in_force(matching: Matching) -> Iterator[Manifest]:
@@ -219,15 +227,16 @@ class UpdatePlanner(ConfigPlanner):
             live, images = as_its_pods(live, changes, self.live)
         uses = self.config_uses(old.key, live)
         kind = known_kind(old.key)
-        fixed = None if kind.can_change else f"a {kind.kind} cannot change"
         if not images and not uses:
-            if fixed and new is not None:
+            if new is not None and _is_fixed(old, new):
                 fields = diff.field_changes(old, new)
-                self.notes += (Note(old.key, f"{fixed}: {field}") for field in fields)
+                text = f"a {kind.kind} cannot change"
+                self.notes += (Note(old.key, f"{text}: {field}") for field in fields)
             return
         step = self.restart_step(old.key, live, images, uses)
-        if fixed:
-            self.note(old.key, f"{fixed}, it would restart because {step.reasons[0]}")
+        if not kind.can_change:
+            text = f"a {kind.kind} cannot change, it would restart because {step.reasons[0]}"
+            self.note(old.key, text)
             return
         self.refuse_unfit(old.key, live)
         self.notes += (Note(old.key, text) for text in kind.notes(live))

@@ -112,6 +112,14 @@ class WorkloadKind:
         del manifest
         return frozenset()
 
+    def fixed_part(self, body: Json, manifest: Json) -> Json:
+        """Return what of *body* the server does not let change to what *manifest* says."""
+        if self.can_change:
+            return {}
+        said = body.get("spec") or {}
+        spec = {name: said[name] for name in self.fixed_fields(manifest) & said.keys()}
+        return {"metadata": {}, "spec": spec, "template": get_at(body, self.template_path)}
+
     def refusal(self, live: Json) -> str | None:
         """Return why a change of *live* would not be carried out and what to do; None: it would."""
         del live

@@ -868,6 +868,9 @@ def test_what_a_change_of_the_package_would_not_apply_either_is_no_part_of_what_
     assert plan.ignored == ()
     (note,) = notes(plan)
     assert note.startswith("Job ns/w: a Job cannot change: spec.completions: none -> 2 (f.yaml:")
+    plan = plan_for(old, build.workload("Job", USES_NONE, parallelism=2))
+    assert [note.change and note.change.path for note in plan.ignored] == ["spec.parallelism"]
+    assert notes(plan) == []
 
 
 def test_another_field_of_configuration_that_is_written_is_ignored() -> None:
