@@ -117,6 +117,12 @@ def test_a_json_patch_that_does_not_fit_is_refused(patch: Any, code: int) -> Non
             id="a service's ports by port",
         ),
         pytest.param(
+            {"webhooks": [{"name": "a", "sideEffects": "None"}]},
+            {"webhooks": [{"name": "a", "timeoutSeconds": 5}]},
+            {"webhooks": [{"name": "a", "sideEffects": "None", "timeoutSeconds": 5}]},
+            id="webhooks by name",
+        ),
+        pytest.param(
             {"tolerations": [{"key": "a"}]},
             {"tolerations": [{"key": "b"}]},
             {"tolerations": [{"key": "b"}]},

@@ -120,6 +120,7 @@ _MERGE_KEYS: Mapping[str, tuple[str, ...]] = {
     "volumeDevices": ("devicePath",),
     "volumeMounts": ("mountPath",),
     "volumes": ("name",),
+    "webhooks": ("name",),
 }
 """A list's field to the keys that identify its elements: the first that all of them have. Any other
 list (tolerations, command, envFrom, ...) is replaced as a whole."""
