@@ -185,6 +185,20 @@ def test_what_a_schema_does_not_have_is_removed_and_its_defaults_are_filled_in(t
     assert patched.body["spec"] == stored["spec"]
 
 
+def test_null_is_no_value_of_a_field_that_may_not_be_null(typed: Api) -> None:
+    """As the API server's PruneNonNullableNullsWithoutDefaults has it."""
+    body = thing(mode=None, parts=[{"name": None, "on": None}], maybe=None, free={"a": None})
+    answer = typed.post(f"{THINGS}?fieldValidation=Strict", body)
+    assert answer.status == 201
+    assert answer.body["spec"] == {
+        "image": "web",
+        "size": 3,
+        "parts": [{"on": True}],
+        "maybe": None,
+        "free": {"a": None},
+    }
+
+
 def test_a_strict_request_names_the_fields_that_a_schema_does_not_have(typed: Api) -> None:
     body = thing(unknown=1, parts=[{"other": 2}])
     answer = typed.post(f"{THINGS}?fieldValidation=Strict", body)
@@ -211,7 +225,7 @@ def test_a_strict_request_names_the_fields_that_a_schema_does_not_have(typed: Ap
         ({"labels": {"a": 1}}, 'spec.labels.a in body must be of type string: "integer"'),
         ({"parts": []}, "spec.parts in body should have at least 1 items"),
         ({"parts": [{"on": "x"}]}, 'spec.parts[0].on in body must be of type boolean: "string"'),
-        ({"mode": None}, 'spec.mode in body must be of type string: "null"'),
+        ({"labels": {"a": None}}, 'spec.labels.a in body must be of type string: "null"'),
     ],
 )
 def test_an_object_that_its_schema_does_not_allow_is_refused(

@@ -66,13 +66,21 @@ def _pruned(schema: Json, value: Any, path: str, removed: list[str]) -> Any:
     new: Json = {}
     for key, entry in value.items():
         place = f"{path}.{key}" if path else key
+        field = (schema.get("properties") or {}).get(key)
         if key in _OWN and schema.get(_EMBEDDED):
             new[key] = copy.deepcopy(entry)
+        elif entry is None and _means_absent(field):
+            continue
         elif (below := _below(schema, key)) is not None:
             new[key] = _pruned(below, entry, place, removed)
         else:
             removed.append(place)
     return new
+
+
+def _means_absent(field: Json | None) -> bool:
+    """Tell whether null in a field stands for nothing, and no default takes its place."""
+    return field is not None and not field.get("nullable") and "default" not in field
 
 
 def _below(schema: Json, key: str) -> Json | None:
