@@ -131,7 +131,7 @@ def modify(package: Package, changes: Json) -> Json:
         if package.operational_state == state:
             raise ProblemError(409, f"package {package.id} is {state} already")
         package.operational_state = state
-    if changes.get("userDefinedData") is not None:
+    if "userDefinedData" in changes:
         package.user_data = merge_patch(package.user_data, changes["userDefinedData"])
     return changes
 

@@ -301,6 +301,17 @@ def test_a_modification_of_what_was_changed_since_is_refused(client: Client, vnf
         assert "three" in client.send("GET", path).text
 
 
+def test_null_in_place_of_an_object_is_refused(client: Client, vnfd_id: str) -> None:
+    """A merge patch removes what is null; these are not removed."""
+    instance = client.create(vnfd_id)
+    package = client.call("GET", "/vnfpkgm/v1/vnf_packages")[0]["_links"]["self"]["href"]
+    of_instance = ("metadata", "extensions", "vnfConfigurableProperties")
+    for path, name in [*((instance, name) for name in of_instance), (package, "userDefinedData")]:
+        answer = client.send("PATCH", path, {name: None})
+        assert answer.status_code == 422, name
+        assert answer.json()["detail"].startswith(f"body.{name}: ")
+
+
 def test_an_attribute_without_a_value_is_absent(client: Client, vnfd_id: str) -> None:
     """ETSI's schemas want a text: a null is none."""
     path = client.create(vnfd_id)

@@ -244,9 +244,9 @@ class ModifyVnf(RequestBody):
     vnfInstanceName: Text | None = None
     vnfInstanceDescription: Prose | None = None
     vnfdId: Text | None = None
-    vnfConfigurableProperties: Map | None = None
-    metadata: Map | None = None
-    extensions: Map | None = None
+    vnfConfigurableProperties: Map = {}
+    metadata: Map = {}
+    extensions: Map = {}
     vnfcInfoModifications: list[VnfcModification] | None = None
     vimConnectionInfoDeleteIds: list[Text] | None = None
     """Ids of entries of vimConnectionInfo; in v2, where SOL003 has null for it, their names."""
@@ -331,7 +331,7 @@ class ModifyPackage(RequestBody):
     """VnfPkgInfoModifications (SOL005, 9.5.2.3)."""
 
     operationalState: Literal["ENABLED", "DISABLED"] | None = None
-    userDefinedData: Map | None = None
+    userDefinedData: Map = {}
 
 
 class UploadFromUri(RequestBody):
