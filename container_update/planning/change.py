@@ -497,12 +497,12 @@ class Planner:
             yield self.creation(new)
             return
         step = self._replacement(new, live)
+        if step.remark and (old is None or old.body != new.body):
+            self.note(key, step.remark)
         if self.is_changed(step, new):
             self.config.refuse_unfit(key, live)
             self.refuse_foreign(key, old, live)
             refuse_headless(new, live)
-            if step.grows:
-                self.note(key, "a volume never shrinks: an undo leaves it as large as it gets")
             action = Action.SWITCH if (key.group, key.kind) in FOLLOWS_PODS else Action.REPLACE
             yield replace(step, action=action, reasons=tuple(what_differs(old, new)))
 

@@ -113,10 +113,15 @@ class ManifestStep(WorkloadStep):
         )
 
     @property
-    def grows(self) -> bool:
-        """A claim gets a larger volume, which no undo can take back."""
-        then, now = get_at(self._manifest, _STORAGE), get_at(self.old, _STORAGE)
-        return self.key.kind == "PersistentVolumeClaim" and live_objects.is_less(now, then)
+    def remark(self) -> str:
+        """What to know of a claim that is to get another size; '' where there is nothing."""
+        now, then = get_at(self.old, _STORAGE), get_at(self._manifest, _STORAGE)
+        if self.key.kind != "PersistentVolumeClaim":
+            return ""
+        if live_objects.is_less(now, then):
+            return "a volume never shrinks: an undo leaves it as large as it gets"
+        is_smaller = live_objects.is_less(then, now)
+        return "a volume never shrinks: it stays as it is" if is_smaller else ""
 
     def is_made(self, live: Json) -> bool:
         """Tell whether a Deployment is one of the two: another one of the same manifest, which an

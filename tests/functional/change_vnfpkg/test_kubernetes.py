@@ -464,13 +464,14 @@ def test_an_undo_leaves_a_claim_as_large_as_it_has_become(site: Site) -> None:
     site.shape = shape("1Gi")
     site.instantiate(V1)
     site.shape = shape("1536Mi")
-    assert any("never shrinks" in note.text for note in site.plan(V2).notes)
+    assert any("leaves it as large as it gets" in note.text for note in site.plan(V2).notes)
     with pytest.raises(UpdateFailedError, match="Everything is as before"):
         site.change(replace(V2, broken=("VDU1",)))
     assert size() == "1536Mi"
     site.change(V2)
     site.runs_from(V2)
     site.shape = shape("1Gi")
+    assert any("it stays as it is" in note.text for note in site.plan(V1).notes)
     site.change(V1)
     assert size() == "1536Mi"
     assert site.is_at("v1")
