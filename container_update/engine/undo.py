@@ -5,7 +5,8 @@ Traffic returns to the old pods before the new ones are deleted, and configurati
 before the workloads that read it as they start. Old pods that are gone already are created first of
 all, with their configuration. What was created goes last, when nothing uses it any more; but first
 of all goes what may refuse the other writes, quotas and admission webhooks, and the configuration
-without which the old pods start too. Every object is read again, so that reverting what was never
+without which the old pods start too. A quota that allows more now gets its old limits when the pods
+are back, which may need the room. Every object is read again, so that reverting what was never
 done, or twice, is safe.
 """
 
@@ -91,7 +92,8 @@ class Undo:
         handed = [step for step in steps if step.action is Action.HAND_OVER]
         yield handed  # the removed Deployments have their names again
         held = [step for step in reversed(steps) if step.action is Action.HOLD]
-        back = [step for step in reversed(steps) if step not in (*handed, *held)]
+        limits = [step for step in reversed(steps) if order.lifts_a_limit(step)]
+        back = [step for step in reversed(steps) if step not in (*handed, *held, *limits)]
         switches = [step for step in back if step.is_switch]
         removed = [step for step in back if step.is_removal]
         workloads = [step for step in back if step.starts_pods and step not in switches]
@@ -104,7 +106,7 @@ class Undo:
             yield from (switches, removed_objects, objects, removed_workloads)
         for _, together in groupby(workloads, key=lambda step: step.group):
             yield list(together)
-        yield held
+        yield [*limits, *held]
         for group in reversed(list(order.groups(created))):
             yield [step for step in reversed(group) if step not in first]
 

@@ -15,8 +15,9 @@ from itertools import chain, groupby
 from typing import TypeVar
 
 from container_update.model.errors import PackageError
-from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.objects import Json, Manifest, ObjectKey, get_at
 from container_update.model.plan import Plan, Step
+from container_update.planning.comparison.live_objects import is_less
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep
 from container_update.workloads.registry import is_workload
 
@@ -71,6 +72,16 @@ def rank(key: ObjectKey) -> int:
 def hinders(key: ObjectKey) -> bool:
     """Tell whether an object may refuse the writes of others: it is the first to go in an undo."""
     return rank(key) in (_LIMITS, _JUDGES)
+
+
+def lifts_a_limit(step: Step) -> bool:
+    """Tell whether a step lets a quota allow more: its undo comes after the pods are back, which
+    may need the room."""
+    is_quota = (step.key.group, step.key.kind) == ("", "ResourceQuota")
+    if not (is_quota and isinstance(step, ManifestStep) and step.before is not None):
+        return False
+    before, after = (get_at(body, ("spec", "hard")) or {} for body in (step.old, step.content))
+    return any(name not in after or is_less(before[name], after[name]) for name in before)
 
 
 def groups(steps: Iterable[StepT]) -> Iterator[tuple[StepT, ...]]:

@@ -11,9 +11,17 @@ from dataclasses import replace
 
 import pytest
 
-from container_update import ClusterError, Plan, Step, StepResult, UpdateFailedError, update
+from container_update import (
+    ClusterError,
+    Plan,
+    Step,
+    StepResult,
+    UpdateFailedError,
+    change_package,
+    update,
+)
 from tests.functional import role
-from tests.functional.cnf import IMAGES, Cnf
+from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import ENV, config_map, workload
 from tests.internals.core import Collection, Json, ObjectKey, StepState
@@ -106,6 +114,30 @@ def test_a_refusal_that_passes_within_the_grace_period_is_no_failure(cnf: Cnf) -
     options = replace(cnf.options, grace_period=60)
     update(cnf.request(new), cnf.cluster, options, progress=make_room)
     assert images_of(cnf, "StatefulSet") == {IMAGES[1]}
+
+
+def test_a_quota_that_was_raised_gets_its_limits_back_when_the_pods_are_back(cnf: Cnf) -> None:
+    """Under them no pod of the Deployment that is done could go back: it starts one more first."""
+
+    def quota(pods: int) -> str:
+        kind = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: limit}\n"
+        return f"{kind}spec: {{hard: {{pods: '{pods}'}}}}\n"
+
+    later = "annotations: {container-update/order: '1'}"
+    old = {"w": workload("Deployment"), "bad": workload("Deployment", "bad", metadata=later)}
+    cnf.instantiate(**old, q=quota(2))
+    new = {name: text.replace(*IMAGES) for name, text in old.items()}
+    new["bad"] = new["bad"].replace(IMAGES[1], BAD_IMAGE)
+    files = {f"{name}.yaml": text for name, text in {**new, "q": quota(3)}.items()}
+    body = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": "RollingUpdate"}}
+    options = replace(cnf.options, grace_period=5, undo_timeout=20)
+    packages = {"old": cnf.old, "new": cnf.package(files)}
+    with pytest.raises(UpdateFailedError, match="Everything is as before"):
+        change_package(body, cnf.admin, options, **packages, **cnf.where)
+    assert images_of(cnf, "Deployment") == {IMAGES[0]}
+    limit = cnf.admin.get(ObjectKey("", "ResourceQuota", cnf.namespace, "limit"))
+    assert limit is not None
+    assert limit["spec"]["hard"] == {"pods": "2"}
 
 
 # --- the journal --------------------------------------------------------------------------------
