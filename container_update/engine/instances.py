@@ -64,11 +64,16 @@ def record_of(
     name = f"VNF instance {instance_id}" if instance_id else "a VNF instance"
     if record is None:
         ids = if_allowed(History(retrying, namespace, None).instances, frozenset[str | None]())
-        others = ", ".join(sorted(filter(None, ids)))
+        others = ", ".join(sorted(filter(None, ids - {instance_id})))
+        why = (
+            "its first operation was undone, or is not finished"
+            if instance_id in ids
+            else "it was not installed by this program, or is not installed at all"
+        )
         raise NotInstalledError(
             f"namespace {namespace} has no record of what {name} runs from"
-            f"{f', only of {others}' if others else ''}: it was not installed by this program, or "
-            "is not installed at all; name the old package too, or install it"
+            f"{f', only of {others}' if others else ''}: {why}; name the old package too, or "
+            "install it"
         )
     if not record.is_whole:
         raise PlanError(

@@ -573,6 +573,10 @@ def test_an_instance_that_is_not_there_is_named_with_those_that_are(
     status, text = shell.run("uninstall", "--instance-id", "ufp")
     assert status == 2
     assert "belongs to VNF instance ufp." in text
+    bad = ("--instance-id", "ufp", "--grace-period", "0.1")
+    assert shell.run("install", shell.package(bad=BAD), *bad)[0] == UpdateFailedError.exit_status
+    assert shell.run("plan", package, "--instance-id", "ufp")[0] == PlanError.exit_status
+    assert f"{told}its first operation was undone, or" in capsys.readouterr().err
 
 
 def test_what_was_uninstalled_is_not_updated_in_part(cnf: Cnf) -> None:
