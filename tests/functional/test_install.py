@@ -172,6 +172,17 @@ def test_a_second_installation_that_fails_takes_back_what_it_created_and_nothing
     assert names(shell.cnf) == {"cm", "w", "data"}
 
 
+def test_an_installation_that_fails_says_nothing_of_the_history_of_a_namespace_that_it_took_back(
+    shell: Shell, caplog: pytest.LogCaptureFixture
+) -> None:
+    own = f"{shell.cnf.namespace}-own"
+    namespace = f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {own}}}\n"
+    bad = workload("Deployment", "bad", image=BAD_IMAGE, metadata=f"namespace: {own}\n")
+    package = shell.package(n=namespace, w=bad)
+    assert shell.run("install", package, "--grace-period", "0.5")[0] == 7
+    assert "history" not in caplog.text
+
+
 def test_an_installation_again_while_a_rollout_is_stuck_touches_nothing(shell: Shell) -> None:
     package = shell.package(**FILES, pvc=CLAIM)
     assert shell.run("install", package, "--instance-id", INSTANCE)[0] == 0

@@ -124,7 +124,9 @@ class History:
         try:
             return self._keep(revision, limit, before or self.bodies)
         except (ClusterError, LeaseLostError) as error:
-            LOG.warning("the history of the VNF instance could not be written: %s", error)
+            # 404: its namespace is gone, which an installation had created and has taken back
+            if getattr(error, "status", None) != 404:
+                LOG.warning("the history of the VNF instance could not be written: %s", error)
         except Exception:  # anybody may have changed what is there, and the operation has succeeded
             LOG.exception("the history of the VNF instance could not be written")
         return None
