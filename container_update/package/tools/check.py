@@ -503,16 +503,20 @@ def _key_at(reference: Any, key: str) -> FieldPath:
 
 def namespaces(subject: Subject) -> Iterator[Finding]:
     """Check that manifests set no namespace: Tacker uses the one of the request instead."""
+    by_namespace: dict[str, list[Manifest]] = {}
     for manifest in subject.manifests:
         namespace = manifest.body["metadata"].get("namespace")
         if namespace and manifest.key.namespace:
-            yield Finding.warning(
-                manifest.source.of(("metadata", "namespace")),
-                f"{manifest.key} sets metadata.namespace: if the instantiate request names another"
-                " namespace, Tacker creates the object there, and an update does not find it",
-                "remove metadata.namespace, and set additionalParams.namespace in the request, a"
-                " different one for each CNF",
-            )
+            by_namespace.setdefault(namespace, []).append(manifest)
+    for first, *others in by_namespace.values():
+        who = f"{first.key} and {len(others)} more set" if others else f"{first.key} sets"
+        yield Finding.warning(
+            first.source.of(("metadata", "namespace")),
+            f"{who} metadata.namespace: if the instantiate request names another namespace, Tacker "
+            "creates the object there, and an update does not find it",
+            "remove metadata.namespace, and set additionalParams.namespace in the request, a"
+            " different one for each CNF",
+        )
 
 
 def recommendations(subject: Subject) -> Iterator[Finding]:

@@ -261,6 +261,14 @@ CASES: dict[str, tuple[Change, bool, str]] = {
         True,
         "warning: Files/kubernetes/pod_env.yaml:4: Pod cnf/env-test1 sets metadata.namespace",
     ),
+    "objects that name their namespaces": (
+        write(
+            "Files/own.yaml",
+            "---\n".join(SERVICE.replace("web", f"{n}, namespace: a") for n in "bcd"),
+        ),
+        True,
+        "warning: Files/own.yaml:3: Service a/b and 2 more set metadata.namespace: ",
+    ),
     "a ConfigMap that no manifest has": (
         replace(DEPLOYMENT, "name: cm-data", "name: cm-other"),
         True,
