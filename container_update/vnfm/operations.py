@@ -199,10 +199,7 @@ def _refusal(request: Request, kind: str, state: State, *, is_held: bool) -> str
             "promote or abort it"
         )
     if request is Request.CANCEL:
-        return (
-            f"cancel is possible only in STARTING and PROCESSING, found {state.value}: what failed "
-            "can be rolled back"
-        )
+        return f"cancel is possible only in STARTING and PROCESSING, found {state.value}"
     if request in (Request.PROMOTE, Request.ABORT):
         return f"{request.value} is possible only where it waits for a person"
     if request is Request.ROLLBACK and state is State.FAILED_TEMP:

@@ -546,7 +546,7 @@ def test_a_request_that_comes_at_the_wrong_time_changes_nothing(
     store(service, "one", was, ids["another's"], operation=kind)
     with service.database.writing() as session:
         operation = session.get_one(OperationRow, "one")
-        with pytest.raises(ProblemError, match="operation one: " + re.escape(said)) as raised:
+        with pytest.raises(ProblemError, match=f"operation one: {re.escape(said)}$") as raised:
             operations.apply_request(service, session, operation, request_)
     assert raised.value.status == 409
     assert becomes(service, "one") == (was.value, ids["another's"], False, "")
