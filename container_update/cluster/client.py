@@ -214,7 +214,7 @@ class KubernetesCluster:
             try:
                 page = self._call("GET", path, what, query=query)
             except ClusterError as error:
-                if error.status == 410 and "continue" in query:
+                if error.status == 410 and "continue" in query:  # its version is kept no longer
                     items = []
                     del query["continue"]
                 elif isinstance(error, responses.AnswerTooLargeError) and query["limit"] != "1":

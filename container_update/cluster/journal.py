@@ -332,6 +332,7 @@ class Journal:
             "run": self.run.encode(),
         }
         owner = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "name": lease.key.name}
+        # until all is written the lease owns it, and goes with it where this run is killed here
         head = self._create(self.key, content, {**owner, "uid": lease.uid})
         try:
             for namespace, keys in self._keys(head).items():
@@ -547,7 +548,7 @@ class Journal:
             if live is None or live["metadata"]["uid"] != head["metadata"]["uid"]:
                 return False
             if self.cluster.journal_key and not keeping.is_signed(live, self.cluster.journal_key):
-                # what others put there stays unsigned
+                # what others put there is not to get our signature: it is written over
                 live = {**live, "data": self._written.get("data")}
             if not of_any_run and keeping.text(live, "run") != self.run:
                 return False

@@ -188,7 +188,7 @@ class Scope:
             for key in here
             if (key.group, key.kind) != POD
             for body in [*self._manifests.get(key, ()), *([live[key]] if key in live else ())]
-            or [{}]
+            or [{}]  # its selector is not known
         ]
         bodies += [
             body

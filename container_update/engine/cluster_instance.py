@@ -315,6 +315,7 @@ class ClusterInstance:
             record = believed(record, goes_back)
             claimed = journal.claim(record)
             if claimed is not None:
+                # what the run before has sent may still be on its way: it meets newer versions
                 fence = Fence(self.cluster.guarded(lock.check), self.options.workers)
                 fence.raise_((step.key for step in record.object_steps), lock.operation)
             return claimed

@@ -126,11 +126,12 @@ class Execution:
         for group in self.plan.groups:
             number = group[0].group + 1
             if number > self.ended and self._is_held_at(group):
-                if noted < number - 1:
+                if noted < number - 1:  # whoever promotes goes on from here
                     self._note(number - 1, ())
                 break
             once = [step for step in group if step.place in unrepeatable]
             is_over = number <= self.ended
+            # of a group that has ended the pods are looked at again: they may have failed since
             again = [step for step in group if step.waits_again and step not in once]
             self.skip(step for step in group if is_over and step not in again)
             self._advance(again if is_over else group)

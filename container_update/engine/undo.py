@@ -86,6 +86,7 @@ class Undo:
         """Yield the steps in their order on the way back, those of a round at the same time."""
         created = [s for s in steps if s.action is Action.CREATE and not s.starts_pods]
         optional = starts_without({s.key: s.before for s in steps if s.before is not None})
+        # it may refuse the writes that follow, or be read by the old pods when they start again
         first = [s for s in created if order.hinders(s.key) or s.key in optional]
         yield first
         steps = [step for step in steps if step not in created]
@@ -101,11 +102,14 @@ class Undo:
         removed_objects = [step for step in removed if not is_workload(step.key)]
         removed_workloads = [step for step in removed if is_workload(step.key)]
         if any(self._is_gone(step.key) for step in removed_workloads):
+            # nobody is there to take the traffic back before these are Ready, with what they read
             yield from (removed_objects, objects, removed_workloads, switches)
-        else:
+        else:  # the old pods can serve at once, and the new ones are perhaps the fault
             yield from (switches, removed_objects, objects, removed_workloads)
         for _, together in groupby(workloads, key=lambda step: step.group):
             yield list(together)
+        # limits: the pods are back. Holds: a Service's own selector takes in the new pods too,
+        # which are gone by now
         yield [*limits, *held]
         for group in reversed(list(order.groups(created))):
             yield [step for step in reversed(group) if step not in first]

@@ -206,7 +206,7 @@ def recover(  # noqa: PLR0913
         record = claim(record, goes_back)
         if record is None:
             return None
-        if goes_back or record.phase is Phase.UNDO:
+        if goes_back or record.phase is Phase.UNDO:  # it may have begun until it was claimed
             return undo(record, held)
         LOG.warning("going on with %s", record.operation, extra=REPORTED)
         return finish(record, held)

@@ -284,6 +284,7 @@ class Plain(Schema):
 
     def violations(self, value: Any, path: FieldPath = ()) -> Iterator[Violation]:
         """Yield a violation for what is no plain value, and one for a value that is too deep."""
+        # by identity: what many aliases of YAML stand for is looked at once a level
         level: dict[int, tuple[FieldPath, Any]] = {id(value): (path, value)}
         for _ in range(DEPTH):
             below: dict[int, tuple[FieldPath, Any]] = {}

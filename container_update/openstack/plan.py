@@ -330,7 +330,7 @@ def rolling(live: Live, new: StackBody, places: Mapping[str, Place], source: str
         if _is_as_it_shall_be(live, member, before, after):
             unchanged.append(member)
             continue
-        bodies[member.stack] = after
+        bodies[member.stack] = after  # from which the next VNFC of the same stack begins
         updated = live.updated.get(member.stack)
         steps.append(_member_step(member, before, after, place, updated))
         steps.append(StackScript.of("new", member.stack, member))

@@ -117,6 +117,7 @@ def _of_others(server: str, owners: Sequence[tuple[str, Json]], stack: str) -> s
         queue = {user, *attached}
         while queue:
             used |= queue
+            # what another server needs is that one's: nothing is followed through it
             further = (needs[name] for name in queue if name == user or kinds[name] != SERVER)
             queue = set().union(*further) - used
         return used

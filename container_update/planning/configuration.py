@@ -262,6 +262,7 @@ def keys_of_others(old: Manifest | None, new: Manifest, live: Json) -> dict[str,
         for step in (step for name in _DATA for step in manager.fields.get(f"f:{name}") or ()):
             key = step.removeprefix("f:")
             before, after = was.get(key), to_be.get(key)
+            # gone, in no manifest (it stays in any case), or as it is to be: nobody to yield to
             if key not in now or before is after is None or now[key] == after:
                 continue
             if not after or (manager.applies and after == before):

@@ -158,6 +158,7 @@ def judge(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) 
     :param pods: all that the workload owns.
     """
     if not is_observed(live):
+        # forwards no pod is new yet; on the way back those that are there may be wanted ones
         return NOT_SEEN if baseline.restores else replace(NOT_SEEN, ready=0)
     present = _present(pods, baseline)
     uids = [pod["metadata"]["uid"] for pod in present]
@@ -183,7 +184,8 @@ def judge(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) 
         message = f"{serving} of {counts.desired} pods are ready"
     elif old:
         message = _old_pods(old, new)
-    # one that a stuck roll started besides need not be ready on the way back
+    # a status may lag: the pods themselves count too. All that are there have to be Ready, those
+    # beyond the wanted number as well; on the way back a stuck roll may have started such ones.
     elif ready < (enough if baseline.restores else max(len(present) - unwell, wanted)):
         message = f"{ready} of {counts.desired} pods are ready"
     else:

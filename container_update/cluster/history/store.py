@@ -155,7 +155,7 @@ class History:
             bodies = before() if attempt == 1 else self.bodies()
             for body in bodies[:1]:
                 labels = body["metadata"].get("labels") or {}
-                if labels.get(_OPERATION) == revision.operation:
+                if labels.get(_OPERATION) == revision.operation:  # written before, and gone on with
                     return self._keep_instead(body, revision)
             number = self._number(bodies[0]) + 1 if bodies else 1
             encoded = revisions.encode(replace(revision, number=number), self.namespace)
@@ -163,7 +163,7 @@ class History:
                 head = self.cluster.create(self._head(number, encoded, revision.operation))
                 break
             except ClusterError as error:
-                if error.status != 409 or attempt == _ATTEMPTS:
+                if error.status != 409 or attempt == _ATTEMPTS:  # 409: others took the number
                     raise
         self._write_parts(head, encoded)
         room = keeping.MAX_PARTS - sum(map(len, encoded.parts.values()))

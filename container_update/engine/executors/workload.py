@@ -40,8 +40,9 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         live = self.writer.read(step)
         old_pods = self.context.pods_before.get(step.key, frozenset())
         abandoned = self.abandoned(before)
-        if self.writer.resumed:
+        if self.writer.resumed:  # what has the new template is not from before the operation
             abandoned -= _uids(filter(step.is_applied, self.informer.pods_of(before)))
+        # where it is written already, its pods may be new ones: then the journal alone has the old
         if live in (None, before) or not self.writer.recognised(step, live).is_applied(live):
             old_pods |= _uids(self.informer.pods_of(before))
         written = self.writer.apply(step, live)
@@ -232,6 +233,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             except ClusterError as error:
                 if error.status not in (409, 429):
                     raise
+                # 409: another pod has the name, or this one was just written
                 live = self.cluster.get(key) if error.status == 409 else old
                 if live is None or live["metadata"]["uid"] != uid:
                     return  # another pod has that name by now

@@ -403,7 +403,7 @@ class StackExecution:
         is_complete = str(current.get("stack_status")).endswith("_COMPLETE")
         if body and is_complete and marks == {self.record.tag(body)}:
             return False
-        if body is None:
+        if body is None:  # it was not there before this operation
             self._stacks.delete(reference(current))
             return True
         self._send(step, body)

@@ -99,7 +99,7 @@ class Writer:
                 return
             if sent:
                 raise StepError(state_sentence(current))
-            self.delete(reference(current))
+            self.delete(reference(current))  # an earlier run's: with CREATE_FAILED none is updated
 
     def update(
         self,
@@ -128,6 +128,7 @@ class Writer:
                     return
                 if sent and not self._was_cancelled(current):
                     raise StepError(state_sentence(current))
+            # an undo writes over it until its time is over: the old state has to come back
             elif sent and (not self.undoing or time.monotonic() > deadline):
                 raise StepError(
                     f"stack {current['stack_name']} was updated by somebody else at the same time"
