@@ -8,7 +8,8 @@ quantity in one way. So not all that differs between two manifests changes an ob
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -45,7 +46,7 @@ def as_stored(plan: Plan, stored: Stored) -> Plan:
         if live is None:
             steps.append(step)
             continue
-        void = list(_without_effect(step, live, then))
+        void = dict.fromkeys(_without_effect(step, live, then))
         notes += (_kept(step.key, change) for change in void)
         if _content(live) != _content(then):
             steps.append(_effective(step, void, live, then, source_of(step, sources)))
@@ -69,7 +70,7 @@ def source_of(step: ObjectStep, sources: Mapping[ObjectKey, Source]) -> Source |
 
 
 def _effective(
-    step: ManifestStep, void: list[FieldChange], live: Json, then: Json, source: Source | None
+    step: ManifestStep, void: Container[FieldChange], live: Json, then: Json, source: Source | None
 ) -> Step:
     """Return the step without its void reasons; what the write changes is the reason where none is
     left. Where the pod template stays, the step replaces no pods."""
@@ -83,19 +84,25 @@ def _effective(
     return replace(step, reasons=reasons)
 
 
+_STEP = re.compile(r"[.\[]")
+
+
 def _without_effect(step: ManifestStep, live: Json, then: Json) -> Iterator[FieldChange]:
     """Yield the differences between the packages that would change nothing in the object."""
-    changed = [change.path for change in _changes(step.key, _content(live), _content(then))]
+    changed = {change.path for change in _changes(step.key, _content(live), _content(then))}
+    around = {outer for path in changed for outer in _around(path)}
     for reason in step.reasons:
         cause = reason.cause
-        if isinstance(cause, FieldChange) and not any(
-            _is_within(path, cause.path) or _is_within(cause.path, path) for path in changed
-        ):
+        if not isinstance(cause, FieldChange) or cause.path in around:
+            continue
+        if changed.isdisjoint(_around(cause.path)):
             yield cause
 
 
-def _is_within(path: str, other: str) -> bool:
-    return path == other or path.startswith((f"{other}.", f"{other}["))
+def _around(path: str) -> Iterator[str]:
+    """Yield a field, and all that it is within."""
+    yield path
+    yield from (path[: end.start()] for end in _STEP.finditer(path))
 
 
 def _kept(key: ObjectKey, change: FieldChange) -> Note:
