@@ -33,6 +33,7 @@ from tests.internals.service import (
     instances,
     now,
     outbox,
+    perform,
 )
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
@@ -154,10 +155,10 @@ _LOCKED = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
 
 def meanwhile(
     monkeypatch: pytest.MonkeyPatch, module: Any, name: str, url: str, send: Callable[[], object]
-) -> list[Future[object]]:
+) -> list[Future[Any]]:
     """Have something sent before a function is called for the first time, which goes on once that
     has ended, or waits for a lock."""
-    original, sent = getattr(module, name), list[Future[object]]()
+    original, sent = getattr(module, name), list[Future[Any]]()
     pool, opened_database = ThreadPoolExecutor(1), Database(url)
 
     def is_over() -> bool:
@@ -212,6 +213,25 @@ def test_a_package_is_not_deleted_while_an_instance_of_it_is_created(
     client.create(package["vnfdId"])
 
     assert sent[0].result(PATIENCE_SECONDS) is None
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_a_request_that_comes_as_an_operation_ends_waits_for_it_and_for_nothing_else(
+    client: Client, postgresql: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """Two that lock the operation and its instance in another order would wait for each other."""
+    path = client.create(client.onboard(vnfs.package(tmp_path, "1.0", vnfs.ours("v1"))[0]))
+    send = partial(client.send, "PATCH", path, {"vnfInstanceName": "second"})
+    sent = meanwhile(monkeypatch, perform, "_record", postgresql, send)
+
+    client.do("PATCH", path, {"vnfInstanceName": "first"})
+
+    second = sent[0].result(PATIENCE_SECONDS)
+    client.settled(second.headers["Location"])
+    assert client.call("GET", path)["vnfInstanceName"] == "second"
+    assert "the database does not answer" not in caplog.text
 
 
 def test_a_database_of_another_kind_is_refused() -> None:

@@ -15,8 +15,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy.orm import Session
-
 from container_update.drivers import v2_memory
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
@@ -177,16 +175,17 @@ def _end(
     changes = records.affected(context.record, after)
     values: dict[str, Any] = {"error": None, "changes": changes, "changed": changed, "owner": None}
     with context.service.database.writing() as session:
+        # the instance first, as in a request: two orders could wait for each other
+        instance = session.get_one(Instance, context.instance_id, with_for_update=True)
         if operations.enter(context.service, session, context.operation_id, was, state, **values):
-            _record(context, session, state, after)
+            _record(context, instance, state, after)
             LOG.info("VNF instance %s: %s", context.instance_id, state.value)
         else:
             LOG.warning("VNF instance %s: the operation was taken over meanwhile: its end is not "
                         "recorded", context.instance_id)  # fmt: skip
 
 
-def _record(context: OperationContext, session: Session, state: State, after: VnfRecord) -> None:
-    instance = session.get_one(Instance, context.instance_id)
+def _record(context: OperationContext, instance: Instance, state: State, after: VnfRecord) -> None:
     instance.vnfd_id = after.vnfd_id
     instance.instantiated = after.instantiated
     instance.body = after.body
