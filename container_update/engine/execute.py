@@ -15,6 +15,7 @@ from container_update.cluster.informer import Informer
 from container_update.cluster.waiting import AbortedError, NotReadyError, Waiter
 from container_update.engine.context import ExecutionContext
 from container_update.engine.diagnosis import Diagnostician
+from container_update.engine.executors.config import ConfigExecutor
 from container_update.engine.executors.table import executor_of
 from container_update.engine.rollout import RolloutWaiter, followed_by
 from container_update.engine.undo import Undo
@@ -137,7 +138,18 @@ class Execution:
             self._advance(again if is_over else group)
             if once and not is_over:
                 self._note(noted := number, group)
+        else:
+            self._seal()
         return self.results
+
+    def _seal(self) -> None:
+        """Make immutable what becomes so: from now on nothing is undone."""
+        for step in self._steps:
+            if isinstance(step, ConfigStep) and step.seals:
+                try:
+                    ConfigExecutor(self._context).seal(step)
+                except _STEP_ERRORS as error:
+                    self.give_up(f"{step.key} failed: {error}")
 
     def _is_held_at(self, group: Sequence[Step]) -> bool:
         """Report the steps that only a person ends: a run does not wait for one."""

@@ -10,10 +10,19 @@ from collections.abc import Callable
 
 import pytest
 
-from container_update import PlanError, UpdateFailedError, change_package
+from container_update import (
+    CancelToken,
+    PlanError,
+    StepResult,
+    UpdateFailedError,
+    UpdateInterruptedError,
+    change_package,
+    update,
+)
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.upgrade_types import UPGRADE_TYPES
+from tests.internals.core import Event
 
 OLD, NEW = (config_map(immutable=True, setting=value) for value in ("old", "new"))
 KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Pod")
@@ -34,6 +43,44 @@ def test_one_whose_workload_has_no_pods_is_created_again(cnf: Cnf) -> None:
     cnf.instantiate(cm=OLD, w=stopped)
     cnf.update({"cm": NEW, "w": stopped})
     assert cnf.get("ConfigMap", "cm")["data"] == {"setting": "new"}
+
+
+def test_one_that_becomes_immutable_is_so_when_all_is_done_and_an_undo_writes_it(cnf: Cnf) -> None:
+    """Else new pods of the old template would get what the failed ones have read."""
+    half = "strategy: {rollingUpdate: {maxSurge: 2, maxUnavailable: 2}}"
+    deployment = workload("Deployment", container=ENV, spec=half, replicas=4)
+    cnf.instantiate(cm=config_map(setting="old"), w=deployment)
+    before = cnf.get("ConfigMap", "cm")
+    with pytest.raises(UpdateFailedError, match="Everything is as before"):
+        cnf.update({"cm": config_map(immutable=True, another="key"), "w": deployment})
+    restored = cnf.get("ConfigMap", "cm")
+    assert (restored["data"], restored.get("immutable")) == ({"setting": "old"}, None)
+    assert restored["metadata"]["uid"] == before["metadata"]["uid"]
+    cnf.update({"cm": NEW, "w": deployment})
+    done = cnf.get("ConfigMap", "cm")
+    assert (done["data"], done["immutable"]) == ({"setting": "new"}, True)
+    assert done["metadata"]["uid"] == before["metadata"]["uid"]
+
+
+@pytest.mark.parametrize("back", [False, True], ids=["resumed", "rolled back"])
+def test_one_that_was_to_become_immutable_when_the_run_was_interrupted(
+    cnf: Cnf, back: bool
+) -> None:
+    cnf.instantiate(cm=config_map(setting="old"), w=workload("Deployment", container=ENV))
+    before, cancel = cnf.get("ConfigMap", "cm"), CancelToken()
+
+    def stop(event: Event) -> None:
+        if isinstance(event, StepResult) and event.step.key.kind == "ConfigMap":
+            cancel.request("by the test", keep_journal=True)
+
+    new = cnf.request({"cm": NEW, "w": workload("Deployment", container=ENV)})
+    with pytest.raises(UpdateInterruptedError):
+        update(new, cnf.cluster, cnf.options, cancel=cancel, progress=stop)
+    assert (cnf.rollback() if back else cnf.resume()) is not None
+    after = cnf.get("ConfigMap", "cm")
+    assert after["data"] == {"setting": "old" if back else "new"}
+    assert after.get("immutable", False) is not back
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
 
 
 def updated(cnf: Cnf, files: dict[str, str]) -> None:

@@ -20,6 +20,7 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
         """Create, replace or recreate the object."""
         resumed = self.writer.resumed
         live = self.writer.settled(step.key, deadline) if resumed else step.before
+        step = step.as_it_is(live)
         if live is not None and live is not step.before and step.is_applied(live):
             return
         if live is None:
@@ -43,9 +44,20 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
         create = self.writer.create if step.before is not None else self.writer.create_new
         create(body, step.is_applied, deadline)
 
+    def seal(self, step: ConfigStep) -> None:
+        """Make the object immutable; raises as :meth:`apply`."""
+
+        def sealed(live: Json) -> Json:
+            if not step.as_it_is(live).is_applied(live):
+                raise ChangedByAnotherError(f"{step.key} was changed by somebody else meanwhile")
+            return step.desired(live)
+
+        self.writer.edit(step.key, self.cluster.get(step.key), sealed)
+
     def revert(self, step: ConfigStep, deadline: float) -> Reverted:
         """Put the content back as it was, or delete what was created."""
         live = self.writer.settled(step.key, deadline)
+        step = step.as_it_is(live)
         if live is None and step.before is None:
             return Reverted.UNCHANGED
         if live is None:

@@ -37,6 +37,19 @@ class ConfigStep(ObjectStep):
         """The object after the step, where nobody else writes it."""
         return self.content if self.before is None else self.desired(self.before)
 
+    @property
+    def seals(self) -> bool:
+        """An object that can change becomes immutable. It does so when all else is done: an undo
+        could only create it again, and a kubelet may go on with what it has read."""
+        before, is_replaced = self.before or {}, self.action is Action.REPLACE
+        return bool(self.content.get("immutable")) and is_replaced and not before.get("immutable")
+
+    def as_it_is(self, live: Json | None) -> ConfigStep:
+        """Return the step for an object that is not immutable yet, or is so already."""
+        if not self.seals or (live or {}).get("immutable"):
+            return self
+        return replace(self, content={**self.content, "immutable": None})
+
     def desired(self, live: Json) -> Json:
         """Return the live object with the manifest's content; see :class:`ObjectStep`."""
         changed = _with_content(live, self.content, self._keys)

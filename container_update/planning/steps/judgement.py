@@ -8,7 +8,13 @@ from dataclasses import replace
 
 from container_update.model.objects import Json
 from container_update.model.plan import Action
-from container_update.planning.steps import ObjectStep, PodsStep, ScaleStep, WorkloadStep
+from container_update.planning.steps import (
+    ConfigStep,
+    ObjectStep,
+    PodsStep,
+    ScaleStep,
+    WorkloadStep,
+)
 from container_update.workloads import pod_status
 from container_update.workloads.kinds import pod
 from container_update.workloads.pod_template import pod_template
@@ -34,7 +40,8 @@ def applied(
     """
     if step.action in (Action.DELETE, Action.RECREATE_POD):
         return _replaced(step, live)
-    if live is None or not step.is_applied(live):
+    own = step.as_it_is(live) if isinstance(step, ConfigStep) else step
+    if live is None or not own.is_applied(live):
         return None
     kind = kind_of(step.key)
     if kind is None or not step.starts_pods or step.action is Action.TEMPLATE:
