@@ -4,8 +4,9 @@
 A def-file may hold several documents, empty ones, and lists (``kind: List``, or what
 ``kubectl get -o yaml`` writes); each object becomes a manifest that knows the line of each field.
 Objects of unknown kinds are kept. A document without ``apiVersion`` and ``kind`` is something else
-(a package may have events, measurements or playbooks beside its manifests), and what the API server
-answers but does not store is no part of a CNF: both are left out, with a note in the reading.
+(a package may have events, measurements or playbooks beside its manifests), a kustomization, and
+what the API server answers but does not store are no parts of a CNF: they are left out, with a note
+in the reading.
 """
 
 from __future__ import annotations
@@ -188,8 +189,11 @@ def _manifests(
         if document.flaw:
             raise document.flaw
         for item in _objects(root, document.line_of):
-            if _is_answered(item.body):
+            if _group(item.body) in _ANSWERED_GROUPS:
                 parser.reading.note(Finding.note(item.source, _ANSWERED, _AS_INTENDED))
+                continue
+            if _group(item.body) == _KUSTOMIZE:
+                parser.reading.note(Finding.warning(item.source, _NOT_RENDERED, _TO_RENDER))
                 continue
             key = _identity(item, default_namespace)
             _check_schema(item, key)
@@ -202,6 +206,8 @@ _TOP_FIELDS = frozenset({"apiVersion", "kind"})
 """Of an object."""
 _NO_MANIFEST = "has neither apiVersion nor kind: it is no Kubernetes manifest and is left out"
 _ANSWERED = "the API server answers a request of this kind and stores nothing: it is left out"
+_NOT_RENDERED = "is for kustomize, which is not called for a folder inside: it is left out"
+_TO_RENDER = "name its folder, if the manifests that it makes are meant"
 _AS_INTENDED = "nothing, if that is intended"
 HOOK = "helm.sh/hook"
 _IS_HOOK = "is a hook of a Helm chart, and is treated as any other object"
@@ -217,6 +223,8 @@ _MOVED = {
 documentation, "Deprecated API Migration Guide"). No server tells that both are the same object."""
 _ANSWERED_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
 """Of reviews, most of which have no name."""
+_KUSTOMIZE = "kustomize.config.k8s.io"
+"""The group of what no API server knows: kustomizations and their components."""
 
 
 @dataclass(frozen=True)
@@ -253,9 +261,9 @@ def _may_be_object(item: _Item) -> bool:
     return isinstance(body, dict) and not _TOP_FIELDS.isdisjoint(body)
 
 
-def _is_answered(body: Json) -> bool:
-    version = body.get("apiVersion")
-    return isinstance(version, str) and version.partition("/")[0] in _ANSWERED_GROUPS
+def _group(body: Any) -> str:
+    version = body.get("apiVersion") if isinstance(body, dict) else None
+    return version.partition("/")[0] if isinstance(version, str) else ""
 
 
 def _objects(item: _Item, line_of: Callable[[object], int]) -> Iterator[_Item]:

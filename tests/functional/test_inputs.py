@@ -260,3 +260,22 @@ def test_files_that_a_request_names_have_manifests(cnf: Cnf) -> None:
         cnf.old = cnf.package({f"{name}.yaml": text for name, text in files.items()})
         with pytest.raises(PackageError, match=message):
             cnf.plan(files, **named)
+
+
+def test_a_kustomization_of_a_folder_inside_is_left_out(
+    shell: Shell, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    head = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
+    files = {
+        "base/cm.yaml": FILES["cm"],
+        "base/kustomization.yaml": f"{head}resources: [cm.yaml]\n",
+    }
+    folder = written(tmp_path / "manifests", files)
+    assert shell.run("install", folder, "-y")[0] == 0
+    assert shell.data() == {"setting": "a"}
+    assert "base/kustomization.yaml:1" in caplog.text
+    assert "it is left out" in caplog.text
+    assert (
+        "warning: base/kustomization.yaml:1: is for kustomize"
+        in shell.run("csar", "check", folder)[1]
+    )
