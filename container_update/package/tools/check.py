@@ -460,13 +460,19 @@ def duplicates(subject: Subject) -> Iterator[Finding]:
             )
 
 
+_IN_EACH_NAMESPACE = ("ConfigMap", "kube-root-ca.crt")
+"""What the root CA publisher of every cluster keeps there (since Kubernetes 1.20)."""
+
+
 def references(subject: Subject) -> Iterator[Finding]:
     """Check that pods find every ConfigMap, Secret and key they use; a pod waits for them."""
     config = {manifest.key: manifest for manifest in subject.manifests if manifest.key.is_config}
     for manifest in subject.workloads:
         for use in uses(pod_spec(manifest.body)):
             key = ObjectKey("", use.kind, manifest.key.namespace, use.name)
-            if not use.optional and (key in config or subject.is_complete):
+            if use.optional or (use.kind, use.name) == _IN_EACH_NAMESPACE:
+                continue
+            if key in config or subject.is_complete:
                 yield from _reference(manifest, use, key, config.get(key))
 
 

@@ -293,6 +293,12 @@ def test_each_fault_is_found(case: tuple[Change, bool, str], package: Path) -> N
     assert any(re.match(expected, text) for text in found), found
 
 
+def test_the_config_map_that_every_namespace_has_needs_no_manifest(package: Path) -> None:
+    replace(DEPLOYMENT, "name: cm-data", "name: kube-root-ca.crt")(package)
+    write_metadata(package)
+    assert not [each for each in check(str(package)) if "kube-root-ca.crt" in each.message]
+
+
 CHART = {
     "Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n",
     "values.yaml": "replicas: 1\n",
