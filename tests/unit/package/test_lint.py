@@ -299,6 +299,14 @@ def test_the_config_map_that_every_namespace_has_needs_no_manifest(package: Path
     assert not [each for each in check(str(package)) if "kube-root-ca.crt" in each.message]
 
 
+def test_manifests_without_a_package_are_made_one_by_init(tmp_path: Path) -> None:
+    (tmp_path / "web.yaml").write_text(SERVICE)
+    advice = [each.advice for each in check(str(tmp_path)) if "TOSCA.meta" in each.file]
+    assert advice == ["nothing, if Tacker is not to have them; else: container-update csar init"]
+    with pytest.raises(PackageError, match=r"container-update csar init writes one"):
+        build(tmp_path, tmp_path.with_suffix(".zip"))
+
+
 CHART = {
     "Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n",
     "values.yaml": "replicas: 1\n",
