@@ -171,6 +171,16 @@ def test_what_the_server_would_refuse_stops_a_change_before_its_first_write(
     assert change.cnf.get("ConfigMap", "a")["data"] == {"key": "old"}
 
 
+def test_a_refusal_names_the_fields_that_the_manifest_changes(changing: Any) -> None:
+    """A server says of a StatefulSet which fields may change, not which one has changed."""
+    new = claiming("2Gi").replace(IMAGES[0], IMAGES[1])
+    with pytest.raises(ClusterError) as raised:
+        changing({"web": claiming("1Gi")}, {"web": new}).run()
+    changed = str(raised.value).partition(" are forbidden")[2]
+    assert "it changes spec.volumeClaimTemplates" in changed
+    assert "spec.template" not in changed
+
+
 def test_what_the_server_would_refuse_stops_an_installation_before_its_first_write(
     cnf: Cnf, embedded: EmbeddedCluster
 ) -> None:

@@ -18,7 +18,7 @@ from container_update.model.cluster import DryRun, DryRunVerb
 from container_update.model.errors import ClusterError
 from container_update.model.objects import INSTANCE_LABEL, Json, ObjectKey
 from container_update.model.options import Options
-from container_update.model.plan import Action, Note, Plan
+from container_update.model.plan import Action, FieldChange, Note, Plan
 from container_update.planning import permissions, stored_writes
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep, object_steps
 from container_update.planning.steps.new_objects import new_object
@@ -27,7 +27,7 @@ from container_update.planning.steps.workload import WorkloadStep
 _ATTEMPTS = 5
 """How often a write is tried that conflicts with those of busy controllers."""
 _MOST_NAMES = 5
-"""How many objects a note names."""
+"""How many objects a note names, and fields a refusal."""
 
 
 class RefusedWritesError(ClusterError):
@@ -173,7 +173,7 @@ class _Asking:
         refusals = [(each.step, each.refusal) for each in answers if each.refusal is not None]
         if refusals:
             texts = (
-                f"{error} ({source})" if source else str(error)
+                f"{error} ({source}{_changed(step)})" if source else str(error)
                 for step, error in refusals
                 for source in [stored_writes.source_of(step, sources)]
             )
@@ -183,6 +183,17 @@ class _Asking:
                 f"{'; '.join(texts)}: nothing was written",
                 refusals[0][1],
             )
+
+
+def _changed(step: ObjectStep) -> str:
+    """Return which fields of an object change: a server may say only which ones could.
+
+    A pod template is none of them, as far as it can change.
+    """
+    causes = [reason.cause for reason in step.reasons]
+    paths = [each.path for each in causes if isinstance(each, FieldChange)]
+    names = [path for path in paths if not path.startswith(("metadata.", "spec.template."))]
+    return f": it changes {_some(names)}" if names else ""
 
 
 def _notes(answers: Iterable[_Answer]) -> Iterator[Note]:
@@ -207,6 +218,9 @@ def _notes(answers: Iterable[_Answer]) -> Iterator[Note]:
 
 
 def _names(keys: Iterable[ObjectKey]) -> str:
-    names = [str(key) for key in dict.fromkeys(keys)]
+    return _some([str(key) for key in dict.fromkeys(keys)])
+
+
+def _some(names: Sequence[str]) -> str:
     more = len(names) - _MOST_NAMES
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
