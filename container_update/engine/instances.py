@@ -34,8 +34,7 @@ def only_instance(
     :returns: None where it has no id, or there is none, or the account may not look.
     :raises PlanError: there are several instances.
     """
-    history = History(RetryingCluster(cluster, options.retry_seconds), namespace, None)
-    ids = if_allowed(history.instances, frozenset[str | None]())
+    ids = _ids(cluster, namespace, options)
     named = sorted(each for each in ids if each)
     if len(ids) > 1:
         others = " and one without an id" if None in ids else ""
@@ -45,6 +44,21 @@ def only_instance(
             f"id of the one that is meant{empty}, found none"
         )
     return named[0] if named else None
+
+
+def _ids(cluster: Cluster, namespace: str, options: Options) -> frozenset[str | None]:
+    """Return the ids of the instances of a namespace; none where the account may not look."""
+    history = History(RetryingCluster(cluster, options.retry_seconds), namespace, None)
+    return if_allowed(history.instances, frozenset[str | None]())
+
+
+def stranger(cluster: Cluster, namespace: str, instance_id: str | None, options: Options) -> str:
+    """Return a sentence where a namespace knows other instances than that one, '' elsewhere."""
+    ids = _ids(cluster, namespace, options) if instance_id else ()
+    if not ids or instance_id in ids:
+        return ""
+    named = ", ".join(sorted(each or "one without an id" for each in ids))
+    return f"VNF instance {instance_id} is not known in namespace {namespace}, only {named}."
 
 
 class NotInstalledError(PlanError):
@@ -59,11 +73,11 @@ def record_of(
     :raises NotInstalledError: there is none.
     :raises PlanError: its manifests were too large to be kept.
     """
-    retrying = RetryingCluster(cluster, options.retry_seconds)
-    record = History(retrying, namespace, instance_id).instance()
+    history = History(RetryingCluster(cluster, options.retry_seconds), namespace, instance_id)
+    record = history.instance()
     name = f"VNF instance {instance_id}" if instance_id else "a VNF instance"
     if record is None:
-        ids = if_allowed(History(retrying, namespace, None).instances, frozenset[str | None]())
+        ids = _ids(cluster, namespace, options)
         others = ", ".join(sorted(filter(None, ids - {instance_id})))
         why = (
             "its first operation was undone, or is not finished"

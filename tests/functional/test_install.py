@@ -584,6 +584,11 @@ def test_an_instance_that_is_not_there_is_named_with_those_that_are(
     status, text = shell.run("uninstall", "--instance-id", "ufp")
     assert status == 2
     assert "belongs to VNF instance ufp." in text
+    for verb in ("status", "history"):
+        status, text = shell.run(verb, "--instance-id", "ufp")
+        assert status == 2
+        namespace = shell.cnf.namespace
+        assert f"VNF instance ufp is not known in namespace {namespace}, only {INSTANCE}." in text
     bad = ("--instance-id", "ufp", "--grace-period", "0.1")
     assert shell.run("install", shell.package(bad=BAD), *bad)[0] == UpdateFailedError.exit_status
     assert shell.run("plan", package, "--instance-id", "ufp")[0] == PlanError.exit_status

@@ -34,13 +34,16 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 def _history(parsed: argparse.Namespace, out: TextIO) -> int:
     """List the operations that have ended, or show one; return the exit status."""
+    from container_update.engine import instances  # noqa: PLC0415, slow to load
     from container_update.engine.goals import go_back as operations  # noqa: PLC0415, slow to load
 
     with connection.connected_instance(parsed) as (cluster, where):
-        revisions = operations.history(cluster, option_arguments.read(parsed), **where)
+        options = option_arguments.read(parsed)
+        revisions = operations.history(cluster, options, **where)
+        stranger = "" if revisions else instances.stranger(cluster, **where, options=options)
     is_one = parsed.revision is not None or parsed.last or parsed.diff
     if not revisions and (is_one or parsed.output != output.JSON):
-        return output.write_nothing(history_report.NOTHING_KEPT, parsed, out)
+        return output.write_nothing(stranger or history_report.NOTHING_KEPT, parsed, out)
     if is_one:
         one = _chosen(parsed, revisions)
         every = history_report.revision_lines(one, every=parsed.all)

@@ -64,24 +64,33 @@ def _status(parsed: argparse.Namespace, out: TextIO) -> int:
 
     options = option_arguments.read(parsed)
     states: Sequence[WorkloadState] = ()
+    remark = ""
     with connection.connected_instance(parsed) as (cluster, where):
         current = recovery.status(cluster, options, **where)
         if not (current.record or current.holder):
             states = instances.workloads(cluster, **where, options=options)
-    return show_status(current, states, parsed, out)
+            if not states:
+                remark = instances.stranger(cluster, **where, options=options)
+    return show_status(current, states, parsed, out, remark)
 
 
 def show_status(
-    current: Status, states: Sequence[WorkloadState], parsed: argparse.Namespace, out: TextIO
+    current: Status,
+    states: Sequence[WorkloadState],
+    parsed: argparse.Namespace,
+    out: TextIO,
+    remark: str = "",
 ) -> int:
-    """Write what is under way, and how the workloads are where nothing is; return the exit
-    status."""
+    """Write what is under way, and how the workloads are where nothing is; return the exit status.
+
+    :param remark: a further sentence for people.
+    """
     if parsed.output == output.JSON:
         workloads = [state.as_dict() for state in states]
         body = json_report.document("Status", {**current.as_dict(), "workloads": workloads})
         output.write_document(body, parsed, out)
     else:
-        out.write(f"{current}\n")
+        out.write("\n".join(filter(None, [str(current), remark])) + "\n")
         if states:
             Screen(out).show(outcome_report.workload_lines(states, datetime.now(timezone.utc)))
     return DONE if current.record or current.holder else NOTHING_TO_DO
