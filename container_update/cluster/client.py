@@ -263,7 +263,8 @@ class KubernetesCluster:
         try:
             if response.status != 200:
                 limit = self._options.request_timeout
-                responses.refuse(what, responses.read(what, response, limit))
+                answer = responses.read(what, response, limit)
+                responses.refuse(what, answer, self.context.user)
             yield from responses.events(what, response, version, collection.kind, seconds)
         finally:
             with self._lock:
@@ -407,7 +408,7 @@ class KubernetesCluster:
     ) -> responses.Answer:
         answer: responses.Answer = self._send(method, path, what, body, query)
         if not 200 <= answer.status < 300:
-            responses.refuse(what, answer)
+            responses.refuse(what, answer, self.context.user)
         return answer
 
     def _send(  # noqa: PLR0913

@@ -42,7 +42,7 @@ _CONNECTION = re.compile(r"^(<[^>]*>|\w+\([^)]*\)|None): ")
 _TRANSIENT = frozenset({429, 500, 502, 503, 504})
 
 _ADVICE = {
-    401: "the API server does not accept the credentials: check the token",
+    401: "the API server does not accept the credentials{}: check the token",
     403: "a right is missing (the sample rbac has the Role), or admission refuses it",
     413: "the object is too large for the cluster's database: make it smaller",
 }
@@ -248,11 +248,12 @@ def warnings(answer: Answer) -> tuple[str, ...]:
     return tuple(re.sub(r"\\(.)", r"\1", text) for text in texts)
 
 
-def refuse(what: str, answer: Answer) -> NoReturn:
+def refuse(what: str, answer: Answer, user: str | None = None) -> NoReturn:
     """Raise the ClusterError for an answer that is no success.
 
     :param what: the request, as the message begins: 'replace Deployment ns/web'.
     :param answer: its body should be a Status object.
+    :param user: whose credentials were sent, as the kubeconfig calls it.
     """
     status, headers = answer.status, answer.headers
     body: Json = {}
@@ -269,10 +270,11 @@ def refuse(what: str, answer: Answer) -> NoReturn:
         message = quota[0]
     elif " Secret " in f"{what} ":
         message = ", ".join(f"{c.get('field', '')}: {c.get('reason', '')}" for c in causes)
+    advice = _ADVICE.get(413 if too_large else status, "")
     parts = [
         f"{what}: the API server answered {status} {reason}".rstrip(),
         message[:_MESSAGE_LIMIT],
-        _QUOTA_ADVICE if quota else _ADVICE.get(413 if too_large else status, ""),
+        _QUOTA_ADVICE if quota else advice.format(f" of user {user}" if user else ""),
     ]
     retry_after = headers.get("Retry-After", "")
     raise ClusterError(

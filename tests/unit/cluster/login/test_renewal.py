@@ -219,7 +219,8 @@ def test_a_login_that_is_refused_again_is_an_error_and_no_plugin_runs_for_each(
         cluster.list(PODS)
         door.known = set()
         for _ in range(5):
-            with pytest.raises(ClusterError, match="does not accept the credentials") as raised:
+            told = f"does not accept the credentials of user {cluster.context.user}: check"
+            with pytest.raises(ClusterError, match=told) as raised:
                 cluster.list(PODS)
             assert raised.value.status == 401
         assert plugin.runs == 2
