@@ -53,6 +53,8 @@ def _reasons(package: Csar) -> Iterator[tuple[str, str]]:
     if package.charts:
         chart = package.charts[0].rstrip("/") or "."
         yield f"the Helm chart {chart}", f"render it: helm template NAME {chart} > web.yaml"
+    if len(looked_at) == 1 and not package.read(looked_at[0]).strip():
+        yield f"{looked_at[0]}, which is empty", "look whether what makes it has failed"
     if looked_at:
         advice = "write apiVersion and kind into the objects"
         yield f"{_some(looked_at, 'file')} with neither apiVersion nor kind", advice
