@@ -77,10 +77,12 @@ def plan_sum(plan: Plan) -> str:
 
 
 def pods_of(step: Step) -> int:
-    """Return how many pods the workload of a step should have; 0 where that is not known."""
+    """Return how many pods of its workload a step concerns; 0 where that is not known."""
     if not isinstance(step, WorkloadStep) or step.before is None:
         return 0
     kind = kind_of(step.key)
+    if kind is not None and step.action is Action.ROLL:
+        return kind.number_to_replace(step.desired(step.before))
     return 0 if kind is None else kind.counts(step.before).desired
 
 

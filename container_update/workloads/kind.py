@@ -130,6 +130,10 @@ class WorkloadKind:
         del manifest
         return None
 
+    def number_to_replace(self, live: Json) -> int:
+        """Return how many pods its controller replaces when the template changes."""
+        return self.counts(live).desired
+
     def notes(self, live: Json) -> Iterator[str]:
         """Yield what the operator should know when *live* restarts."""
         del live

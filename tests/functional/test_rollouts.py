@@ -85,6 +85,7 @@ def test_a_partition_keeps_the_pods_below_it(cnf: Cnf, first: int) -> None:
     assert after[f"w-{first}"] == before[f"w-{first}"]
     assert after[f"w-{first + 1}"].image == IMAGES[1]
     assert f"keeps the pods with ordinals below {first + 1} as" in str(outcome.plan.notes)
+    assert "Plan: 1 to restart (1 pod)." in str(outcome.plan)
 
 
 @pytest.mark.parametrize(

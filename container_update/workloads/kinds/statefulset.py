@@ -30,6 +30,10 @@ class StatefulSet(WorkloadKind):
     keeps_broken_pods = True
     refusals_are_events = True
 
+    def number_to_replace(self, live: Json) -> int:
+        """Return the number without the pods that a partition keeps."""
+        return max(0, replicas(live) - len(kept_ordinals(live)))
+
     def notes(self, live: Json) -> Iterator[str]:
         """Yield a note about the pods that a partition keeps."""
         if kept := kept_ordinals(live):
