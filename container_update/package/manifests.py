@@ -160,8 +160,10 @@ def _part(text: bytes, parser: Yaml11Parser, default_namespace: str, *, is_follo
     lines = FieldLines(text, before)
     documents = parser.documents(yaml11.ended(text), ends_before_another=is_followed)
     manifests = tuple(_manifests(documents, parser, default_namespace, lines))
-    if is_followed and not text.endswith(b"\n"):
-        parser.lines_before -= 1  # JSON follows in the same line
+    if is_followed and not text.endswith(b"\n"):  # JSON follows
+        parser.lines_before -= 1  # perhaps in the same line
+        if not before:
+            parser.reading.note(Finding.note(parser.path, _NOT_SEPARATED, _TO_SEPARATE))
     size = Size(parser.lines_before - before, parser.nodes - values, parser.characters - characters)
     if manifests and not text.endswith(b"\n"):
         again = Yaml11Parser(parser.path, parser.options, Reading())
@@ -206,6 +208,8 @@ _TOP_FIELDS = frozenset({"apiVersion", "kind"})
 """Of an object."""
 _NO_MANIFEST = "has neither apiVersion nor kind: it is no Kubernetes manifest and is left out"
 _ANSWERED = "the API server answers a request of this kind and stores nothing: it is left out"
+_NOT_SEPARATED = "has JSON values without separators, which Tacker does not read"
+_TO_SEPARATE = "nothing, if Tacker is not to have it; else a line --- between them"
 _NOT_RENDERED = "is for kustomize, which is not called for a folder inside: it is left out"
 _TO_RENDER = "name its folder, if the manifests that it makes are meant"
 _AS_INTENDED = "nothing, if that is intended"

@@ -279,6 +279,16 @@ def test_json_values_follow_one_another_without_separators():
         read(f"{value % 'a'}\n{value % 'b'} c\n")
 
 
+def test_json_values_that_tacker_does_not_read_are_noted_once():
+    value = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "%s"}}'
+    for separator, number in (("\n---\n", 0), ("\n", 1)):
+        reading = Reading()
+        text = separator.join(value % name for name in "abc").encode()
+        assert len(parse(text, "f.json", "vnf", reading=reading)) == 3
+        noted = [each for each in reading.findings if "Tacker does not read" in each.message]
+        assert len(noted) == number
+
+
 def test_yaml_has_no_pairs_of_escapes():
     with pytest.raises(PackageError, match=r"^f\.yaml:5: invalid YAML: .*Unicode"):
         read(config_map(r'a: "\ud83d\ude00"'))
