@@ -237,6 +237,13 @@ def test_a_failure_has_its_status_where_nothing_can_be_written_at_all(
     assert shell.run("status")[0] == 2, "nothing is left to resume"
 
 
+def test_without_standard_error_the_log_is_not_among_the_results(shell: Shell) -> None:
+    words = ["apply", shell.cnf.old, shell.package(NEW), "-v", "-o", "json", *shell.common]
+    command = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-m", "container_update", *words]
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, timeout=120)
+    assert json.loads(done.stdout)["kind"] == "Outcome"
+
+
 def test_wrong_usage_and_nothing_to_do_have_different_statuses() -> None:
     with pytest.raises(SystemExit) as raised:
         main(["apply"])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -89,7 +90,7 @@ def stopped_by_signals(*, leave: bool) -> Iterator[CancelToken]:
         text = f"container-update: {name}: {action}; a second signal exits immediately"
         with suppress(OSError):  # the terminal may be gone
             try:
-                print(text, file=sys.stderr, flush=True)
+                print(text, file=sys.stderr or io.StringIO(), flush=True)
             except RuntimeError:  # the signal came in the middle of a write to the same stream
                 os.write(2, f"{text}\n".encode())
 

@@ -159,7 +159,8 @@ class _LogHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """See the class."""
         try:
-            print(self.format(record), file=sys.stderr)
+            if sys.stderr is not None:  # print would take standard output
+                print(self.format(record), file=sys.stderr)
         except Exception:  # noqa: BLE001, as any handler of logging
             self.handleError(record)
 
