@@ -82,7 +82,7 @@ def build(folder: str | Path, target: str | Path, *, api: str | None = None) -> 
     if folder.is_dir() and not vnfds(archive.open_archive(str(folder), DEFAULTS).names()):
         raise PackageError(
             f"the package {folder} cannot be built: expected a VNFD Definitions/NAME.vnfd.yaml, "
-            "found none: container-update csar init writes one, then build the package again"
+            "found none: have one made of the manifests (csar init), then build the package again"
         )
     if api is not None and folder.is_dir():
         copy = folder / DRIVERS[api][1]
