@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -108,6 +109,8 @@ def test_of_a_failed_operation_no_step_that_was_undone_counts_as_done(
 
 # --- coordination scripts while they run --------------------------------------------------------
 
+SERVER_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
 
 @dataclass(frozen=True)
 class Held:
@@ -120,11 +123,15 @@ class Held:
         return WAITS.format(release=str(self.release))
 
     def seen(self, client: Client, operation: str, title: str) -> None:
-        """Check that the progress shows it while it runs, and when it has ended."""
+        """Check that the progress shows it while it runs, and when it has ended.
+
+        :param title: what it is called, with the word SERVER in the place of a server's id.
+        """
 
         def step() -> Json | None:
             steps = client.call("GET", f"{operation}/progress")["steps"]
-            runs = (step for step in steps if step["action"] == "run")
+            named = ({**step, "object": SERVER_ID.sub("SERVER", step["object"])} for step in steps)
+            runs = (step for step in named if step["action"] == "run")
             return next((step for step in runs if step["state"] != "planned"), None)
 
         running = until(step, "the script runs")
@@ -192,7 +199,7 @@ def test_a_script_is_seen_while_it_runs_for_servers(
     sample.zipped("after")
     with_script(tmp_path / ROLLING / "after", "check_vnfc.py", held.text)
     vnf = instantiated(client, sample, cloud.vims())
-    held.seen(client, vnf.begin_change(), "Script Scripts/check_vnfc.py (new VNF, VDU1)")
+    held.seen(client, vnf.begin_change(), "Script Scripts/check_vnfc.py (new VNF, VDU1, SERVER)")
 
 
 def test_a_script_is_seen_while_a_modification_runs_it(

@@ -233,7 +233,7 @@ FAILURES = {
     "a network that does not exist": ("error_network", "min", "", "", "'errornetwork'"),
     "a script that imports Tacker": (
         OLD, "simple", "test_change_vnf_pkg_with_new_image", "change with links",
-        f"coordinate_new_vnf.py (new VNF, VDU1) failed: ended with status 1: {NO_TACKER}",
+        f") failed: ended with status 1: {NO_TACKER}",
     ),
     "a flavour that does not exist": (
         OLD, "simple", "test_change_vnf_pkg_with_update_failed", "change", "m1.error",
