@@ -139,15 +139,15 @@ class Execution:
             if once and not is_over:
                 self._note(noted := number, group)
         else:
-            self._seal()
+            self._make_immutable()
         return self.results
 
-    def _seal(self) -> None:
-        """Make immutable what becomes so: from now on nothing is undone."""
+    def _make_immutable(self) -> None:
+        """Make immutable what becomes so, now that no pod can fail any more."""
         for step in self._steps:
-            if isinstance(step, ConfigStep) and step.seals:
+            if isinstance(step, ConfigStep) and step.becomes_immutable:
                 try:
-                    ConfigExecutor(self._context).seal(step)
+                    ConfigExecutor(self._context).make_immutable(step)
                 except _STEP_ERRORS as error:
                     self.give_up(f"{step.key} failed: {error}")
 

@@ -52,7 +52,9 @@ def _ids(cluster: Cluster, namespace: str, options: Options) -> frozenset[str | 
     return if_allowed(history.instances, frozenset[str | None]())
 
 
-def stranger(cluster: Cluster, namespace: str, instance_id: str | None, options: Options) -> str:
+def unknown_instance(
+    cluster: Cluster, namespace: str, instance_id: str | None, options: Options
+) -> str:
     """Return a sentence where a namespace knows other instances than that one, '' elsewhere."""
     ids = _ids(cluster, namespace, options) if instance_id else ()
     if not ids or instance_id in ids:

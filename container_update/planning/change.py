@@ -642,8 +642,10 @@ def _changes_what_is_fixed(live: Json, old: Manifest | None, new: Manifest) -> b
     def has(body: Json) -> bool:
         return live_objects.covers(part(live), part(body))
 
-    is_less = old is not None and part(old.body) != part(new.body)
-    return not has(new.body) or (old is not None and is_less and has(old.body))
+    if not has(new.body):
+        return True
+    # what only the old one has is in the live one still
+    return old is not None and part(old.body) != part(new.body) and has(old.body)
 
 
 def _around_template(content: Json, old: Json | None, live: Json) -> Json:

@@ -38,13 +38,7 @@ from container_update.planning.steps.manifest import StoredImages, manifest_dige
 from container_update.workloads import pod_template
 from container_update.workloads.kind import pods_in
 from container_update.workloads.ownership import owned_pods
-from container_update.workloads.registry import (
-    ENTRY_POINTS,
-    can_change,
-    is_workload,
-    kind_of,
-    known_kind,
-)
+from container_update.workloads.registry import ENTRY_POINTS, is_workload, kind_of, known_kind
 
 _UNLISTED = f"{CONFIG_PATHS} does not list that file"
 
@@ -211,7 +205,7 @@ class UpdatePlanner(ConfigPlanner):
             changes = diff.image_changes(old, new) if new is not None else ()
             if (live := self.live.get(old.key)) is not None:
                 yield from self._workload_step(old, new, changes, live)
-            elif changes and can_change(old.key):
+            elif changes and known_kind(old.key).can_change:
                 raise PlanError(
                     f"{old.key}: expected it in the cluster to change its image, found no such "
                     "object: create it again first (install with the instance's id, or heal)"

@@ -53,12 +53,6 @@ def is_workload(key: ObjectKey) -> bool:
     return kind_of(key) is not None
 
 
-def can_change(key: ObjectKey) -> bool:
-    """Return whether the object can be given another pod template, if it has one at all."""
-    kind = kind_of(key)
-    return kind is None or kind.can_change
-
-
 def known_kind(key: ObjectKey) -> WorkloadKind:
     """Return the kind of an object that a plan has as a workload.
 

@@ -40,10 +40,10 @@ def _history(parsed: argparse.Namespace, out: TextIO) -> int:
     with connection.connected_instance(parsed) as (cluster, where):
         options = option_arguments.read(parsed)
         revisions = operations.history(cluster, options, **where)
-        stranger = "" if revisions else instances.stranger(cluster, **where, options=options)
+        unknown = "" if revisions else instances.unknown_instance(cluster, **where, options=options)
     is_one = parsed.revision is not None or parsed.last or parsed.diff
     if not revisions and (is_one or parsed.output != output.JSON):
-        return output.write_nothing(stranger or history_report.NOTHING_KEPT, parsed, out)
+        return output.write_nothing(unknown or history_report.NOTHING_KEPT, parsed, out)
     if is_one:
         one = _chosen(parsed, revisions)
         every = history_report.revision_lines(one, every=parsed.all)

@@ -70,7 +70,7 @@ def _status(parsed: argparse.Namespace, out: TextIO) -> int:
         if not (current.record or current.holder):
             states = instances.workloads(cluster, **where, options=options)
             if not states:
-                remark = instances.stranger(cluster, **where, options=options)
+                remark = instances.unknown_instance(cluster, **where, options=options)
     return show_status(current, states, parsed, out, remark)
 
 

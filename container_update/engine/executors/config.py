@@ -44,15 +44,15 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
         create = self.writer.create if step.before is not None else self.writer.create_new
         create(body, step.is_applied, deadline)
 
-    def seal(self, step: ConfigStep) -> None:
+    def make_immutable(self, step: ConfigStep) -> None:
         """Make the object immutable; raises as :meth:`apply`."""
 
-        def sealed(live: Json) -> Json:
+        def immutable(live: Json) -> Json:
             if not step.as_it_is(live).is_applied(live):
                 raise ChangedByAnotherError(f"{step.key} was changed by somebody else meanwhile")
             return step.desired(live)
 
-        self.writer.edit(step.key, self.cluster.get(step.key), sealed)
+        self.writer.edit(step.key, self.cluster.get(step.key), immutable)
 
     def revert(self, step: ConfigStep, deadline: float) -> Reverted:
         """Put the content back as it was, or delete what was created."""

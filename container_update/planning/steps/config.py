@@ -38,7 +38,7 @@ class ConfigStep(ObjectStep):
         return self.content if self.before is None else self.desired(self.before)
 
     @property
-    def seals(self) -> bool:
+    def becomes_immutable(self) -> bool:
         """An object that can change becomes immutable. It does so when all else is done: an undo
         could only create it again, and a kubelet may go on with what it has read."""
         before, is_replaced = self.before or {}, self.action is Action.REPLACE
@@ -46,7 +46,7 @@ class ConfigStep(ObjectStep):
 
     def as_it_is(self, live: Json | None) -> ConfigStep:
         """Return the step for an object that is not immutable yet, or is so already."""
-        if not self.seals or (live or {}).get("immutable"):
+        if not self.becomes_immutable or (live or {}).get("immutable"):
             return self
         return replace(self, content={**self.content, "immutable": None})
 
