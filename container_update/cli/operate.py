@@ -100,6 +100,8 @@ def present(
 
 
 def _acceptance(plan: Plan) -> str:
+    if not plan.writes:
+        return "The API server was not asked: deletions are never tried by a dry run."
     what, why = f"all {plan.writes} writes" if plan.writes > 1 else "the only write", ""
     if plan.tried != plan.writes:
         what = f"{plan.tried} of {plan.writes} writes"

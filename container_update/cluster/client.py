@@ -43,7 +43,7 @@ from container_update.workloads.api_resources import Resources
 LOG = logging.getLogger(__name__)
 
 _REVIEWS = "authorization.k8s.io/v1"
-_METHODS: Mapping[DryRunVerb, str] = {"create": "POST", "replace": "PUT", "delete": "DELETE"}
+_METHODS: Mapping[DryRunVerb, str] = {"create": "POST", "replace": "PUT"}
 
 _PAGES = 10
 """So many times as long as one request may all pages of a list take: by default five minutes, for
@@ -314,14 +314,10 @@ class KubernetesCluster:
     def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
         """Return what the server would do with a write; see Cluster."""
         method, path, what = self._write(verb, body)
-        is_deletion = verb == "delete"
-        sent = _delete_options(body["metadata"]["uid"], None) if is_deletion else body
-        query = {"dryRun": "All"} if is_deletion else {"dryRun": "All", "fieldValidation": "Strict"}
-        answer = self._answer(method, path, what, sent, query)
-        stored: Json = {}
-        if not is_deletion:
-            its = (body["apiVersion"], body["kind"])
-            stored = responses.checked(what, responses.parsed(what, answer), *its, is_dry=True)
+        query = {"dryRun": "All", "fieldValidation": "Strict"}
+        answer = self._answer(method, path, what, body, query)
+        parsed, its = responses.parsed(what, answer), (body["apiVersion"], body["kind"])
+        stored = responses.checked(what, parsed, *its, is_dry=True)
         return DryRun(stored, responses.warnings(answer))
 
     def _write(self, verb: DryRunVerb, body: Json) -> tuple[str, str, str]:
@@ -329,7 +325,7 @@ class KubernetesCluster:
         key = ObjectKey.of(body, "default")
         what, stated = f"{verb} {key}", key.api_version
         version, _ = self._resources.names(key.group, key.kind, stated)
-        if verb != "delete" and stated not in ("", version):
+        if stated not in ("", version):
             raise ClusterError(
                 f"{what}: expected a version that the API server serves ({version}), found "
                 f"{stated}, which it does not: write the manifest for {version}",

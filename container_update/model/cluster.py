@@ -58,7 +58,9 @@ class ClusterContext:
     """The namespace of commands that name none, as for ``kubectl``."""
 
 
-DryRunVerb = Literal["create", "replace", "delete"]
+DryRunVerb = Literal["create", "replace"]
+"""Never a deletion: an API server takes a dry run of one for a deletion wherever the request has a
+body, and what it would say of one, access reviews say too."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class DryRun:
     """What the server says of a write that is only tried."""
 
     body: Json
-    """What it would store; empty where it would delete."""
+    """What it would store; empty where the server said only that the name is taken."""
     warnings: tuple[str, ...] = ()
     """For whoever sends such a write, in its own words."""
 
@@ -175,8 +177,6 @@ class Cluster(Protocol):
         """Return what the server would do with a write, which it does not do.
 
         A field that the object's kind does not have is an error (``fieldValidation=Strict``).
-
-        :param body: for 'delete' the live object, of which the UID counts.
         """
 
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:

@@ -305,3 +305,21 @@ def test_every_request_is_noted_in_order_and_watches_at_once(api: Api) -> None:
         ("GET", f"{MAPS}/none", "", 404),
         ("GET", MAPS, "watch=true", 200),
     ]
+
+
+@pytest.mark.parametrize(
+    ("query", "body", "is_deleted"),
+    [
+        ("?dryRun=All", None, False),
+        ("?dryRun=All", {"apiVersion": "v1", "kind": "DeleteOptions"}, True),
+        ("", {"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"]}, False),
+    ],
+    ids=["in the query", "in the query beside a body", "in the body"],
+)
+def test_the_query_of_a_deletion_counts_only_without_a_body(
+    api: Api, query: str, body: Any, is_deleted: bool
+) -> None:
+    path = "/api/v1/namespaces/default/configmaps"
+    api.post(path, {"metadata": {"name": "c"}})
+    assert api.delete(f"{path}/c{query}", body).status == 200
+    assert (api.get(f"{path}/c").status == 404) is is_deleted

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from container_update.cluster.retry import RetryingCluster
 from container_update.model import context_threads
-from container_update.model.cluster import DryRun, DryRunVerb
+from container_update.model.cluster import DryRun
 from container_update.model.errors import ClusterError
 from container_update.model.objects import INSTANCE_LABEL, Json, ObjectKey
 from container_update.model.options import Options
@@ -26,6 +26,10 @@ from container_update.planning.steps.workload import WorkloadStep
 
 _ATTEMPTS = 5
 """How often a write is tried that conflicts with those of busy controllers."""
+_NOT_TRIED = (Action.REPLACE_PODS, Action.DELETE)
+"""Evictions and deletions: a server may carry out a deletion that is meant as a dry run, and says
+nothing of one that access reviews do not say. A webhook that forbids it is met in the run, which is
+undone."""
 _MOST_NAMES = 5
 """How many objects a note names, and fields a refusal."""
 
@@ -64,7 +68,7 @@ def asked(plan: Plan, cluster: RetryingCluster, options: Options) -> Plan:
     steps = [
         step
         for step in object_steps(plan)
-        if step.action is not Action.REPLACE_PODS and not step.is_of_new_object
+        if step.action not in _NOT_TRIED and not step.is_of_new_object
     ]
     labels = {INSTANCE_LABEL: plan.instance_id} if plan.instance_id else {}
     asking = _Asking(plan, steps, stored_writes.makers(steps), cluster, labels)
@@ -135,24 +139,20 @@ class _Asking:
             assert content is not None, "what is created has its manifest"
             body = new_object(content, step.key.namespace, self.labels)
             return _Answer(step, None, self.cluster.dry_run("create", body))
-        if step.action is Action.DELETE:
-            return _Answer(step, step.before, self._but(404, "delete", step.before))
         if step.action in (Action.RECREATE, Action.RECREATE_POD):
-            self._but(404, "delete", step.before)
             if isinstance(step, WorkloadStep):
                 body = step.new_pod(self.labels)
             else:
                 body = new_object(step.desired(step.before), step.key.namespace, {})
-            # the server checks last whether the name is taken
-            return _Answer(step, step.before, self._but(409, "create", body))
+            return _Answer(step, step.before, self._recreate(body))
         return self._replace(step, step.before)
 
-    def _but(self, status: int, verb: DryRunVerb, body: Json) -> DryRun:
-        """Try a write; take a refusal with this status for consent."""
+    def _recreate(self, body: Json) -> DryRun:
+        """Try to create an object whose name is still taken, which the server checks last."""
         try:
-            return self.cluster.dry_run(verb, body)
+            return self.cluster.dry_run("create", body)
         except ClusterError as error:
-            if error.status != status:
+            if error.status != 409:
                 raise
             return DryRun({})
 

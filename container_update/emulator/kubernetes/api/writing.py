@@ -235,14 +235,24 @@ def _object_in(request: WriteRequest) -> Json:
 
 
 def _delete_options(request: WriteRequest) -> Json:
-    body = request.body if isinstance(request.body, dict) else {}
-    query = request.query
-    preconditions = body.get("preconditions") or {}
-    grace = body.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
-    propagation = body.get("propagationPolicy") or query.get("propagationPolicy")
-    if propagation is None and ("orphanDependents" in body or "orphanDependents" in query):
-        orphans = body.get("orphanDependents", flag(query, "orphanDependents"))
-        propagation = "Orphan" if orphans else "Background"
+    """Return the options of a deletion: the body's, or the query's where there is no body.
+
+    An API server reads the query of a DELETE only where the body is empty (k8s.io/apiserver,
+    ``endpoints/handlers/delete.go``): a ``dryRun`` beside a body is not seen, and the object goes.
+    """
+    body, query = request.body, request.query
+    if isinstance(body, dict) and body:
+        options: Json = body
+        dry_run = bool(body.get("dryRun"))
+    else:
+        options = dict(query)
+        if "orphanDependents" in query:
+            options["orphanDependents"] = flag(query, "orphanDependents")
+        dry_run = request.dry_run
+    preconditions = options.get("preconditions") or {}
+    grace, propagation = options.get("gracePeriodSeconds"), options.get("propagationPolicy")
+    if propagation is None and "orphanDependents" in options:
+        propagation = "Orphan" if options["orphanDependents"] else "Background"
     if propagation not in (None, "Foreground", "Background", "Orphan"):
         raise api_errors.bad_request(f"invalid propagation policy {propagation!r}")
     return {
@@ -250,7 +260,7 @@ def _delete_options(request: WriteRequest) -> Json:
         "resource_version": preconditions.get("resourceVersion"),
         "grace_seconds": None if grace is None else int(grace),
         "propagation": propagation,
-        "dry_run": request.dry_run or bool(body.get("dryRun")),
+        "dry_run": dry_run,
     }
 
 
