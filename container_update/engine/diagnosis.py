@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from container_update.cluster.informer import Informer
 from container_update.model import context_threads
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import ReadOnlyCluster
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Diagnosis
@@ -47,7 +47,7 @@ class Diagnostician:
     :param seconds: how long a diagnosis may take.
     """
 
-    cluster: Cluster
+    cluster: ReadOnlyCluster
     informer: Informer
     secrets: Collection[Json] = ()
     seconds: float = _SECONDS
