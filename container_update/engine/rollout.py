@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from container_update.cluster.informer import Informer
 from container_update.cluster.waiting import NotReadyError, RefusedPods, Waiter
 from container_update.engine.stuck_pods import StuckError, StuckPods
+from container_update.engine.writer import OverwrittenError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import StepWait
 from container_update.model.plan import Action
@@ -35,6 +36,22 @@ class RolloutWaiter:
     """Called when an object waits for something else than before."""
     _reached: dict[ObjectKey, Callable[[], Readiness]] = field(default_factory=dict)
     """The last condition that was waited for, by object."""
+    _losses: dict[ObjectKey, Callable[[Json], str]] = field(default_factory=dict)
+    """What another client took away of what was written, by object."""
+
+    def expect(self, key: ObjectKey, loss: Callable[[Json], str]) -> None:
+        """From now on, end each wait for the object with OverwrittenError where *loss* says so."""
+        self._losses[key] = loss
+
+    def expect_nothing(self, key: ObjectKey) -> None:
+        """End what :meth:`expect` began: another step changes the object."""
+        self._losses.pop(key, None)
+
+    def _refuse_loss(self, key: ObjectKey, live: Json | None) -> None:
+        if (loss := self._losses.get(key)) is None:
+            return
+        if lost := "was deleted by another client" if live is None else loss(live):
+            raise OverwrittenError(f"{key} {lost}")
 
     @property
     def informer(self) -> Informer:
@@ -52,6 +69,18 @@ class RolloutWaiter:
         elif not kind.runs_to_completion:
             restores = None if before is None else kind.counts(before)
             self.until_new(key, Baseline(restores=restores), deadline)
+        elif before is None:
+            self._until_ended(key, deadline)
+
+    def _until_ended(self, key: ObjectKey, deadline: float) -> None:
+        """Wait for a Job that is to be waited for; from then on it may go by its TTL."""
+        live = self.informer.get(key)
+        if live is None or not known_kind(key).is_waited_for(live):
+            self.expect_nothing(key)
+            return
+        self.until_new(key, Baseline(), deadline)
+        self.expect_nothing(key)
+        self._reached.pop(key)
 
     def until_new(self, key: ObjectKey, baseline: Baseline, deadline: float) -> None:
         """Wait until a controller has replaced all pods of the baseline."""
@@ -110,7 +139,13 @@ class RolloutWaiter:
         old = Baseline(frozenset({old_uid}))
         if before is not None and pod.recreated(before, Baseline()).state is not RolloutState.DONE:
             return
-        self._wait(key, lambda: pod.recreated(self.informer.get(key), old), deadline)
+
+        def judge() -> Readiness:
+            live = self.informer.get(key)
+            self._refuse_loss(key, live)
+            return pod.recreated(live, old)
+
+        self._wait(key, judge, deadline)
 
     def until_gone(
         self, key: ObjectKey, uid: str, deadline: float, known: frozenset[str] = frozenset()
@@ -153,8 +188,9 @@ class RolloutWaiter:
 
         def judge_live() -> Readiness:
             live = self.informer.get(key)
+            self._refuse_loss(key, live)
             if live is None:
-                return Readiness(RolloutState.FAILED, f"{key} was deleted by somebody else")
+                return Readiness(RolloutState.FAILED, f"{key} was deleted by another client")
             return refused.judge(live, judge(live)) if refused else judge(live)
 
         self._wait(key, judge_live, deadline)
