@@ -62,7 +62,7 @@ def of_step(step: Step) -> Iterator[Right]:
         yield Right(key.namespace, key.group, key.kind, verb, name)
     key = step.key
     kind = kind_of(key)
-    if kind is None or kind.runs_to_completion or step.action is Action.DELETE:
+    if kind is None or not kind.followed(key.namespace) or step.action is Action.DELETE:
         return
     pods = pods_in(key.namespace)
     for followed in (key, pods):
