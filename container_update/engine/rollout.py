@@ -16,7 +16,7 @@ from container_update.model.plan import Action
 from container_update.planning.steps import ObjectStep
 from container_update.planning.update import traffic
 from container_update.workloads import ownership
-from container_update.workloads.kind import pods_in
+from container_update.workloads.kind import WorkloadKind, pods_in
 from container_update.workloads.kinds import pod
 from container_update.workloads.readiness import DONE, Baseline, Readiness, RolloutState
 from container_update.workloads.registry import kind_of, known_kind
@@ -231,7 +231,16 @@ def followed_by(steps: Iterable[ObjectStep]) -> frozenset[Collection]:
     """Return what to watch while these steps are carried out: the traffic only of Services that are
     there before and afterwards."""
     passing = (Action.CREATE, Action.DELETE)
-    return followed(s.key for s in steps if kind_of(s.key) or s.action not in passing)
+    return followed(
+        s.key
+        for s in steps
+        if (s.action not in passing if (kind := kind_of(s.key)) is None else _is_followed(s, kind))
+    )
+
+
+def _is_followed(step: ObjectStep, kind: WorkloadKind) -> bool:
+    """Tell whether a workload is waited for: of those that run to their end only a new one."""
+    return not kind.runs_to_completion or step.action is Action.CREATE
 
 
 def followed(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
