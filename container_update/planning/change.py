@@ -23,6 +23,7 @@ from container_update.planning.comparison import diff, live_objects
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.configuration import Live, reasons_of, starts_without, users
 from container_update.planning.finished_jobs import HAS_RUN, has_run
+from container_update.planning.kept_claims import with_claims_kept
 from container_update.planning.order import in_groups
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.planning.steps.manifest import (
@@ -566,7 +567,8 @@ class Planner:
             self.note(key, f"{what}, but {staying}: stays")
         else:
             self._note_users(key)
-            yield ManifestStep(key, Action.DELETE, live, reasons=(Reason(what),))
+            step = ManifestStep(key, Action.DELETE, live, reasons=(Reason(what),))
+            yield with_claims_kept(step)
 
     def _note_users(self, gone: ObjectKey) -> None:
         """Note which workloads cannot start without an object that is deleted."""

@@ -14,6 +14,7 @@ from container_update.model.plan import Action, Note, Plan, Reason, Step
 from container_update.planning.comparison import diff, live_objects
 from container_update.planning.configuration import Live
 from container_update.planning.finished_jobs import HAS_RUN, has_run
+from container_update.planning.kept_claims import with_claims_kept
 from container_update.planning.order import in_groups, in_order
 from container_update.planning.steps import ConfigStep, ManifestStep
 from container_update.planning.steps.manifest import manifest_digest, with_recorded_digest
@@ -155,7 +156,8 @@ def uninstall_plan(  # noqa: PLR0913, PLR0917
     for key in (key for key in own if key not in staying):
         more = (goes_with or {}).get(key)
         reason = Reason(f"it is the instance's{f'; with it goes {more}' if more else ''}")
-        steps.append(ManifestStep(key, Action.DELETE, live[key], reasons=(reason,)))
+        step = ManifestStep(key, Action.DELETE, live[key], reasons=(reason,))
+        steps.append(with_claims_kept(step))
     return Plan(
         namespace=namespace,
         instance_id=instance_id,

@@ -20,6 +20,7 @@ from container_update.planning.comparison import live_objects
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.configuration import Live
 from container_update.planning.finished_jobs import HAS_RUN, has_run
+from container_update.planning.kept_claims import with_claims_kept
 from container_update.planning.steps import PodsStep, ScaleStep
 from container_update.planning.steps.manifest import without_recorded_digest
 from container_update.planning.update import UpdatePlanner
@@ -58,7 +59,8 @@ def scale_plan(
             now = replicas(body)
             if now != number:
                 why = (Reason(f"{vdu_id}: {now} -> {number} pods"),)
-                steps.append(ScaleStep(key, Action.SCALE, body, reasons=why, replicas=number))
+                step = ScaleStep(key, Action.SCALE, body, reasons=why, replicas=number)
+                steps.append(with_claims_kept(step))
     return Plan(
         namespace,
         instance_id,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from container_update.engine import claims
 from container_update.engine.context import StepExecutor
 from container_update.engine.writer import ChangedByAnotherError
 from container_update.model.objects import Json, instance_of
@@ -76,6 +77,8 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
 
     def _remove(self, step: ManifestStep, live: Json, deadline: float) -> None:
         pods = Baseline.of(self.informer.pods_of(live)).uids
+        if is_workload(step.key) and not is_deleting(live):
+            live = claims.keep_when_deleted(self.writer, live, deadline)
         self.writer.delete(live, deadline)
         self._wait_gone(step, live["metadata"]["uid"], deadline, pods)
 
@@ -96,7 +99,8 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             self._wait_gone(step, uid, deadline)
             live = self.writer.settled(step.key, deadline)
         if live is not None and live["metadata"]["uid"] == uid:
-            return Reverted.UNCHANGED
+            had_another = claims.restore_policy(self.writer, live, step.old)
+            return Reverted.RESTORED if had_another else Reverted.UNCHANGED
         if live is not None and not step.is_restored(live):
             return Reverted.OF_OTHERS
         reverted = Reverted.UNCHANGED
