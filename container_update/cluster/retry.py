@@ -133,6 +133,10 @@ class RetryingCluster:
         """See Cluster; not retried, nothing depends on it."""
         return self._cluster.log(pod, container, previous=previous, lines=lines, limit=limit)
 
+    def served(self, group: str, kind: str) -> frozenset[str]:
+        """See Cluster."""
+        return self._try(lambda: self._cluster.served(group, kind))
+
     def create(self, body: Json) -> Json:
         """See Cluster."""
         return self._write(lambda: self._cluster.create(body))

@@ -173,6 +173,9 @@ class Cluster(Protocol):
         :param orphans: what it owns stays, without an owner; otherwise it goes too.
         """
 
+    def served(self, group: str, kind: str) -> frozenset[str]:
+        """Ask anew in which apiVersions the server serves a kind: a definition was written."""
+
     def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
         """Return what the server would do with a write, which it does not do.
 

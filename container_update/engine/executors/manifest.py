@@ -45,18 +45,23 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         body = new_object(step.content, step.key.namespace, self.writer.labels)
         is_own = partial(self._is_made_of, step.content)
         created = self.writer.create_new(body, is_own, deadline)
-        if (step.key.group, step.key.kind) == DEFINITION:
-            self.writer.until_kind_is_served(created, deadline)
+        self._wait_served(step, created, deadline)
         if step.starts_pods:
             self.informer.observe(created)
             self.rollout.until_ready(step.key, deadline)
 
     def _replace(self, step: ManifestStep, deadline: float) -> None:
         """Replace the object; wait until a switched Service's traffic goes to the new pods."""
-        live = self.cluster.get(step.key)
-        self.informer.observe(self.writer.apply(step, live))
+        written = self.writer.apply(step, self.cluster.get(step.key))
+        self.informer.observe(written)
+        self._wait_served(step, written, deadline)
         if step.action is Action.SWITCH and step.key.kind == "Service":
             self.rollout.until_served(step.key, self.context.leaving, deadline)
+
+    def _wait_served(self, step: ManifestStep, written: Json, deadline: float) -> None:
+        """Wait until the server serves what a CustomResourceDefinition says: its objects follow."""
+        if (step.key.group, step.key.kind) == DEFINITION:
+            self.writer.until_kind_is_served(written, deadline)
 
     def _is_made_of(self, content: Json, live: Json) -> bool:
         """Tell whether this plan has created a live object, from this content: an object of the
@@ -131,4 +136,6 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         reverted = self.restore(step, live)
         if reverted is not Reverted.OF_OTHERS and step.key.kind == "Service":
             self.rollout.until_served(step.key, frozenset(), deadline)
+        if reverted is Reverted.RESTORED:
+            self._wait_served(step, step.old, deadline)
         return reverted
