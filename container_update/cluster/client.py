@@ -34,7 +34,7 @@ from container_update.model.cluster import (
     Right,
     WatchEvent,
 )
-from container_update.model.errors import ClusterError
+from container_update.model.errors import ClusterError, DryRunNotDeclaredError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.planning import permissions
@@ -240,7 +240,7 @@ class KubernetesCluster:
             if error.status != 404:
                 raise
             return None
-        version, _ = self._resources.names(key.group, key.kind)
+        version, _ = self._resources.names(key.group, key.kind, key.api_version)
         return responses.checked(what, body, version, key.kind)
 
     def watch(
@@ -284,6 +284,10 @@ class KubernetesCluster:
         answer = self._call("GET", "/version", "read the version of the API server")
         return str(answer.get("gitVersion"))
 
+    def served(self, group: str, kind: str) -> frozenset[str]:
+        """Return the apiVersions in which the server serves a kind now; see Cluster."""
+        return self._resources.served(group, kind)
+
     # --- writing --------------------------------------------------------------------------------
 
     def create(self, body: Json) -> Json:
@@ -314,6 +318,12 @@ class KubernetesCluster:
     def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
         """Return what the server would do with a write; see Cluster."""
         method, path, what = self._write(verb, body)
+        key = ObjectKey.of(body)
+        if not self._resources.declares_dry_run(key.group, key.kind, key.api_version, method):
+            raise DryRunNotDeclaredError(
+                f"{what} as a dry run: expected a server that declares dry run for {key.kind} "
+                f"of group {key.group}, found one that does not: nothing was sent"
+            )
         query = {"dryRun": "All", "fieldValidation": "Strict"}
         answer = self._answer(method, path, what, body, query)
         parsed, its = responses.parsed(what, answer), (body["apiVersion"], body["kind"])

@@ -3,25 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 
 from container_update.cluster.history.revision import InstanceRecord
 from container_update.cluster.history.store import History
 from container_update.cluster.informer import Informer
-from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
-from container_update.model.cluster import Cluster, if_allowed
+from container_update.model.cluster import ReadOnlyCluster, if_allowed
 from container_update.model.errors import PlanError
-from container_update.model.objects import Collection, Json, ObjectKey, instance_of
+from container_update.model.objects import Collection, Json, Manifest, ObjectKey, instance_of
 from container_update.model.options import Options
 from container_update.workloads import ownership, pod_status, pod_template, registry
 from container_update.workloads.registry import is_workload, known_kind
 
 
 def only_instance(
-    cluster: Cluster,
+    cluster: ReadOnlyCluster,
     namespace: str,
     options: Options = Options(),  # noqa: B008
 ) -> str | None:
@@ -46,14 +46,14 @@ def only_instance(
     return named[0] if named else None
 
 
-def _ids(cluster: Cluster, namespace: str, options: Options) -> frozenset[str | None]:
+def _ids(cluster: ReadOnlyCluster, namespace: str, options: Options) -> frozenset[str | None]:
     """Return the ids of the instances of a namespace; none where the account may not look."""
-    history = History(RetryingCluster(cluster, options.retry_seconds), namespace, None)
+    history = History(RetryingReader(cluster, options.retry_seconds), namespace, None)
     return if_allowed(history.instances, frozenset[str | None]())
 
 
 def unknown_instance(
-    cluster: Cluster, namespace: str, instance_id: str | None, options: Options
+    cluster: ReadOnlyCluster, namespace: str, instance_id: str | None, options: Options
 ) -> str:
     """Return a sentence where a namespace knows other instances than that one, '' elsewhere."""
     ids = _ids(cluster, namespace, options) if instance_id else ()
@@ -68,14 +68,14 @@ class NotInstalledError(PlanError):
 
 
 def record_of(
-    cluster: Cluster, namespace: str, instance_id: str | None, options: Options
+    cluster: ReadOnlyCluster, namespace: str, instance_id: str | None, options: Options
 ) -> InstanceRecord:
     """Return the record of what an instance runs from.
 
     :raises NotInstalledError: there is none.
     :raises PlanError: its manifests were too large to be kept.
     """
-    history = History(RetryingCluster(cluster, options.retry_seconds), namespace, instance_id)
+    history = History(RetryingReader(cluster, options.retry_seconds), namespace, instance_id)
     record = history.instance()
     name = f"VNF instance {instance_id}" if instance_id else "a VNF instance"
     if record is None:
@@ -97,6 +97,17 @@ def record_of(
             "record: name the old package too"
         )
     return record
+
+
+def manifests_in_record(
+    cluster: RetryingReader, namespace: str, instance_id: str | None
+) -> Mapping[ObjectKey, Manifest] | None:
+    """Return the manifests that an instance runs from; None where there is no record that has them,
+    or the account may not read it."""
+    record = if_allowed(History(cluster, namespace, instance_id).instance, None)
+    if record is None or not record.is_whole:
+        return None
+    return {manifest.key: manifest for manifest in record.manifests}
 
 
 def refuse_absent(
@@ -139,7 +150,7 @@ class WorkloadState:
 
 
 def workloads(
-    cluster: Cluster,
+    cluster: ReadOnlyCluster,
     namespace: str,
     instance_id: str | None,
     options: Options = Options(),  # noqa: B008
@@ -153,7 +164,7 @@ def workloads(
 
     :raises ClusterError: the API server cannot be read.
     """
-    retrying = RetryingCluster(cluster, options.retry_seconds)
+    retrying = RetryingReader(cluster, options.retry_seconds)
     record = History(retrying, namespace, instance_id).instance()
     keys = [manifest.key for manifest in record.manifests] if record else []
     spaces = {namespace, *(key.namespace for key in keys if key.namespace)}

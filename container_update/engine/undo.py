@@ -20,7 +20,7 @@ from itertools import groupby
 from container_update.cluster.waiting import AbortedError, NotReadyError
 from container_update.engine.context import ExecutionContext, StepExecutor
 from container_update.engine.executors.table import executor_of
-from container_update.engine.writer import ChangedByAnotherError
+from container_update.engine.writer import ChangedByAnotherError, OverwrittenError
 from container_update.model import context_threads
 from container_update.model.errors import ClusterError, LeaseLostError
 from container_update.model.objects import ObjectKey
@@ -99,6 +99,9 @@ class Undo:
         removed = [step for step in back if step.is_removal]
         workloads = [step for step in back if step.starts_pods and step not in switches]
         objects = [step for step in back if step not in (*switches, *removed, *workloads)]
+        definitions = [s for s in objects if (s.key.group, s.key.kind) == order.DEFINITION]
+        yield definitions  # their objects are restored in the versions that these serve
+        objects = [step for step in objects if step not in definitions]
         removed_objects = [step for step in removed if not is_workload(step.key)]
         removed_workloads = [step for step in removed if is_workload(step.key)]
         if any(self._is_gone(step.key) for step in removed_workloads):
@@ -135,6 +138,10 @@ class Undo:
         began, reverted, diagnosis = clock(), None, None
         try:
             reverted = self._insist(step, deadline)
+            state, message = StepState.UNDONE, reverted.value
+        except OverwrittenError as error:
+            LOG.warning("%s was put back: %s", step.key, error)
+            reverted = Reverted.OF_OTHERS
             state, message = StepState.UNDONE, reverted.value
         except (ClusterError, ChangedByAnotherError, NotReadyError) as error:
             LOG.error("%s could not be put back: %s", step.key, error, extra=REPORTED)

@@ -6,7 +6,7 @@ Source: Kubernetes API concepts, "Resource URIs".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from container_update.model.errors import ClusterError
 from container_update.model.objects import CLUSTER_SCOPED, Collection, Json, ObjectKey
@@ -24,6 +24,28 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
     "policy": ("PodDisruptionBudget",),
 }
 """By group, kinds whose URL is known without discovery: of version v1, with a regular plural."""
+_DOCUMENT = complete()
+_BUILT_IN = frozenset(
+    {
+        *_KNOWN,
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        "authentication.k8s.io",
+        "authorization.k8s.io",
+        "autoscaling",
+        "certificates.k8s.io",
+        "events.k8s.io",
+        "flowcontrol.apiserver.k8s.io",
+        "networking.k8s.io",
+        "node.k8s.io",
+        "rbac.authorization.k8s.io",
+        "resource.k8s.io",
+        "scheduling.k8s.io",
+        "storage.k8s.io",
+    }
+)
+"""The groups that kube-apiserver serves itself, with dry run for each kind (since 1.18)."""
 
 
 class Resources:
@@ -38,6 +60,8 @@ class Resources:
         self._discovered: dict[tuple[str, str, str], tuple[str, str, bool]] = {}
         """By group, kind and the version that was wanted: the names, and whether it has one of the
         namespaces."""
+        self._dry_runs: dict[tuple[str, str, str], bool] = {}
+        """By group, kind and method: whether it can be a dry run."""
 
     def object_path(self, key: ObjectKey) -> str:
         """Return the path of an object's URL, in the version of its key where that is served."""
@@ -60,6 +84,58 @@ class Resources:
         """
         return self._resource(group, kind, wanted)[:2]
 
+    def declares_dry_run(self, group: str, kind: str, wanted: str, method: str) -> bool:
+        """Tell whether the server of a kind says that a request may be a dry run.
+
+        An extension API server may know none, and carry the request out. kubectl asks the same way,
+        for the parameter ``dryRun`` in the OpenAPI document of the version.
+
+        :param method: of the request: POST or PUT.
+        """
+        if group in _BUILT_IN:
+            return True
+        asked = group, kind, method
+        if asked not in self._dry_runs:
+            self._dry_runs[asked] = self._has_dry_run(*asked, self.names(group, kind, wanted)[0])
+        return self._dry_runs[asked]
+
+    def _has_dry_run(self, group: str, kind: str, method: str, version: str) -> bool:
+        what = f"ask whether {kind} of group {group} can be tried by a dry run"
+        try:
+            document = self._get(f"/openapi/v3/apis/{version}", what, _DOCUMENT)
+        except ClusterError as error:
+            if error.transient or error.status is None:
+                raise
+            return False  # it says nothing of its kinds, or too much to be read
+        for path in (document.get("paths") or {}).values():
+            action = path.get(method.lower()) or {}
+            if (action.get("x-kubernetes-group-version-kind") or {}).get("kind") == kind:
+                parameters = (*(path.get("parameters") or ()), *(action.get("parameters") or ()))
+                return any(each.get("name") == "dryRun" for each in parameters)
+        return False
+
+    def served(self, group: str, kind: str) -> frozenset[str]:
+        """Ask anew in which apiVersions the server serves a kind, and forget what it served."""
+        for known in [each for each in self._discovered if each[0] == group]:
+            self._discovered.pop(known, None)
+        what = f"look up the versions of the kind {kind} of group {group or 'core'}"
+        return frozenset(
+            version
+            for version in self._versions(group, what)
+            if any(each["kind"] == kind for each in self._kinds(version, group, what))
+        )
+
+    def _kinds(self, version: str, group: str, what: str) -> Sequence[Json]:
+        """Return the resources of a version; none where the server does not serve it yet."""
+        root = f"/apis/{version}" if group else f"/api/{version}"
+        try:
+            answer: Sequence[Json] = self._get(root, what, _KINDS)["resources"]
+        except ClusterError as error:
+            if error.status != 404:
+                raise
+            return ()
+        return answer
+
     def _resource(self, group: str, kind: str, wanted: str) -> tuple[str, str, bool]:
         if kind in _KNOWN.get(group, ()):
             version = f"{group}/v1" if group else "v1"
@@ -74,8 +150,7 @@ class Resources:
     def _discover(self, group: str, kind: str, wanted: str) -> tuple[str, str, bool]:
         what = f"look up the kind {kind} of group {group or 'core'}"
         for version in sorted(self._versions(group, what), key=lambda each: each != wanted):
-            root = f"/apis/{version}" if group else f"/api/{version}"
-            for resource in self._get(root, what, _KINDS)["resources"]:
+            for resource in self._kinds(version, group, what):
                 if resource["kind"] == kind and "/" not in resource["name"]:
                     is_namespaced = bool(resource.get("namespaced", True))
                     return version, resource["name"], is_namespaced and kind not in CLUSTER_SCOPED

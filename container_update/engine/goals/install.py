@@ -10,15 +10,16 @@ from pathlib import Path
 
 from container_update.cluster.history.store import History
 from container_update.cluster.journal import digest_of
-from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_missing, refuse_missing_namespaces
 from container_update.engine.goal import Observed, PackageGoal
+from container_update.engine.instances import manifests_in_record
 from container_update.engine.read_packages import packages_of
 from container_update.engine.run import run
 from container_update.model import context_threads
 from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import Cluster, ReadOnlyCluster
 from container_update.model.errors import PlanError
 from container_update.model.objects import Manifest
 from container_update.model.options import Options
@@ -28,6 +29,7 @@ from container_update.model.requests import PackageIdentity
 from container_update.package import csar
 from container_update.package.csar import identity_of
 from container_update.planning.comparison.package_pair import Packages, Placing
+from container_update.planning.finished_jobs import gone_jobs
 from container_update.planning.lifecycle import install_plan
 from container_update.workloads.readiness import with_replicas
 from container_update.workloads.registry import kind_of
@@ -107,9 +109,9 @@ class Install(PackageGoal):
         """See PackageGoal."""
         return self._read()
 
-    def refuse_taken(self, cluster: Cluster) -> None:
+    def refuse_taken(self, cluster: ReadOnlyCluster) -> None:
         """Raise PlanError where the name of the product is another instance's."""
-        retrying = RetryingCluster(cluster, self._options.retry_seconds)
+        retrying = RetryingReader(cluster, self._options.retry_seconds)
         taken = History(retrying, self.namespace, self.instance_id).instance()
         if taken is not None:
             raise PlanError(
@@ -136,7 +138,9 @@ class Install(PackageGoal):
             keys, live, {self.namespace, *observed.informer.namespaces}, cluster
         )
         manifests, def_files = tuple(packages.new.values()), packages.def_files
-        plan = install_plan(manifests, live, self.namespace, self.instance_id, def_files)
+        where = self.namespace, self.instance_id
+        recorded = manifests_in_record(cluster, *where) if gone_jobs(manifests, live) else None
+        plan = install_plan(manifests, live, *where, def_files, recorded or {})
         return replace(plan, packages=packages.identities)
 
 
