@@ -175,6 +175,11 @@ class Found:
         ]
 
     @property
+    def is_at_rest(self) -> bool:
+        """No run has left anything, and no pod is still ending: a real one takes its time."""
+        return not self.left_over and not any(map(_is_deleted, self.of("Pod")))
+
+    @property
     def left_over(self) -> list[str]:
         """What a run has left: its lease, its journal, its marks, and Services without pods."""
         journals = [each for each in self.of("Secret") if each.get("type") == JOURNAL]
@@ -211,11 +216,15 @@ def _fields(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield f"{prefix}.{name}", each
 
 
+def _is_deleted(body: Any) -> bool:
+    return "deletionTimestamp" in body["metadata"]
+
+
 def _pod(body: Any) -> tuple[Any, ...]:
-    metadata, status = body["metadata"], body["status"]
+    status = body["status"]
     conditions = {each["type"]: each["status"] for each in status.get("conditions") or ()}
     image = body["spec"]["containers"][0]["image"]
-    return image, conditions.get("Ready"), "deletionTimestamp" in metadata
+    return image, conditions.get("Ready"), _is_deleted(body)
 
 
 def _is_marked(body: Any) -> bool:
@@ -386,7 +395,7 @@ class Ground:
                 wire = Wire()
                 with wire.observed():
                     perform(self.kubeconfig, verb, place)
-                until(lambda: not Found.at(self.cluster, place.namespace).left_over)
+                until(lambda: Found.at(self.cluster, place.namespace).is_at_rest)
                 picture = Found.at(self.cluster, place.namespace).picture
                 self._courses[verb.name] = Course(picture, wire.sent)
         return self._courses[verb.name]
