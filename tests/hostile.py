@@ -36,7 +36,7 @@ CPU_SECONDS = 60
 READ_SECONDS, READ_MEMORY = 40, 200 * 1000 * 1000
 """What a package may cost that is only read: processor time, and bytes of memory.
 
-The costliest takes 4 seconds on an idle machine; a busy one charges twice as much for it.
+The costliest takes 4 to 14 seconds, by the machine; a busy one charges twice as much for it.
 """
 SECONDS = 300
 """Bound of one try that waits for something."""
