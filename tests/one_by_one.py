@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.internals.core import upgrade_types
+from tests import plugins
 
 _MODULE = "one_by_one"
 _FILES = {
@@ -40,7 +40,7 @@ def install(folder: Path, patch: pytest.MonkeyPatch) -> list[str]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     patch.syspath_prepend(str(folder))
-    patch.setattr(upgrade_types, "entry_points", upgrade_types.entry_points.__wrapped__)
+    plugins.search_anew(patch)
     patch.delitem(sys.modules, _MODULE, raising=False)
     planned: list[str] = importlib.import_module(_MODULE).planned
     return planned

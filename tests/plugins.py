@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from stevedore import ExtensionManager
 
 from tests.internals.core import registry
 
@@ -24,12 +25,18 @@ def distribution(folder: Path, entry_points: str, **modules: str) -> Path:
     return folder
 
 
+def search_anew(patch: pytest.MonkeyPatch) -> None:
+    """Have stevedore search for entry points again, as a new process does, until *patch* ends."""
+    patch.setattr(ExtensionManager, "ENTRY_POINT_CACHE", {})
+
+
 @contextmanager
 def installed(*folders: Path) -> Iterator[None]:
     """Install the distributions in these folders while the block runs."""
     with pytest.MonkeyPatch.context() as patch:
         for folder in folders:
             patch.syspath_prepend(folder)
+        search_anew(patch)
         registry.installed.cache_clear()
         before = set(sys.modules)
         yield

@@ -13,11 +13,14 @@ import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import PurePath
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update.cli.arguments import parser
 from container_update.cli.commands import completion
 from container_update.model.errors import ContainerUpdateError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 LOG = logging.getLogger(__name__)
 
@@ -113,13 +116,15 @@ def _families(words: Sequence[str] | None, known: Container[str]) -> Iterator[tu
     yield "csar", csar
     if words and (words[0] in known or words[0] in {"csar", "completion"}):
         return
-    from importlib.metadata import entry_points  # noqa: PLC0415, slow to load
+    from stevedore import ExtensionManager  # noqa: PLC0415, slow to load
 
-    for entry_point in sorted(entry_points(group=COMMANDS), key=lambda each: each.name):
-        try:
-            yield entry_point.name, entry_point.load()
-        except ImportError as error:
-            LOG.warning("the commands %s cannot be loaded: %s", entry_point.name, error)
+    families = ExtensionManager(COMMANDS, on_load_failure_callback=_warn)
+    for family in sorted(families, key=lambda each: each.name):
+        yield family.name, family.plugin
+
+
+def _warn(_: object, entry_point: EntryPoint, error: BaseException) -> None:
+    LOG.warning("the commands %s cannot be loaded: %s", entry_point.name, error)
 
 
 def _subcommands(command: argparse.ArgumentParser) -> Any:

@@ -85,27 +85,25 @@ def installed() -> Mapping[tuple[str, str], WorkloadKind]:
 
     :raises ContainerUpdateError: a plugin cannot be loaded, or is for a kind that is known already.
     """
-    # not stevedore, which reads the entry points of all distributions, and keeps them in a file in
-    # ~/.cache for each sys.path: every script of a package has another one
-    from importlib.metadata import entry_points  # noqa: PLC0415, slow to load
+    from stevedore import ExtensionManager  # noqa: PLC0415, slow to load
 
     kinds = dict(_BUILT_IN)
-    for entry_point in entry_points(group=ENTRY_POINTS):
-        kind = _instance(entry_point)
+    for plugin in ExtensionManager(ENTRY_POINTS, on_load_failure_callback=_refuse):
+        kind = _instance(plugin.plugin, plugin.entry_point)
         if kinds.setdefault((kind.group, kind.kind), kind) is not kind:
             raise ContainerUpdateError(
-                f"{entry_point}: expected a kind that is not known yet, found "
+                f"{plugin.entry_point}: expected a kind that is not known yet, found "
                 f"{kind.kind} of the API group {kind.group or 'core'}: uninstall this plugin of "
                 f"{ENTRY_POINTS} or the other one"
             )
     return kinds
 
 
-def _instance(entry_point: EntryPoint) -> WorkloadKind:
-    try:
-        plugin: object = entry_point.load()
-    except Exception as error:  # a plugin may raise anything
-        raise ContainerUpdateError(f"{entry_point} cannot be loaded: {error}") from error
+def _refuse(_: object, entry_point: EntryPoint, error: BaseException) -> None:
+    raise ContainerUpdateError(f"{entry_point} cannot be loaded: {error}") from error
+
+
+def _instance(plugin: object, entry_point: EntryPoint) -> WorkloadKind:
     if not (isinstance(plugin, type) and issubclass(plugin, WorkloadKind)):
         raise ContainerUpdateError(
             f"{entry_point}: expected a subclass of {WorkloadKind.__module__}."

@@ -9,13 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from container_update.model.errors import ContainerUpdateError, PackageError
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 NAMESPACE = "container_update.strategies"
 
@@ -35,19 +31,12 @@ def kind_of_vim(vim_type: str) -> str:
     return VIMS.get(vim_type, vim_type)
 
 
-@cache
-def entry_points() -> Sequence[EntryPoint]:
-    """Return the entry points of all strategies, which are searched for once."""
-    # not stevedore: see container_update.workloads.registry
-    from importlib import metadata  # noqa: PLC0415, slow to load
-
-    return tuple(metadata.entry_points(group=NAMESPACE))
-
-
 def installed() -> Mapping[str, Sequence[str]]:
     """Return the upgrade types that a strategy is installed for, by kind of VIM."""
+    from stevedore import NamedExtensionManager  # noqa: PLC0415, slow to load
+
     by_kind: dict[str, set[str]] = {}
-    for entry_point in entry_points():
+    for entry_point in NamedExtensionManager(NAMESPACE, names=[]).list_entry_points():
         kind, _, upgrade_type = entry_point.name.partition("-")
         if upgrade_type:
             by_kind.setdefault(kind, set()).add(upgrade_type)
@@ -92,15 +81,14 @@ def find(vim_type: str, upgrade_type: str) -> Any:
     :raises PackageError: there is none; the message lists those of this VIM.
     :raises ContainerUpdateError: it cannot be loaded, or there is another one of its name.
     """
-    vim = kind_of_vim(vim_type)
-    name = f"{vim}-{resolve(upgrade_type, vim_type)}"
-    strategy, *others = (each for each in entry_points() if each.name == name)
-    if others:
-        raise ContainerUpdateError(
-            f"{name}: expected one strategy of this name, found {strategy.value} and "
-            f"{others[0].value}: uninstall one of them"
-        )
+    from stevedore import DriverManager, exception  # noqa: PLC0415, slow to load
+
+    name = f"{kind_of_vim(vim_type)}-{resolve(upgrade_type, vim_type)}"
     try:
-        return strategy.load()
+        return DriverManager(NAMESPACE, name).driver
+    except exception.MultipleMatches as error:
+        raise ContainerUpdateError(
+            f"{name}: expected one strategy of this name: uninstall one of them ({error})"
+        ) from error
     except Exception as error:  # a plugin may raise anything
-        raise ContainerUpdateError(f"{strategy} cannot be loaded: {error}") from error
+        raise ContainerUpdateError(f"the strategy {name} cannot be loaded: {error}") from error

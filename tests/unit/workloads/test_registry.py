@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -118,17 +115,3 @@ def test_a_plugin_is_refused_by_its_name_that(
     folder = plugins.distribution(tmp_path / "d", entries(*targets), wrong_kind=text)
     with plugins.installed(folder), pytest.raises(ContainerUpdateError, match=message):
         registry.is_workload(KEY)
-
-
-def test_the_search_for_plugins_leaves_no_file_behind(tmp_path: Path) -> None:
-    """Every v2 script of a package has another sys.path, and Tacker runs one for each operation."""
-    program = f"""
-import sys
-sys.path.insert(0, {str(tmp_path / "scripts")!r})
-from container_update.workloads import registry
-registry.installed()
-"""
-    cache = tmp_path / "cache"
-    environment = {**os.environ, "HOME": str(cache), "XDG_CACHE_HOME": str(cache)}
-    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
-    assert not cache.exists()

@@ -14,11 +14,12 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
+
+from stevedore import DriverManager, exception
 
 from container_update.drivers import v1_records
 from container_update.drivers.change_by_modify import Work
@@ -128,17 +129,16 @@ def load(name: str) -> Any:
 
     :raises DriverError: none is installed, or it cannot be loaded.
     """
-    drivers = [*entry_points(group=NAMESPACE, name=name)]
-    if not drivers:
+    _replace_missing_base()
+    try:
+        return DriverManager(NAMESPACE, name, invoke_on_load=True).driver
+    except exception.NoMatches as error:
         raise DriverError(
             f"the VNFD names the Mgmt Driver {name}: nothing of this name is installed in "
             f"{NAMESPACE}"
-        )
-    _replace_missing_base()
-    try:
-        return drivers[0].load()()
+        ) from error
     except Exception as error:  # a driver may raise anything
-        raise DriverError(f"{drivers[0]} cannot be loaded: {error}") from error
+        raise DriverError(f"the Mgmt Driver {name} cannot be loaded: {error}") from error
 
 
 def _replace_missing_base() -> None:
