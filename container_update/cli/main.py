@@ -118,7 +118,7 @@ def _families(words: Sequence[str] | None, known: Container[str]) -> Iterator[tu
         return
     from stevedore import ExtensionManager  # noqa: PLC0415, slow to load
 
-    families = ExtensionManager(COMMANDS, on_load_failure_callback=_warn)
+    families: ExtensionManager[Any] = ExtensionManager(COMMANDS, on_load_failure_callback=_warn)
     for family in sorted(families, key=lambda each: each.name):
         yield family.name, family.plugin
 

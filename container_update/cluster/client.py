@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from container_update.cluster import kubeconfig as kubeconfigs
@@ -23,7 +23,7 @@ from container_update.cluster import responses
 from container_update.cluster.credentials import basic, checked_url, header_value, pem, private_file
 from container_update.cluster.keeping import stretched
 from container_update.cluster.login import client_configuration
-from container_update.cluster.login.client_configuration import Login, Logins
+from container_update.cluster.login.client_configuration import ClientLogin, Login, Logins
 from container_update.cluster.oidc import OidcToken
 from container_update.model.cluster import (
     ClusterContext,
@@ -39,6 +39,9 @@ from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.planning import permissions
 from container_update.workloads.api_resources import Resources
+
+if TYPE_CHECKING:
+    from kubernetes.client import ApiClient
 
 LOG = logging.getLogger(__name__)
 
@@ -56,19 +59,29 @@ def connect(
     kubeconfig: str | None = None,
     context: str | None = None,
     *,
+    api_client: ApiClient | None = None,
     options: Options = Options(),  # noqa: B008
 ) -> KubernetesCluster:
     """Connect to a cluster by kubeconfig, or by the service account where we run inside one.
 
     >>> with connect("admin.conf", context="site-1") as cluster:  # doctest: +SKIP
     ...     plan = plan_update(request, cluster)
+    >>> with connect(api_client=kubernetes.client.ApiClient()) as cluster:  # doctest: +SKIP
+    ...     plan = plan_update(request, cluster)
 
     :param kubeconfig: the file; None: ``$KUBECONFIG``, ``~/.kube/config``, else in-cluster.
     :param context: of the kubeconfig; None: its current one.
+    :param api_client: a configured client of the library ``kubernetes`` in place of both: its host,
+        its connections, its headers and its login are used, and its hook that refreshes the token
+        runs before each request. The caller closes it.
     :returns: the connection, to be closed after use; a context manager. Its ``context`` says which
         cluster it is, and which namespace is the default.
     :raises ClusterError: there is no usable configuration.
     """
+    if api_client is not None:
+        if kubeconfig or context:
+            raise ClusterError("expected a kubeconfig or an api_client, found both: pass one")
+        return KubernetesCluster(ClientLogin.of_client(api_client), options)
     files = kubeconfigs.files(kubeconfig)
     configuration, chosen = client_configuration.read(files, context, options)
     access = {"kubeconfig": os.pathsep.join(map(str, files))} if files else {}
@@ -85,7 +98,8 @@ def connect(
         return Login.of(again)
 
     used = replace(chosen, server=configuration.host)
-    return KubernetesCluster(configuration, options, renew=renew, access=access, context=used)
+    login = Login.of(configuration)
+    return KubernetesCluster(login, options, renew=renew, access=access, context=used)
 
 
 def connect_vim(  # noqa: PLR0913
@@ -144,7 +158,7 @@ def connect_vim(  # noqa: PLR0913
         guarded = password or login.get("password") or login.get("client_secret") or ""
         key = bearer_token or (guarded and stretched(guarded, endpoint))
         options = replace(options, journal_key=key)
-    return KubernetesCluster(configuration, options, renew=renew)
+    return KubernetesCluster(Login.of(configuration), options, renew=renew)
 
 
 class KubernetesCluster:
@@ -155,13 +169,14 @@ class KubernetesCluster:
 
     def __init__(
         self,
-        configuration: client_configuration.Configuration,
+        login: Login,
         options: Options,
         *,
         renew: Callable[[], Login] | None = None,
         access: Mapping[str, str] | None = None,
         context: ClusterContext | None = None,
     ) -> None:
+        configuration = login.configuration
         if not configuration.verify_ssl:
             LOG.warning(
                 "the certificate of %s is not verified, as the options or the kubeconfig say: "
@@ -170,7 +185,7 @@ class KubernetesCluster:
             )
         self._host = configuration.host
         self._options = options
-        self._logins = Logins(Login.of(configuration), renew)
+        self._logins = Logins(login, renew)
         self._lock = threading.Lock()
         self._resources = Resources(
             lambda path, what, form: responses.conforming(what, self._call("GET", path, what), form)

@@ -88,7 +88,10 @@ def installed() -> Mapping[tuple[str, str], WorkloadKind]:
     from stevedore import ExtensionManager  # noqa: PLC0415, slow to load
 
     kinds = dict(_BUILT_IN)
-    for plugin in ExtensionManager(ENTRY_POINTS, on_load_failure_callback=_refuse):
+    plugins: ExtensionManager[Any] = ExtensionManager(
+        ENTRY_POINTS, on_load_failure_callback=_refuse
+    )
+    for plugin in plugins:
         kind = _instance(plugin.plugin, plugin.entry_point)
         if kinds.setdefault((kind.group, kind.kind), kind) is not kind:
             raise ContainerUpdateError(

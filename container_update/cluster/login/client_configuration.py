@@ -282,6 +282,33 @@ class Login:
             path.unlink(missing_ok=True)
 
 
+@dataclass(frozen=True, eq=False)
+class ClientLogin(Login):
+    """The login of a ``kubernetes.client.ApiClient``, which its owner configured and closes."""
+
+    client: Any
+
+    @classmethod
+    def of_client(cls, client: Any) -> ClientLogin:
+        """Return the login of a client."""
+        its = client.configuration
+
+        def authorization() -> str:
+            settings = its.auth_settings().values()  # runs the hook that refreshes a token
+            return next((each["value"] for each in settings if each["in"] == "header"), "")
+
+        host = checked_url(its.host, "the host of the api_client").rstrip("/")
+        configuration = Configuration(host, authorization, bool(its.verify_ssl))
+        return cls(configuration, client.rest_client.pool_manager, client)
+
+    def headers(self, *, has_body: bool) -> dict[str, str]:
+        """Return the headers of a request, the client's own ones among them."""
+        return {**self.client.default_headers, **super().headers(has_body=has_body)}
+
+    def close(self) -> None:
+        """Leave the connections to their owner."""
+
+
 @dataclass(eq=False)
 class Logins:
     """The login that is in use, and how to get another; thread-safe.
