@@ -47,8 +47,6 @@ _VERBS: Mapping[str, type[Request]] = {
 
 _LISTS = ("steps", "unchanged", "ignored", "notes", "defFiles")
 _COMPARED = ("namespace", "instanceId", *_LISTS)
-_GIVEN = {"verb": "update", "configPaths": [], "oneNamespace": False, "server": False}
-"""What a plan of an earlier version does not say."""
 _OPTIONAL = schema.or_null(schema.TEXT)
 _VALUES = {
     "verb": schema.OneOf(_VERBS),
@@ -172,14 +170,12 @@ def load(path: Path) -> Mapping[str, Any] | None:
         return None
     wrong = _DOCUMENT.first_violation(body)
     if wrong is None:
-        verb = body["request"].get("verb", _GIVEN["verb"])
+        verb = body["request"].get("verb")
         expected = _REQUESTS[verb if verb in tuple(_VERBS) else "update"]
-        given = {name: value for name, value in _GIVEN.items() if name in expected.fields}
-        request = given | body["request"]
-        wrong = expected.first_violation(request, ("request",))
+        wrong = expected.first_violation(body["request"], ("request",))
     if wrong is not None:
         raise PlanError(f"{path}: no saved plan as plan --out wrote it: {wrong}: make it again")
-    return {**body, "request": request}
+    return body
 
 
 def checked(progress: Progress, saved: Mapping[str, Any] | None, server: str) -> Progress:

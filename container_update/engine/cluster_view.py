@@ -107,7 +107,7 @@ class ClusterView:
 
     def plan_of(self, record: Record) -> Plan:
         """Return the plan of an operation, as far as its journal has it."""
-        plan = Plan(
+        return Plan(
             self.namespace,
             self.instance_id,
             record.steps,
@@ -115,7 +115,6 @@ class ClusterView:
             packages=record.origin.packages if record.origin else (),
             kind=record.origin.kind if record.origin else "",
         )
-        return arranged(plan)  # an earlier version has written no groups
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from container_update.model.objects import Json, ObjectKey
 from container_update.model.pauses import GateStep, HoldStep
 from container_update.model.plan import Action, ImageChange, KeyChange, Reason, Step
 from container_update.model.scripts import ScriptStep, VduChange
-from container_update.planning.comparison import diff
 from container_update.planning.steps.base import ObjectStep
 from container_update.planning.steps.config import ConfigStep
 from container_update.planning.steps.manifest import ManifestStep
@@ -69,14 +68,8 @@ def step_from_dict(values: Mapping[str, Any]) -> Step:
     if step_type is GateStep and values.get("script"):
         attributes["script"] = step_from_dict(values["script"])
     if step_type is ConfigStep:
-        attributes["removed"] = tuple(values.get("removed", _removed_earlier(values)))
-        attributes.pop("with_metadata", None)  # of an earlier version
+        attributes["removed"] = tuple(values["removed"])
     return step_type(**attributes)
-
-
-def _removed_earlier(values: Mapping[str, Any]) -> list[str]:
-    """Return the keys that a step of an earlier version removed: all that its manifest has not."""
-    return sorted(diff.key_names(values["before"] or {}) - diff.key_names(values["content"]))
 
 
 def _reason_to_dict(reason: Reason) -> Json:
@@ -86,8 +79,6 @@ def _reason_to_dict(reason: Reason) -> Json:
     return {"text": reason.text}
 
 
-def _reason_from_dict(values: str | Mapping[str, Any]) -> Reason:
-    if isinstance(values, str):  # of an earlier version
-        return Reason(values)
+def _reason_from_dict(values: Mapping[str, Any]) -> Reason:
     causes = (_CAUSES[name](**values[name]) for name in _CAUSES if name in values)
     return Reason(values["text"], next(causes, None))

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A step of configuration in the journal, and one that an earlier version wrote."""
+"""A step of configuration in the journal."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import Action
@@ -29,11 +28,3 @@ def journalled(step: ConfigStep) -> Json:
 
 def test_a_step_of_configuration_comes_back_with_the_keys_that_it_removes() -> None:
     assert step_from_dict(journalled(STEP)) == STEP
-
-
-def test_a_step_of_an_earlier_version_removes_all_that_its_manifest_does_not_have() -> None:
-    values = {**journalled(STEP), "with_metadata": True}
-    del values["removed"]
-    assert step_from_dict(values) == replace(STEP, removed=("old", "theirs"))
-    created = {**values, "before": None}
-    assert step_from_dict(created) == replace(STEP, before=None, removed=())
