@@ -83,11 +83,12 @@ def root_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
         change,
         doctor,
         history,
+        listing,
         recover,
         update,
     )
 
-    for module in (update, change, history, recover, doctor):
+    for module in (update, change, history, listing, recover, doctor):
         module.add_commands(add)
     below = [commands]
     for name, family in _families(words, commands.choices):
@@ -135,8 +136,8 @@ def _subcommands(command: argparse.ArgumentParser) -> Any:
 
 _GROUPS: Mapping[str, Sequence[str]] = {
     "every day": (
-        *("plan", "apply", "change", "undo", "history", "status", "install", "uninstall"),
-        "doctor",
+        *("plan", "apply", "change", "undo", "history", "status", "list", "install"),
+        *("uninstall", "doctor"),
     ),
     "when something is under way": ("resume", "rollback", "promote", "abort"),
     "more": ("csar", "try", "vnfm", "heat", "completion"),
@@ -265,6 +266,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "undo 12 --plan -n core  what it takes to go back to before update 12",
     ),
     "status": ("status -n core", "status --watch -n core   follow what runs until it has ended"),
+    "list": ("list", "list --all-namespaces -o json"),
     "resume": (
         "resume -n core",
         "resume v1.csar v2.csar -n core   a change with coordination scripts",

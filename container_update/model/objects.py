@@ -149,7 +149,8 @@ class Collection:
         return {name: value for name, value in given.items() if value}
 
     def __str__(self) -> str:
-        return f"{self.kind}s in namespace {self.namespace}"
+        where = f"namespace {self.namespace}" if self.namespace else "all namespaces"
+        return f"{self.kind}s in {where}"
 
 
 def merge_patch(base: Any, patch: Any) -> Any:

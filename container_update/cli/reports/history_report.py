@@ -33,7 +33,7 @@ def _row(revision: Revision) -> tuple[str, ...]:
     origin = revision.origin
     return (
         str(revision.number),
-        _time(revision.ended),
+        lines.moment(revision.ended),
         printable(origin.who),
         printable(origin.title),
         printable(names(revision.origin.packages)),
@@ -79,7 +79,7 @@ def revision_markdown(revision: Revision) -> str:
 
 def _facts(revision: Revision) -> Iterator[tuple[str, str]]:
     yield "Packages", " -> ".join(map(str, revision.origin.packages)) or "not known"
-    began, ended = _time(revision.started), _time(revision.ended)
+    began, ended = lines.moment(revision.started), lines.moment(revision.ended)
     yield "Time", f"{began} to {ended} UTC ({_took(revision)})"
 
 
@@ -137,11 +137,6 @@ def _summary(revision: Revision) -> dict[str, Any]:
 
 def _plan(revision: Revision) -> Plan:
     return Plan("", None, revision.steps)
-
-
-def _time(moment: str) -> str:
-    """Return '2026-11-22 10:15:30' for a moment in UTC."""
-    return moment.removesuffix("+00:00").replace("T", " ")
 
 
 def _took(revision: Revision) -> str:

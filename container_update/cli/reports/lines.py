@@ -50,6 +50,11 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(cells).rstrip() for cells in padded]
 
 
+def moment(time: str) -> str:
+    """Return '2026-11-22 10:15:30' for a moment in UTC (RFC 3339)."""
+    return time.removesuffix("+00:00").replace("T", " ")
+
+
 def text_of(lines: Iterable[Line]) -> str:
     """Return the lines without their styles, joined by line ends."""
     return "\n".join(map(str, lines))

@@ -47,6 +47,26 @@ _ATTEMPTS = 3
 _LABELS = {"container-update/history": "true"}
 
 
+def kept_instances(cluster: ReadOnlyCluster, namespace: str) -> frozenset[tuple[str, str | None]]:
+    """Return the namespace and the id of all instances that have a history or a journal.
+
+    :param namespace: '': all of them.
+    :returns: None in place of the id of one that has no id.
+    :raises ClusterError: the account may not list Secrets.
+    """
+    kept = Collection("", "Secret", namespace, labels="=".join(*keeping.KEPT.items()))
+
+    def metadata_only(body: Json) -> Json:
+        return {"metadata": body["metadata"]}
+
+    found = (body["metadata"] for body in cluster.list(kept, metadata_only).items)
+    return frozenset(
+        (each["namespace"], each["annotations"][keeping.INSTANCE_ANNOTATION] or None)
+        for each in found
+        if keeping.INSTANCE_ANNOTATION in (each.get("annotations") or {})
+    )
+
+
 @dataclass(frozen=True)
 class Kept:
     """A revision that was kept."""
@@ -123,14 +143,7 @@ class History:
 
         :raises ClusterError: the account may not list Secrets.
         """
-        kept = Collection("", "Secret", self.namespace, labels="=".join(*keeping.KEPT.items()))
-        bodies = self.cluster.list(kept).items
-        annotations = [body["metadata"].get("annotations") or {} for body in bodies]
-        return frozenset(
-            each[keeping.INSTANCE_ANNOTATION] or None
-            for each in annotations
-            if keeping.INSTANCE_ANNOTATION in each
-        )
+        return frozenset(each for _, each in kept_instances(self.cluster, self.namespace))
 
     def bodies(self) -> Sequence[Json]:
         """Return the Secrets of this instance, the newest revision first."""

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which VNF instances a cluster has, by the Secrets that their operations have left there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from container_update.cluster.history.revision import Revision
+from container_update.cluster.history.store import History, kept_instances
+from container_update.cluster.retry import RetryingReader
+from container_update.engine import instances, recover
+from container_update.engine.instances import WorkloadState
+from container_update.model.cluster import ReadOnlyCluster
+from container_update.model.objects import Json
+from container_update.model.operation import Status
+from container_update.model.options import Options
+from container_update.model.requests import names
+
+
+@dataclass(frozen=True)
+class InstanceState:
+    """One VNF instance: what it runs from, how its workloads are, what is under way."""
+
+    namespace: str
+    instance_id: str | None
+    workloads: tuple[WorkloadState, ...]
+    last: Revision | None
+    """The newest operation that has ended; None: none is kept."""
+    package: str
+    """The package that it runs from; '': not known."""
+    current: Status
+
+    @property
+    def ready(self) -> int:
+        """How many of its pods are ready."""
+        return sum(each.ready for each in self.workloads)
+
+    @property
+    def desired(self) -> int:
+        """How many pods it should have."""
+        return sum(each.desired for each in self.workloads)
+
+    @property
+    def under_way(self) -> str:
+        """What is under way, for people; '': nothing."""
+        record = self.current.record
+        if record is None:
+            return f"held by {self.current.holder}" if self.current.holder else ""
+        return f"operation of {record.host}, {record.progress}"
+
+    def as_dict(self) -> Json:
+        """Return the same as plain values."""
+        return {
+            "namespace": self.namespace,
+            "instanceId": self.instance_id,
+            "package": self.package,
+            "ready": self.ready,
+            "desired": self.desired,
+            "operation": self.last.origin.title if self.last else None,
+            "result": self.last.result.value if self.last else None,
+            "ended": self.last.ended if self.last else None,
+            "underWay": self.under_way,
+        }
+
+
+def list_instances(
+    cluster: ReadOnlyCluster,
+    namespace: str = "",
+    options: Options = Options(),  # noqa: B008
+) -> tuple[InstanceState, ...]:
+    """Return the VNF instances of a namespace, or of the whole cluster.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     for each in list_instances(cluster):
+    ...         print(each.namespace, each.instance_id, f"{each.ready}/{each.desired}")
+    core upf-1 12/12
+
+    :param namespace: '': all of them.
+    :raises ClusterError: the account may not list Secrets there.
+    """
+    found = kept_instances(RetryingReader(cluster, options.retry_seconds), namespace)
+    by_name = sorted(found, key=lambda each: (each[0], each[1] or ""))
+    return tuple(_state(cluster, *each, options) for each in by_name)
+
+
+def _state(
+    cluster: ReadOnlyCluster, namespace: str, instance_id: str | None, options: Options
+) -> InstanceState:
+    history = History(RetryingReader(cluster, options.retry_seconds), namespace, instance_id)
+    revisions = history.read()
+    record = history.instance()
+    return InstanceState(
+        namespace,
+        instance_id,
+        instances.workloads(cluster, namespace, instance_id, options),
+        revisions[0] if revisions else None,
+        names([record.package]) if record and record.package else "",
+        recover.status(cluster, options, namespace=namespace, instance_id=instance_id),
+    )
