@@ -13,7 +13,7 @@ done, or twice, is safe.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -106,16 +106,14 @@ class Undo:
         removed_workloads = [step for step in removed if is_workload(step.key)]
         if any(self._is_gone(step.key) for step in removed_workloads):
             # nobody is there to take the traffic back before these are Ready, with what they read
-            yield from (removed_objects, objects, removed_workloads, switches)
+            yield from (*_together(removed_objects), objects, removed_workloads, switches)
         else:  # the old pods can serve at once, and the new ones are perhaps the fault
-            yield from (switches, removed_objects, objects, removed_workloads)
-        for _, together in groupby(workloads, key=lambda step: step.group):
-            yield list(together)
+            yield from (switches, *_together(removed_objects), objects, removed_workloads)
+        yield from _together(workloads)
         # limits: the pods are back. Holds: a Service's own selector takes in the new pods too,
         # which are gone by now
         yield [*limits, *held]
-        for group in reversed(list(order.groups(created))):
-            yield [step for step in reversed(group) if step not in first]
+        yield from _together(step for step in reversed(created) if step not in first)
 
     def _is_gone(self, key: ObjectKey) -> bool:
         """Tell whether an old workload has to be created again. True where that cannot be read: to
@@ -166,6 +164,12 @@ class Undo:
                 LOG.info("%s: %s; trying again", step.key, error)
                 waiter.pause(_PAUSE)
         return executor.revert(step, deadline)
+
+
+def _together(steps: Iterable[ObjectStep]) -> Iterator[list[ObjectStep]]:
+    """Yield the steps of each group of the plan, in the order given."""
+    for _, group in groupby(steps, key=lambda step: step.group):
+        yield list(group)
 
 
 def _is_new_workload(step: ObjectStep) -> bool:

@@ -134,7 +134,7 @@ class Planner:
         return Plan(
             namespace=self.namespace,
             instance_id=self.instance_id,
-            steps=in_groups(withdrawn, *self.phases(steps)),
+            steps=in_groups(withdrawn, *self.phases(steps), among=self._all_bodies),
             unchanged=tuple(key for key in live_keys if key in untouched),
             notes=(*self.notes, *self.config.notes),
             def_files=self.packages.def_files,
@@ -543,6 +543,11 @@ class Planner:
     @cached_property
     def _starts_without(self) -> frozenset[ObjectKey]:
         return starts_without(self._bodies)
+
+    @property
+    def _all_bodies(self) -> dict[ObjectKey, Json]:
+        """The manifests of all objects, before the change and after it."""
+        return {**{key: old.body for key, old in self.packages.old.items()}, **self._bodies}
 
     @cached_property
     def _bodies(self) -> dict[ObjectKey, Json]:

@@ -60,7 +60,8 @@ class Undoing:
         optional = starts_without({key: live[key] for key in self.keys if key in live})
         first = [step for step in removals if step.key in optional]
         last = [step for step in removals if step not in first]
-        return replace(plan, steps=in_groups(first, (*plan.steps, *last)), ignored=())
+        steps = in_groups(first, (*plan.steps, *last), among=live)
+        return replace(plan, steps=steps, ignored=())
 
     def _created(self, live: Live) -> Iterator[ObjectKey]:
         return (key for key in self.keys if key in live and self._is_created(key))

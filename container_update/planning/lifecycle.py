@@ -161,7 +161,7 @@ def uninstall_plan(  # noqa: PLR0913, PLR0917
     return Plan(
         namespace=namespace,
         instance_id=instance_id,
-        steps=in_groups(steps),
+        steps=in_groups(steps, among=live),
         unchanged=tuple(staying),
         notes=tuple(Note(key, f"stays: {why}") for key, why in staying.items()),
     )

@@ -113,6 +113,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         if live is None:
             body = created_again(step.old, step.key.namespace)
             live = self.writer.create(body, lambda _: True, deadline)
+            self._wait_served(step, live, deadline)
             reverted = Reverted.RESTORED
         if is_workload(step.key):
             self.informer.observe(live)
