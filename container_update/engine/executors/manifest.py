@@ -8,9 +8,10 @@ from functools import partial
 from container_update.engine import claims
 from container_update.engine.context import StepExecutor
 from container_update.engine.writer import ChangedByAnotherError
-from container_update.model.objects import Json, instance_of
+from container_update.model.objects import Json, instance_of, is_kept
 from container_update.model.outcome import Reverted
 from container_update.model.plan import Action
+from container_update.planning.comparison.live_objects import manifest_name
 from container_update.planning.order import DEFINITION
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.manifest import recorded_digest
@@ -128,6 +129,8 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         assert step.content is not None, "what is created has its manifest"
         if not self._is_made_of(step.content, live):
             return Reverted.OF_OTHERS
+        if is_kept(live) and manifest_name(live) == step.key.name:  # no stand-in for another one
+            return Reverted.KEPT
         self._remove(step, live, deadline)
         return Reverted.RESTORED
 

@@ -25,8 +25,9 @@ from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import UNINSTALL, Plan
 from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.configuration import Live
-from container_update.planning.lifecycle import Included, claims_of, uninstall_plan
+from container_update.planning.lifecycle import claims_of, uninstall_plan
 from container_update.planning.order import DEFINITION
+from container_update.planning.staying import Included
 from container_update.planning.update import collections
 from container_update.workloads import ownership, registry
 from container_update.workloads.claim_retention import is_owned
