@@ -6,7 +6,8 @@ objects of its kind, a role before its bindings, configuration before what reads
 What needs pods that run comes after them: an autoscaler, an object that a webhook of the same VNF
 converts. What judges the requests of others comes last: an admission webhook whose pods are not
 there yet would refuse them all. To remove, it is the other way round, but that what cannot be
-created again as it was goes last of all.
+created again as it was goes last of all, and that an object that a controller has to let go (by its
+finalizers) goes before the workloads, of which the controller may be one.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep
 from container_update.workloads.registry import is_workload
 
 StepT = TypeVar("StepT", bound=Step)
+
+_Place = tuple[int, int, int]
 
 ORDER_ANNOTATION = "container-update/order"
 """On an object: the number of its wave. Each wave is Ready before the next one begins; without it:
@@ -79,8 +82,9 @@ _BEFORE: Sequence[Kinds] = (
 )
 _AFTER: Sequence[Kinds] = (_kinds("autoscaling", "HorizontalPodAutoscaler"), *_JUDGES)
 """An object comes after those that it names, so none names another one of its own rank."""
-_REST = len(_BEFORE)
-_WORKLOADS, _NEEDS_WORKLOADS = _REST + 1, _REST + 2
+REST = len(_BEFORE)
+"""The rank of all other kinds, custom ones among them."""
+_WORKLOADS, _NEEDS_WORKLOADS = REST + 1, REST + 2
 _PLACES: Mapping[tuple[str, str], int] = {
     kind: first + number
     for first, ranks in ((0, _BEFORE), (_NEEDS_WORKLOADS, _AFTER))
@@ -93,7 +97,7 @@ _LOST = frozenset().union(_kinds("", "Namespace"), {DEFINITION}, *_STORED)
 
 def rank(key: ObjectKey) -> int:
     """Return the place of a kind in the order of creation: what is less comes first."""
-    return _PLACES.get((key.group, key.kind), _WORKLOADS if is_workload(key) else _REST)
+    return _PLACES.get((key.group, key.kind), _WORKLOADS if is_workload(key) else REST)
 
 
 def hinders(key: ObjectKey) -> bool:
@@ -121,7 +125,7 @@ def groups(
 
     :param among: the objects, or manifests, of the whole VNF.
     """
-    place = partial(_place, converted=converters(among))
+    place = partial(_place, converted=converters(among), defined=frozenset(_defined(among)))
     for _, group in groupby(sorted(steps, key=place), key=place):
         yield tuple(group)
 
@@ -153,13 +157,29 @@ def in_order(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
     return tuple(sorted(manifests, key=lambda each: (wave(each.body), rank(each.key))))
 
 
-def _place(step: Step, converted: Container[tuple[str, str]]) -> tuple[int, int, int]:
+def _place(step: Step, converted: Container[tuple[str, str]], defined: Kinds) -> _Place:
     key = step.key
-    kind, by_wave = (key.group, key.kind), wave_of(step)
-    by_kind = _NEEDS_WORKLOADS if kind in converted else rank(key)
+    kind, by_wave, by_kind = (key.group, key.kind), wave_of(step), rank(step.key)
+    if isinstance(step, ObjectStep) and step.is_removal and by_kind == REST:
+        by_kind = _NEEDS_WORKLOADS if kind in defined or has_finalizers(step.old) else REST
+    if kind in converted:
+        by_kind = _NEEDS_WORKLOADS
     if step.is_removal:
         return (3 if kind in _LOST else 2), -by_wave, -by_kind
     return int(step.is_switch), by_wave, by_kind
+
+
+def has_finalizers(live: Json) -> bool:
+    """Tell whether a controller has something to do before an object is gone: it may be one of the
+    VNF's own workloads, which has to run until then."""
+    return bool(live["metadata"].get("finalizers"))
+
+
+def _defined(among: Mapping[ObjectKey, Json]) -> Iterator[tuple[str, str]]:
+    """Yield the kinds that the VNF defines: their controller is likely one of its workloads."""
+    for key, body in among.items():
+        if (key.group, key.kind) == DEFINITION:
+            yield body["spec"]["group"], body["spec"]["names"]["kind"]
 
 
 def converters(among: Mapping[ObjectKey, Json]) -> dict[tuple[str, str], ObjectKey]:

@@ -145,11 +145,42 @@ def test_what_a_webhook_of_the_vnf_converts_comes_after_its_pods(service: str, f
     }
     names = [[each.key.kind for each in group] for group in order.groups(steps, among)]
     assert names[0] == [first]
-    removals = [
-        step(each, Action.DELETE) for each in (("apps", "Deployment"), ("example.org", "Thing"))
-    ]
-    (gone, *_), *_ = order.groups(removals, among)
-    assert gone.key.kind == ("Thing" if first == "Deployment" else "Deployment")
+
+
+def finalized(kind: tuple[str, str]) -> ObjectStep:
+    content = body(kind)
+    metadata = {**content["metadata"], "finalizers": ["example.org/cleanup"]}
+    key = ObjectKey.of(content)
+    return ManifestStep(key, Action.DELETE, {**content, "metadata": metadata})
+
+
+@pytest.mark.parametrize(
+    ("removal", "among", "first"),
+    [
+        (finalized(("example.org", "Thing")), {}, "Thing"),
+        (finalized((NETWORKING, "Ingress")), {}, "Ingress"),
+        (step(("example.org", "Thing"), Action.DELETE), {}, "Deployment"),
+        (step(("example.org", "Thing"), Action.DELETE), {ObjectKey.of(crd()): crd()}, "Thing"),
+        (finalized(("", "Service")), {}, "Deployment"),
+        (finalized(("", "PersistentVolumeClaim")), {}, "Deployment"),
+        (finalized((RBAC, "ClusterRole")), {}, "Deployment"),
+    ],
+    ids=[
+        "a custom resource that its controller has to let go",
+        "an Ingress that its controller has to let go",
+        "a custom resource",
+        "a custom resource of a kind that the VNF defines",
+        "a Service",
+        "a claim, which the server holds while pods use it",
+        "a role, which the controller needs",
+    ],
+)
+def test_what_a_controller_has_to_let_go_goes_before_the_workloads(
+    removal: ObjectStep, among: dict[ObjectKey, Json], first: str
+) -> None:
+    steps = [step(("apps", "Deployment"), Action.DELETE), removal]
+    (gone, *_), *_ = order.groups(steps, among)
+    assert gone.key.kind == first
 
 
 def test_steps_of_one_rank_are_one_group() -> None:
