@@ -170,7 +170,8 @@ class Undo:
             diagnosis = self.diagnose(step, error)
         except (AbortedError, LeaseLostError):
             state, message = StepState.UNDO_FAILED, "the lease was lost"
-        result = StepResult(step, state, message, clock() - began, diagnosis, reverted)
+        left = self.context.left.get(step.key, ())
+        result = StepResult(step, state, message, clock() - began, diagnosis, reverted, left=left)
         self.report(result)
         return result
 

@@ -78,6 +78,8 @@ class StepResult:
     """Of a step that failed, also when it has been undone; None where no pod has trouble."""
     reverted: Reverted | None = None
     """What its undo found; None where it was not undone."""
+    left: tuple[ObjectKey, ...] = ()
+    """What its undo has left: the volume claims of a StatefulSet."""
     script: ScriptReport | None = None
     """Of a step that runs a script: what it reported."""
 
@@ -165,6 +167,11 @@ class Outcome:
         """The objects that were created and that an undo left because their annotation says so."""
         return self._of_undo(Reverted.KEPT)
 
+    @property
+    def claims_left(self) -> tuple[ObjectKey, ...]:
+        """The volume claims of what an undo has deleted: they stay, with their data."""
+        return tuple(key for result in self.results for key in result.left)
+
     def _of_undo(self, found: Reverted) -> tuple[ObjectKey, ...]:
         return tuple(result.step.key for result in self.results if result.reverted is found)
 
@@ -184,6 +191,7 @@ class Outcome:
         left = (
             (self.left_to_others, "left as somebody else changed it"),
             (self.kept, Reverted.KEPT.value),
+            (self.claims_left, "stays, it holds data (uninstall --delete-data deletes it)"),
         )
         more = (f"; {', '.join(map(str, keys))}: {why}" for keys, why in left if keys)
         objects = f"{len(undone)} object{'' if len(undone) == 1 else 's'}"

@@ -88,6 +88,10 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             live = claims.keep_when_deleted(self.writer, live, deadline)
         self.writer.delete(live, deadline)
         self._wait_gone(step, live["metadata"]["uid"], deadline, pods)
+        is_undone = step.action is Action.CREATE
+        left = claims.label_left(self.writer, live, only_new=is_undone)
+        if is_undone and left:
+            self.context.left[step.key] = left
 
     def _wait_gone(
         self, step: ManifestStep, uid: str, deadline: float, pods: frozenset[str] = frozenset()
