@@ -36,7 +36,7 @@ from container_update.model.requests import (
 )
 from container_update.package import csar
 from container_update.planning.comparison.package_pair import Placing
-from container_update.planning.lifecycle import Included
+from container_update.planning.staying import Included
 from container_update.records.vnf_records import Records
 
 LOG = logging.getLogger(__name__)

@@ -1,23 +1,92 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the volume claims of a StatefulSet whose retention policy would delete them.
+"""The volume claims of StatefulSets: keeps those that a retention policy would delete, says whose
+those are that stay, and which of them a new StatefulSet takes over.
 
 No undo could bring their data back: what deletes a claim is a step of a plan that says so.
 """
 
 from __future__ import annotations
 
+import logging
+from dataclasses import replace
 from functools import partial
 
 from container_update.cluster.waiting import NotReadyError
-from container_update.engine.writer import ObjectWriter
-from container_update.model.cluster import if_allowed
-from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.engine.writer import ChangedByAnotherError, ObjectWriter
+from container_update.model.cluster import ReadOnlyCluster, if_allowed
+from container_update.model.objects import Collection, Json, ObjectKey, get_at, instance_of
+from container_update.model.plan import Action, Note, Plan
+from container_update.planning.lifecycle import claims_of
+from container_update.planning.steps import ManifestStep
 from container_update.workloads import claim_retention
-from container_update.workloads.claim_retention import WHEN_DELETED, WHEN_SCALED
+from container_update.workloads.claim_retention import WHEN_DELETED, WHEN_SCALED, is_owned
+from container_update.workloads.pod_status import is_deleting
 from container_update.workloads.readiness import is_observed
 
+LOG = logging.getLogger(__name__)
+
+_CLAIM = ("", "PersistentVolumeClaim")
+_SIZE = ("spec", "resources", "requests", "storage")
 _PAUSE = 0.1
 """Seconds between two looks whether the controller has seen the policy."""
+
+
+def claims_of_set(cluster: ReadOnlyCluster, live: Json, namespace: str) -> tuple[Json, ...]:
+    """Return the claims that the controller of a StatefulSet has created, or would take; none where
+    the account may not list them.
+
+    :param live: the StatefulSet, or its manifest.
+    """
+    if not (live.get("spec") or {}).get("volumeClaimTemplates"):
+        return ()
+    listing = if_allowed(partial(cluster.list, Collection(*_CLAIM, namespace)), None)
+    by_name = {item["metadata"]["name"]: item for item in listing.items} if listing else {}
+    names, uid = {*claims_of(live, by_name)}, live["metadata"].get("uid", "")
+    names |= {name for name, claim in by_name.items() if uid and is_owned(claim, uid)}
+    return tuple(by_name[name] for name in sorted(names))
+
+
+def label_left(
+    writer: ObjectWriter, live: Json, *, only_new: bool = False
+) -> tuple[ObjectKey, ...]:
+    """Put the instance's label on the claims of a StatefulSet that is gone, where the account may:
+    an uninstallation with its data finds them. Return them.
+
+    :param only_new: leave out those that were there before the StatefulSet.
+    """
+    since = str(live["metadata"].get("creationTimestamp", "")) if only_new else ""
+    claims = claims_of_set(writer.cluster, live, live["metadata"].get("namespace", ""))
+    left = [
+        each
+        for each in claims
+        if str(each["metadata"]["creationTimestamp"]) >= since and not is_deleting(each)
+    ]
+    for key, claim in ((ObjectKey.of(each), each) for each in left):
+        try:
+            if_allowed(partial(writer.edit, key, claim, writer.labelled), None)
+        except ChangedByAnotherError as error:
+            LOG.info("%s is not labelled: %s", key, error)
+    return tuple(map(ObjectKey.of, left))
+
+
+def with_claims_noted(plan: Plan, cluster: ReadOnlyCluster) -> Plan:
+    """Return a plan with notes on the claims that its new StatefulSets take over."""
+    notes = [
+        Note(ObjectKey.of(claim), _taken_over(claim, step))
+        for step in plan.steps
+        if isinstance(step, ManifestStep) and step.action is Action.CREATE and step.content
+        for claim in claims_of_set(cluster, step.content, step.key.namespace)
+    ]
+    return replace(plan, notes=(*plan.notes, *notes)) if notes else plan
+
+
+def _taken_over(claim: Json, step: ManifestStep) -> str:
+    size, owner = get_at(claim, _SIZE), instance_of(claim)
+    whose = f", VNF instance {owner}'s" if owner else ""
+    return (
+        f"is there already{whose}, with {size}: {step.key} starts with the data on its volume; "
+        "delete the claim first to start without"
+    )
 
 
 def keep_when_deleted(writer: ObjectWriter, live: Json, deadline: float) -> Json:
@@ -40,12 +109,9 @@ def keep_when_deleted(writer: ObjectWriter, live: Json, deadline: float) -> Json
             )
         writer.waiter.sleep(_PAUSE)
         kept = writer.cluster.get(key) or kept
-    claims = Collection("", "PersistentVolumeClaim", key.namespace)
-    listing = if_allowed(partial(writer.cluster.list, claims), None)
-    for claim in listing.items if listing else ():
-        if claim_retention.is_owned(claim, uid):
-            release = partial(claim_retention.released, uid=uid)
-            writer.edit(ObjectKey.of(claim), claim, release)
+    release = partial(claim_retention.released, uid=uid)
+    for claim in claims_of_set(writer.cluster, kept, key.namespace):
+        writer.edit(ObjectKey.of(claim), claim, release)
     return kept
 
 

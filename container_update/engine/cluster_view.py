@@ -16,6 +16,7 @@ from container_update.cluster.journal import JournalReader, Record
 from container_update.cluster.lease import Holder, lease_key, utc_now
 from container_update.cluster.retry import RetryingReader
 from container_update.engine.checks.server_check import check_with_server
+from container_update.engine.claims import with_claims_noted
 from container_update.engine.goal import Goal, Observed
 from container_update.engine.trust import Trust
 from container_update.model import errors, operation
@@ -60,7 +61,7 @@ class ClusterView:
     def planned(self, goal: Goal, observed: Observed) -> Plan:
         """Return the plan of a goal, tried by dry runs where it asks for them; write nothing."""
         with wrong_requests_first(goal):
-            plan = arranged(goal.plan(observed))
+            plan = with_claims_noted(arranged(goal.plan(observed)), self.cluster)
         self._refuse_foreign(plan, goal)
         if goal.asks_server:
             plan = check_with_server(plan, self.cluster, self.options)

@@ -33,6 +33,8 @@ class ExecutionContext:
     run_script: RunScript = lambda _: None
     prometheus: str = ""
     """The URL of the server that gates ask; '' where none is known."""
+    left: dict[ObjectKey, tuple[ObjectKey, ...]] = field(default_factory=dict)
+    """For each object that an undo has deleted what stays of it."""
 
 
 class StepExecutor(ABC, Generic[S]):

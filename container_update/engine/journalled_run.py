@@ -65,11 +65,11 @@ class JournalledRun:
         journal is removed, another run could find the journal and end this run a second time.
 
         :param undone: the outcome of a run that was undone: of the objects that it had created only
-            those that somebody else has changed since are still there.
+            those that somebody else has changed since, or that are kept, are still there.
         :param cause: why it was undone.
         :raises LeaseLostError: another run may have gone on with it.
         """
-        stay = frozenset(self.marked if undone is None else undone.left_to_others)
+        stay = frozenset(self.marked if undone is None else (*undone.left_to_others, *undone.kept))
         execution = self.execution
         execution.events.finish()
         self._confirm_and_keep(undone, cause)

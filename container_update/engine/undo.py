@@ -5,16 +5,18 @@ Traffic returns to the old pods before the new ones are deleted, and configurati
 before the workloads that read it as they start. Old pods that are gone already are created first of
 all, with their configuration. What was created goes last, when nothing uses it any more; but first
 of all goes what may refuse the other writes, quotas and admission webhooks, and the configuration
-without which the old pods start too. A quota that allows more now gets its old limits when the pods
-are back, which may need the room. Every object is read again, so that reverting what was never
-done, or twice, is safe.
+without which the old pods start too. What a controller has to let go (by its finalizers) goes
+before the workloads that were created, of which the controller may be one. A quota that allows more
+now gets its old limits when the pods are back, which may need the room. Every object is read again,
+so that reverting what was never done, or twice, is safe.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 
 from container_update.cluster.waiting import AbortedError, NotReadyError
@@ -23,7 +25,7 @@ from container_update.engine.executors.table import executor_of
 from container_update.engine.writer import ChangedByAnotherError, OverwrittenError
 from container_update.model import context_threads
 from container_update.model.errors import ClusterError, LeaseLostError
-from container_update.model.objects import ObjectKey
+from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Diagnosis, Reverted, StepResult, StepState
 from container_update.model.plan import Action, Step
 from container_update.model.reporter import REPORTED
@@ -78,8 +80,9 @@ class Undo:
             )
             if took_traffic_back and any(map(_is_new_workload, free)):
                 self._drain()
+            until = self._until(free, deadline)
             with context_threads.pool(self.workers) as pool:
-                results += pool.map(lambda step: self._revert(step, deadline), free)
+                results += pool.map(partial(self._revert, deadline=until), free)
         return tuple(results)
 
     def _rounds(self, steps: Sequence[ObjectStep]) -> Iterator[list[ObjectStep]]:
@@ -106,26 +109,44 @@ class Undo:
         removed_workloads = [step for step in removed if is_workload(step.key)]
         if any(self._is_gone(step.key) for step in removed_workloads):
             # nobody is there to take the traffic back before these are Ready, with what they read
-            yield from (removed_objects, objects, removed_workloads, switches)
+            yield from (*_together(removed_objects), objects, removed_workloads, switches)
         else:  # the old pods can serve at once, and the new ones are perhaps the fault
-            yield from (switches, removed_objects, objects, removed_workloads)
-        for _, together in groupby(workloads, key=lambda step: step.group):
-            yield list(together)
+            yield from (switches, *_together(removed_objects), objects, removed_workloads)
+        waiting = [s for s in created if s not in first and self._has_finalizers(s)]
+        made = [step for step in workloads if waiting and step.action is Action.CREATE]
+        yield from _together(step for step in workloads if step not in made)
+        yield waiting  # for a controller that may be one of those that are deleted next
+        yield from _together(made)
         # limits: the pods are back. Holds: a Service's own selector takes in the new pods too,
         # which are gone by now
         yield [*limits, *held]
-        for group in reversed(list(order.groups(created))):
-            yield [step for step in reversed(group) if step not in first]
+        last = (step for step in reversed(created) if step not in (*first, *waiting))
+        yield from _together(last)
 
     def _is_gone(self, key: ObjectKey) -> bool:
         """Tell whether an old workload has to be created again. True where that cannot be read: to
         restore configuration first is right in both cases."""
-        try:
-            live = self.context.writer.cluster.get(key)
-        except ClusterError as error:
-            LOG.warning("%s may be gone: %s", key, error)
-            return True
+        live = self._read(key)
         return live is None or is_deleting(live)
+
+    def _until(self, steps: Sequence[ObjectStep], deadline: float) -> float:
+        """Return until when to wait: half of the time is left to what follows objects that are
+        deleted when a controller lets them go, which may be what has failed."""
+        now = self.context.rollout.waiter.clock()
+        waits = any(s.action is Action.CREATE and order.rank(s.key) == order.REST for s in steps)
+        return (now + deadline) / 2 if waits and now < deadline else deadline
+
+    def _has_finalizers(self, step: ObjectStep) -> bool:
+        """Tell whether a controller has to let go what was created before it is gone."""
+        live = self._read(step.key) if order.rank(step.key) == order.REST else None
+        return live is not None and order.has_finalizers(live)
+
+    def _read(self, key: ObjectKey) -> Json | None:
+        try:
+            return self.context.writer.cluster.get(key)
+        except ClusterError as error:
+            LOG.warning("%s cannot be read: %s", key, error)
+            return None
 
     def _drain(self) -> None:
         try:
@@ -149,7 +170,8 @@ class Undo:
             diagnosis = self.diagnose(step, error)
         except (AbortedError, LeaseLostError):
             state, message = StepState.UNDO_FAILED, "the lease was lost"
-        result = StepResult(step, state, message, clock() - began, diagnosis, reverted)
+        left = self.context.left.get(step.key, ())
+        result = StepResult(step, state, message, clock() - began, diagnosis, reverted, left=left)
         self.report(result)
         return result
 
@@ -166,6 +188,12 @@ class Undo:
                 LOG.info("%s: %s; trying again", step.key, error)
                 waiter.pause(_PAUSE)
         return executor.revert(step, deadline)
+
+
+def _together(steps: Iterable[ObjectStep]) -> Iterator[list[ObjectStep]]:
+    """Yield the steps of each group of the plan, in the order given."""
+    for _, group in groupby(steps, key=lambda step: step.group):
+        yield list(group)
 
 
 def _is_new_workload(step: ObjectStep) -> bool:

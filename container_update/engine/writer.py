@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from container_update.cluster.waiting import NotReadyError, Waiter
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError
-from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey
+from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey, instance_of
 from container_update.planning.steps import ObjectStep, WorkloadStep
 from container_update.planning.steps.new_objects import new_object
 from container_update.workloads.pod_status import is_deleting
@@ -48,6 +48,14 @@ class ObjectWriter:
     def labels(self) -> Mapping[str, str]:
         """The labels of every created object."""
         return {INSTANCE_LABEL: self.instance_id} if self.instance_id else {}
+
+    def labelled(self, live: Json) -> Json:
+        """Return an object with the instance's label; *live* itself where it has an instance's."""
+        metadata = live["metadata"]
+        if not self.labels or instance_of(live):
+            return live
+        labels = {**(metadata.get("labels") or {}), **self.labels}
+        return {**live, "metadata": {**metadata, "labels": labels}}
 
     def read(self, step: ObjectStep) -> Json | None:
         """Return the object that the plan was made from; in a resumed run, read it again."""

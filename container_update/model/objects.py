@@ -27,6 +27,15 @@ def is_of(instance_id: str | None, live: Json) -> bool:
     return instance_id is not None and instance_of(live) == instance_id
 
 
+KEEP_ANNOTATION = "helm.sh/resource-policy"
+"""``keep``: no operation of Helm or of this program deletes the object."""
+
+
+def is_kept(live: Json) -> bool:
+    """Tell whether the annotation of an object says that no operation deletes it."""
+    return (live["metadata"].get("annotations") or {}).get(KEEP_ANNOTATION) == "keep"
+
+
 CLUSTER_SCOPED = frozenset(
     {
         "APIService", "CSIDriver", "CSINode", "ClusterRole", "ClusterRoleBinding",

@@ -7,7 +7,7 @@ import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from container_update.model.objects import ObjectKey
+from container_update.model.objects import KEEP_ANNOTATION, ObjectKey
 from container_update.model.plan import Plan, Step, shown
 from container_update.model.scripts import ScriptReport
 
@@ -33,6 +33,8 @@ class Reverted(enum.Enum):
     UNCHANGED = "already as before"
     OF_OTHERS = "changed or deleted by somebody else since: left alone"
     """Nothing of the step is left in the object, and what is there is not ours to judge."""
+    KEPT = f"stays: its annotation {KEEP_ANNOTATION} says so"
+    """What was created is still there."""
 
 
 _MOST_LINES, _LONGEST_LINE = 100, 500
@@ -76,6 +78,8 @@ class StepResult:
     """Of a step that failed, also when it has been undone; None where no pod has trouble."""
     reverted: Reverted | None = None
     """What its undo found; None where it was not undone."""
+    left: tuple[ObjectKey, ...] = ()
+    """What its undo has left: the volume claims of a StatefulSet."""
     script: ScriptReport | None = None
     """Of a step that runs a script: what it reported."""
 
@@ -156,8 +160,20 @@ class Outcome:
     @property
     def left_to_others(self) -> tuple[ObjectKey, ...]:
         """The objects that an undo left alone because somebody else has changed them since."""
-        others = Reverted.OF_OTHERS
-        return tuple(result.step.key for result in self.results if result.reverted is others)
+        return self._of_undo(Reverted.OF_OTHERS)
+
+    @property
+    def kept(self) -> tuple[ObjectKey, ...]:
+        """The objects that were created and that an undo left because their annotation says so."""
+        return self._of_undo(Reverted.KEPT)
+
+    @property
+    def claims_left(self) -> tuple[ObjectKey, ...]:
+        """The volume claims of what an undo has deleted: they stay, with their data."""
+        return tuple(key for result in self.results for key in result.left)
+
+    def _of_undo(self, found: Reverted) -> tuple[ObjectKey, ...]:
+        return tuple(result.step.key for result in self.results if result.reverted is found)
 
     @property
     def ending(self) -> str:
@@ -172,10 +188,14 @@ class Outcome:
         undone = self.of_state(StepState.UNDONE)
         if len(undone) + len(self.of_state(StepState.NOT_STARTED)) < len(self.results):
             return "Everything is left as it is"
-        others = ", ".join(map(str, self.left_to_others))
-        kept = f"; {others}: left as somebody else changed it" if others else ""
+        left = (
+            (self.left_to_others, "left as somebody else changed it"),
+            (self.kept, Reverted.KEPT.value),
+            (self.claims_left, "stays, it holds data (uninstall --delete-data deletes it)"),
+        )
+        more = (f"; {', '.join(map(str, keys))}: {why}" for keys, why in left if keys)
         objects = f"{len(undone)} object{'' if len(undone) == 1 else 's'}"
-        return f"Everything is as before ({objects} looked at{kept})"
+        return f"Everything is as before ({objects} looked at{''.join(more)})"
 
 
 @dataclass(frozen=True)

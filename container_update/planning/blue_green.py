@@ -23,6 +23,7 @@ from container_update.planning.comparison import live_objects
 from container_update.planning.comparison.package_pair import Objects
 from container_update.planning.configuration import ChangedUse, reasons_of
 from container_update.planning.followers import Move
+from container_update.planning.staying import why_it_stays
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.manifest import (
     manifest_digest,
@@ -237,8 +238,7 @@ class BlueGreenPlanner(Planner):
         pair = self.pairs.get(key)
         if pair is not None:
             yield self._green(key, pair)
-            why = Reason(f"{self.beside[key].name} takes its place")
-            yield ManifestStep(pair.blue, Action.DELETE, pair.live, reasons=(why,))
+            yield from self._end_of(key, pair)
             return
         is_there = self.packages.concerns(key) and self.live_key(key) in self.live
         if key.kind == "Deployment" and is_there:
@@ -247,6 +247,14 @@ class BlueGreenPlanner(Planner):
             if step.action is not Action.CREATE:
                 self.note(key, "is no Deployment: changed in place")
             yield step
+
+    def _end_of(self, key: ObjectKey, pair: Pair) -> Iterator[Step]:
+        """Yield the end of the old Deployment; one of another name may have to stay."""
+        what, old_key = f"{self.beside[key].name} takes its place", self._old_key(key)
+        if old_key != key and (staying := why_it_stays(pair.blue, pair.live)):
+            self.keep(old_key, f"{what}, but {staying}: stays")
+        else:
+            yield ManifestStep(pair.blue, Action.DELETE, pair.live, reasons=(Reason(what),))
 
     def _green_name(self, key: ObjectKey, pair: Pair) -> str:
         if key not in self.live:

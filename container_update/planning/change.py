@@ -25,6 +25,7 @@ from container_update.planning.configuration import Live, reasons_of, starts_wit
 from container_update.planning.finished_jobs import HAS_RUN, has_run
 from container_update.planning.kept_claims import with_claims_kept
 from container_update.planning.order import in_groups
+from container_update.planning.staying import why_it_stays
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.planning.steps.manifest import (
     StoredImages,
@@ -65,11 +66,6 @@ def pauses(
     if hold:
         yield [HoldStep.of(what, None if hold is True else float(hold))]
 
-
-HOLDS_DATA = frozenset(
-    {"CustomResourceDefinition", "Namespace", "PersistentVolume", "PersistentVolumeClaim"}
-)
-"""Kinds that are deleted with data that no undo could bring back."""
 
 FOLLOWS_PODS = {("", "Service"), ("autoscaling", "HorizontalPodAutoscaler")}
 """(group, kind) of what sends traffic to pods or scales them: switched after the workloads."""
@@ -134,7 +130,7 @@ class Planner:
         return Plan(
             namespace=self.namespace,
             instance_id=self.instance_id,
-            steps=in_groups(withdrawn, *self.phases(steps)),
+            steps=in_groups(withdrawn, *self.phases(steps), among=self._all_bodies),
             unchanged=tuple(key for key in live_keys if key in untouched),
             notes=(*self.notes, *self.config.notes),
             def_files=self.packages.def_files,
@@ -258,6 +254,11 @@ class Planner:
     def live_key(self, key: ObjectKey) -> ObjectKey:
         """Return the identity under which a manifest's object lives in the cluster."""
         return self.live_names.get(key, key)
+
+    def keep(self, named: ObjectKey, why: str) -> None:
+        """Keep an old object that is in no file of the new package, and note why."""
+        self._staying.append(named)
+        self.note(self.live_key(named), why)
 
     def note(self, key: ObjectKey, text: str) -> None:
         """Note something for the operator."""
@@ -544,6 +545,11 @@ class Planner:
     def _starts_without(self) -> frozenset[ObjectKey]:
         return starts_without(self._bodies)
 
+    @property
+    def _all_bodies(self) -> dict[ObjectKey, Json]:
+        """The manifests of all objects, before the change and after it."""
+        return {**{key: old.body for key, old in self.packages.old.items()}, **self._bodies}
+
     @cached_property
     def _bodies(self) -> dict[ObjectKey, Json]:
         """The manifests of all objects after the change."""
@@ -561,10 +567,9 @@ class Planner:
             return
         source = self.packages.old[named].source
         what = f"no file of the new package describes it (it was in {source})"
-        staying = self._why_it_stays(named, live)
-        if staying is not None:
-            self._staying.append(named)
-            self.note(key, f"{what}, but {staying}: stays")
+        staying = self._why_out_of_reach(named, live) or why_it_stays(key, live)
+        if staying:
+            self.keep(named, f"{what}, but {staying}: stays")
         else:
             self._note_users(key)
             step = ManifestStep(key, Action.DELETE, live, reasons=(Reason(what),))
@@ -576,15 +581,14 @@ class Planner:
             if config == gone and not use.optional:
                 self.note(gone, f"is deleted, and {user} of the new package needs it: {use.what}")
 
-    def _why_it_stays(self, key: ObjectKey, live: Json) -> str | None:
+    def _why_out_of_reach(self, key: ObjectKey, live: Json) -> str:
+        """Return why a change may not delete an object that another one would; '' where it may."""
         successor = self.packages.unlisted_successor(key)
         if not self.packages.concerns(key):
             return "it is of no VDU in vdu_params"
         if successor is not None:
             return f"{successor}, which takes its place, is in no file of the request"
-        if key.kind in HOLDS_DATA:
-            return "no undo could bring back its data"
-        return None if is_of(self.instance_id, live) else "it does not bear this VNF's label"
+        return "" if is_of(self.instance_id, live) else "it does not bear this VNF's label"
 
 
 def refuse_other_selector(step: ManifestStep) -> None:

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
-from container_update.model.plan import Action, Plan, Reason
+from container_update.model.plan import Action, Note, Plan, Reason
 from container_update.planning.comparison.match import Matching
 from container_update.planning.configuration import Live, starts_without
 from container_update.planning.kept_claims import with_claims_kept
 from container_update.planning.order import in_groups
+from container_update.planning.staying import why_it_stays
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.planning.steps.new_objects import new_object
 
@@ -60,10 +61,19 @@ class Undoing:
         optional = starts_without({key: live[key] for key in self.keys if key in live})
         first = [step for step in removals if step.key in optional]
         last = [step for step in removals if step not in first]
-        return replace(plan, steps=in_groups(first, (*plan.steps, *last)), ignored=())
+        steps = in_groups(first, (*plan.steps, *last), among=live)
+        kept = {key: why_it_stays(key, live[key]) for key in self.keys if key in live}
+        notes = [
+            Note(key, f"{why}, but {because}: stays")
+            for key, because in kept.items()
+            if because and self._is_created(key)
+        ]
+        return replace(plan, steps=steps, notes=(*plan.notes, *notes), ignored=())
 
     def _created(self, live: Live) -> Iterator[ObjectKey]:
-        return (key for key in self.keys if key in live and self._is_created(key))
+        """Yield what goes: what the updates created and no annotation keeps."""
+        created = (key for key in self.keys if key in live and self._is_created(key))
+        return (key for key in created if not why_it_stays(key, live[key]))
 
     def _is_created(self, key: ObjectKey) -> bool:
         steps = self._by_key.get(key, ())

@@ -5,7 +5,6 @@ what of the instance is deleted, and what stays. Pure."""
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from container_update.model.errors import PlanError
@@ -16,6 +15,7 @@ from container_update.planning.configuration import Live
 from container_update.planning.finished_jobs import HAS_RUN, has_run
 from container_update.planning.kept_claims import with_claims_kept
 from container_update.planning.order import in_groups, in_order
+from container_update.planning.staying import Included, why_they_stay
 from container_update.planning.steps import ConfigStep, ManifestStep
 from container_update.planning.steps.manifest import manifest_digest, with_recorded_digest
 from container_update.workloads.kinds.statefulset import first_ordinal
@@ -119,28 +119,13 @@ def _whose(owner: str | None) -> str:
 # claims; never what merely has a name from a package. What holds data, or what others may use too,
 # stays unless it is asked for.
 
-KEEP_ANNOTATION = "helm.sh/resource-policy"
-"""``keep``: Helm and this program leave the object where it is."""
-
-_CLAIMS = ("", "PersistentVolumeClaim")
-
-
-@dataclass(frozen=True)
-class Included:
-    """Which objects are deleted that stay unless they are asked for."""
-
-    data: bool = False
-    """PersistentVolumeClaims, and with them their volumes."""
-    shared: bool = False
-    """Namespaces, CustomResourceDefinitions and everything else that is in no namespace."""
-
 
 def uninstall_plan(  # noqa: PLR0913, PLR0917
     live: Live,
     recorded: Container[ObjectKey],
     namespace: str,
     instance_id: str | None,
-    included: Included = Included(),
+    included: Included = Included(),  # noqa: B008
     goes_with: Mapping[ObjectKey, str] | None = None,
 ) -> Plan:
     """Return the plan that deletes what is the instance's.
@@ -151,7 +136,7 @@ def uninstall_plan(  # noqa: PLR0913, PLR0917
     """
     owners = {key: instance_of(body) for key, body in live.items()}
     own = [key for key, has in owners.items() if (has == instance_id if has else key in recorded)]
-    staying = {key: why for key in own if (why := _why_it_stays(key, live[key], included))}
+    staying = why_they_stay({key: live[key] for key in own}, included)
     steps = []
     for key in (key for key in own if key not in staying):
         more = (goes_with or {}).get(key)
@@ -161,21 +146,10 @@ def uninstall_plan(  # noqa: PLR0913, PLR0917
     return Plan(
         namespace=namespace,
         instance_id=instance_id,
-        steps=in_groups(steps),
+        steps=in_groups(steps, among=live),
         unchanged=tuple(staying),
         notes=tuple(Note(key, f"stays: {why}") for key, why in staying.items()),
     )
-
-
-def _why_it_stays(key: ObjectKey, body: Json, included: Included) -> str:
-    annotations = body["metadata"].get("annotations") or {}
-    if annotations.get(KEEP_ANNOTATION) == "keep":
-        return f"its annotation {KEEP_ANNOTATION} says so"
-    if (key.group, key.kind) == _CLAIMS and not included.data:
-        return "it holds data"
-    if not body["metadata"].get("namespace") and not included.shared:
-        return "it is in no namespace, others may use it"
-    return ""
 
 
 def claims_of(body: Json, names: Container[str]) -> Iterator[str]:

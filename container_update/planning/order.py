@@ -2,16 +2,21 @@
 """The order of the steps of a plan: by kind, and in waves where the manifests ask for them. Pure.
 
 What others need comes first: a Namespace before what is in it, a CustomResourceDefinition before
-objects of its kind, configuration before what reads it as it starts. What judges the requests of
-others comes last: an admission webhook whose pods are not there yet would refuse them all. To
-remove, it is the other way round, but that what cannot be created again as it was goes last of all.
+objects of its kind, a role before its bindings, configuration before what reads it as it starts.
+What needs pods that run comes after them: an autoscaler, an object that a webhook of the same VNF
+converts. What judges the requests of others comes last: an admission webhook whose pods are not
+there yet would refuse them all. To remove, it is the other way round, but that what cannot be
+created again as it was goes last of all, and that an object that a controller has to let go (by its
+finalizers) goes before the workloads, of which the controller may be one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, groupby
+from types import MappingProxyType
 from typing import TypeVar
 
 from container_update.model.errors import PackageError
@@ -23,6 +28,8 @@ from container_update.workloads.registry import is_workload
 
 StepT = TypeVar("StepT", bound=Step)
 
+_Place = tuple[int, int, int]
+
 ORDER_ANNOTATION = "container-update/order"
 """On an object: the number of its wave. Each wave is Ready before the next one begins; without it:
 0."""
@@ -31,47 +38,71 @@ DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
 """(group, kind) of what makes the server serve another kind."""
 
 RBAC = "rbac.authorization.k8s.io"
-_RANKS: Sequence[frozenset[tuple[str, str]]] = (
-    frozenset({("", "Namespace")}),
-    frozenset({DEFINITION}),
-    frozenset({("", "ResourceQuota"), ("", "LimitRange"), ("scheduling.k8s.io", "PriorityClass")}),
-    frozenset(
-        {
-            ("", "ServiceAccount"),
-            *((RBAC, kind) for kind in ("ClusterRole", "ClusterRoleBinding")),
-            *((RBAC, kind) for kind in ("Role", "RoleBinding")),
-        }
-    ),
-    frozenset(
-        {
-            *(("storage.k8s.io", kind) for kind in ("CSIDriver", "StorageClass")),
-            *(("", kind) for kind in ("PersistentVolume", "PersistentVolumeClaim")),
-        }
-    ),
-    frozenset({("", "ConfigMap"), ("", "Secret")}),
-    frozenset({("", "Service")}),
+_ADMISSION, _STORAGE = "admissionregistration.k8s.io", "storage.k8s.io"
+
+Kinds = frozenset[tuple[str, str]]
+"""(group, kind) of each."""
+
+
+def _kinds(group: str, *kinds: str) -> Kinds:
+    return frozenset((group, kind) for kind in kinds)
+
+
+LIMITS = _kinds("", "ResourceQuota", "LimitRange")
+"""What may refuse the pods of a namespace."""
+_JUDGES: Sequence[Kinds] = (
+    _kinds("apiregistration.k8s.io", "APIService"),
+    _kinds(_ADMISSION, "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+    | _kinds(_ADMISSION, "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"),
+    _kinds(_ADMISSION, "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding"),
 )
-_REST, _WORKLOADS, _JUDGES = len(_RANKS), len(_RANKS) + 1, len(_RANKS) + 2
-_LIMITS = 2
-"""The rank of quotas and limits."""
-_LOST = frozenset({0, 1, 4})
-"""The ranks of Namespaces, definitions and storage: with them goes what no undo brings back."""
-_JUDGE_GROUPS = frozenset({"admissionregistration.k8s.io", "apiregistration.k8s.io"})
+"""What may refuse the requests of others."""
+_CLASSES = (
+    _kinds("scheduling.k8s.io", "PriorityClass")
+    | _kinds("node.k8s.io", "RuntimeClass")
+    | _kinds("networking.k8s.io", "IngressClass", "ServiceCIDR")
+    | _kinds("resource.k8s.io", "DeviceClass")
+    | _kinds("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration")
+)
+"""What other objects name, or get as their default when they are created."""
+_STORED: Sequence[Kinds] = (
+    _kinds(_STORAGE, "CSIDriver", "StorageClass", "VolumeAttributesClass"),
+    _kinds("", "PersistentVolume"),
+    _kinds("", "PersistentVolumeClaim"),
+)
+_BEFORE: Sequence[Kinds] = (
+    _kinds("", "Namespace"),
+    frozenset({DEFINITION}),
+    LIMITS | _CLASSES,
+    _kinds("", "ServiceAccount") | _kinds(RBAC, "Role", "ClusterRole"),
+    _kinds(RBAC, "RoleBinding", "ClusterRoleBinding"),  # the server looks up the role's rules
+    *_STORED,
+    _kinds("", "ConfigMap", "Secret"),
+    _kinds("", "Service"),
+)
+_AFTER: Sequence[Kinds] = (_kinds("autoscaling", "HorizontalPodAutoscaler"), *_JUDGES)
+"""An object comes after those that it names, so none names another one of its own rank."""
+REST = len(_BEFORE)
+"""The rank of all other kinds, custom ones among them."""
+_WORKLOADS, _NEEDS_WORKLOADS = REST + 1, REST + 2
+_PLACES: Mapping[tuple[str, str], int] = {
+    kind: first + number
+    for first, ranks in ((0, _BEFORE), (_NEEDS_WORKLOADS, _AFTER))
+    for number, kinds in enumerate(ranks)
+    for kind in kinds
+}
+_LOST = frozenset().union(_kinds("", "Namespace"), {DEFINITION}, *_STORED)
+"""With them goes what no undo brings back."""
 
 
 def rank(key: ObjectKey) -> int:
     """Return the place of a kind in the order of creation: what is less comes first."""
-    for number, kinds in enumerate(_RANKS):
-        if (key.group, key.kind) in kinds:
-            return number
-    if key.group in _JUDGE_GROUPS:
-        return _JUDGES
-    return _WORKLOADS if is_workload(key) else _REST
+    return _PLACES.get((key.group, key.kind), _WORKLOADS if is_workload(key) else REST)
 
 
 def hinders(key: ObjectKey) -> bool:
     """Tell whether an object may refuse the writes of others: it is the first to go in an undo."""
-    return rank(key) in (_LIMITS, _JUDGES)
+    return (key.group, key.kind) in LIMITS.union(*_JUDGES)
 
 
 def lifts_a_limit(step: Step) -> bool:
@@ -84,24 +115,30 @@ def lifts_a_limit(step: Step) -> bool:
     return any(name not in after or is_less(before[name], after[name]) for name in before)
 
 
-def groups(steps: Iterable[StepT]) -> Iterator[tuple[StepT, ...]]:
+def groups(
+    steps: Iterable[StepT], among: Mapping[ObjectKey, Json] = MappingProxyType({})
+) -> Iterator[tuple[StepT, ...]]:
     """Yield the steps of a plan in their order; those of a group are carried out at the same time.
 
     Traffic moves when every wave is Ready, and what is old is removed at the very end, in it last
     what an undo cannot bring back.
+
+    :param among: the objects, or manifests, of the whole VNF.
     """
-    ordered = sorted(steps, key=_place)
-    for _, group in groupby(ordered, key=_place):
+    place = partial(_place, converted=converters(among), defined=frozenset(_defined(among)))
+    for _, group in groupby(sorted(steps, key=place), key=place):
         yield tuple(group)
 
 
-def in_groups(*phases: Iterable[StepT]) -> tuple[StepT, ...]:
+def in_groups(
+    *phases: Iterable[StepT], among: Mapping[ObjectKey, Json] = MappingProxyType({})
+) -> tuple[StepT, ...]:
     """Return the steps of a plan with the numbers of their groups, phase after phase.
 
     >>> in_groups((), ())
     ()
     """
-    in_order = chain.from_iterable(map(groups, phases))
+    in_order = chain.from_iterable(groups(phase, among) for phase in phases)
     return tuple(
         replace(step, group=number) for number, group in enumerate(in_order) for step in group
     )
@@ -111,7 +148,8 @@ def arranged(plan: Plan) -> Plan:
     """Return a plan in the order of :func:`groups`, unless its planner has chosen another one."""
     if any(step.group for step in plan.steps):
         return plan
-    return replace(plan, steps=in_groups(plan.steps))
+    among = {manifest.key: manifest.body for manifest in plan.manifests}
+    return replace(plan, steps=in_groups(plan.steps, among=among))
 
 
 def in_order(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
@@ -119,11 +157,46 @@ def in_order(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
     return tuple(sorted(manifests, key=lambda each: (wave(each.body), rank(each.key))))
 
 
-def _place(step: Step) -> tuple[int, int, int]:
-    by_wave, by_kind = wave_of(step), rank(step.key)
+def _place(step: Step, converted: Container[tuple[str, str]], defined: Kinds) -> _Place:
+    key = step.key
+    kind, by_wave, by_kind = (key.group, key.kind), wave_of(step), rank(step.key)
+    if isinstance(step, ObjectStep) and step.is_removal and by_kind == REST:
+        by_kind = _NEEDS_WORKLOADS if kind in defined or has_finalizers(step.old) else REST
+    if kind in converted:
+        by_kind = _NEEDS_WORKLOADS
     if step.is_removal:
-        return (3 if by_kind in _LOST else 2), -by_wave, -by_kind
+        return (3 if kind in _LOST else 2), -by_wave, -by_kind
     return int(step.is_switch), by_wave, by_kind
+
+
+def has_finalizers(live: Json) -> bool:
+    """Tell whether a controller has something to do before an object is gone: it may be one of the
+    VNF's own workloads, which has to run until then."""
+    return bool(live["metadata"].get("finalizers"))
+
+
+def _defined(among: Mapping[ObjectKey, Json]) -> Iterator[tuple[str, str]]:
+    """Yield the kinds that the VNF defines: their controller is likely one of its workloads."""
+    for key, body in among.items():
+        if (key.group, key.kind) == DEFINITION:
+            yield body["spec"]["group"], body["spec"]["names"]["kind"]
+
+
+def converters(among: Mapping[ObjectKey, Json]) -> dict[tuple[str, str], ObjectKey]:
+    """Return the kinds whose objects a webhook of the same VNF converts between their versions, and
+    the Service of that webhook.
+
+    :param among: the objects, or manifests, of the VNF.
+    """
+    found = {}
+    for key, body in among.items():
+        webhook = get_at(body, ("spec", "conversion", "webhook", "clientConfig", "service"))
+        if (key.group, key.kind) == DEFINITION and isinstance(webhook, dict):
+            names = (str(webhook.get(name, "")) for name in ("namespace", "name"))
+            service = ObjectKey("", "Service", *names)
+            if service in among:
+                found[body["spec"]["group"], body["spec"]["names"]["kind"]] = service
+    return found
 
 
 def wave_of(step: Step) -> int:

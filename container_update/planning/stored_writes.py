@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.plan import Action, FieldChange, Note, Place, Plan, Reason, Step
 from container_update.planning.comparison import diff, live_objects
 from container_update.planning.comparison.live_objects import manifest_name
-from container_update.planning.order import DEFINITION, RBAC, wave_of
+from container_update.planning.order import DEFINITION, LIMITS, RBAC, converters, wave_of
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep
 from container_update.planning.steps.manifest import without_recorded_digest
 from container_update.workloads import pod_template
@@ -141,18 +141,34 @@ def _content(body: Json) -> Json:
 _SERVICE = ("apiregistration.k8s.io", "APIService")
 _NAMESPACE = ("", "Namespace")
 _MAKERS = frozenset({_NAMESPACE, DEFINITION, _SERVICE})
-_LIMITS = frozenset({("", "LimitRange"), ("", "ResourceQuota")})
 
 
-def makers(steps: Iterable[ObjectStep]) -> tuple[ObjectStep, ...]:
-    """Return the steps without which others may be impossible: see :func:`maker`."""
-    return tuple(step for step in steps if (step.key.group, step.key.kind) in _MAKERS)
+@dataclass(frozen=True)
+class Makers:
+    """The steps without which others are impossible."""
 
+    steps: tuple[ObjectStep, ...]
+    converters: Mapping[tuple[str, str], ObjectKey]
+    """See :func:`~container_update.planning.order.converters`."""
 
-def maker(step: ObjectStep, of: Iterable[ObjectStep]) -> ObjectKey | None:
-    """Return the object without which a step is impossible: its namespace that is created, or the
-    definition of its kind; None where none of these steps writes it."""
-    return next((each.key for each in of if each is not step and _makes(each, step.key)), None)
+    @classmethod
+    def of(cls, steps: Iterable[ObjectStep], manifests: Iterable[Manifest]) -> Makers:
+        """Return those of a plan."""
+        found = converters({manifest.key: manifest.body for manifest in manifests})
+        services = {*found.values()}
+        kept = (s for s in steps if (s.key.group, s.key.kind) in _MAKERS or s.key in services)
+        return cls(tuple(kept), found)
+
+    def maker(self, step: ObjectStep) -> ObjectKey | None:
+        """Return the object without which a step is impossible: its namespace that is created, the
+        definition of its kind, or the Service of the webhook that converts it; None where the plan
+        writes none of them."""
+        others = (each for each in self.steps if each is not step)
+        return next((each.key for each in others if self._makes(each, step.key)), None)
+
+    def _makes(self, step: ObjectStep, key: ObjectKey) -> bool:
+        service = self.converters.get((key.group, key.kind))
+        return _makes(step, key) or (step.action is Action.CREATE and step.key == service)
 
 
 def _makes(step: ObjectStep, key: ObjectKey) -> bool:
@@ -189,7 +205,7 @@ def _limits(key: ObjectKey, namespace: str) -> bool:
     """Tell whether an object limits a namespace: a quota, a range, or the labels of a Namespace."""
     if (key.group, key.kind) == _NAMESPACE:
         return key.name == namespace
-    return (key.group, key.kind) in _LIMITS and key.namespace == namespace
+    return (key.group, key.kind) in LIMITS and key.namespace == namespace
 
 
 def _named(key: ObjectKey, body: Json) -> Iterator[ObjectKey]:

@@ -12,7 +12,6 @@ from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Plan, Reason, Step
 from container_update.planning.change import (
     FOLLOWS_PODS,
-    HOLDS_DATA,
     Planner,
     refuse_other_selector,
 )
@@ -21,6 +20,7 @@ from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.configuration import Live
 from container_update.planning.finished_jobs import HAS_RUN, has_run
 from container_update.planning.kept_claims import with_claims_kept
+from container_update.planning.staying import HOLDS_DATA
 from container_update.planning.steps import PodsStep, ScaleStep
 from container_update.planning.steps.manifest import without_recorded_digest
 from container_update.planning.update import UpdatePlanner

@@ -131,11 +131,47 @@ def test_the_undo_of_an_installation_keeps_those_that_it_found(
 ) -> None:
     uninstalled(cnf)
     bad = cnf.package({"db.yaml": stateful_set(image=BAD_IMAGE)})
-    with pytest.raises(UpdateFailedError):
+    with pytest.raises(UpdateFailedError) as raised:
         install(bad, cnf.admin, options=cnf.options, **cnf.where)
+    assert raised.value.outcome.claims_left == ()
     assert cnf.admin.get(cnf.key("StatefulSet", "db")) is None
     until_settled(cnf)
     assert claims(cnf) == before
+
+
+def test_the_undo_of_an_installation_names_those_that_it_leaves(cnf: Cnf) -> None:
+    bad = cnf.package({"db.yaml": stateful_set(image=BAD_IMAGE, replicas=1)})
+    with pytest.raises(UpdateFailedError) as raised:
+        install(bad, cnf.admin, options=cnf.options, **cnf.where)
+    assert claims(cnf).keys() == {"data-db-0"}
+    assert [key.name for key in raised.value.outcome.claims_left] == ["data-db-0"]
+    named = f"PersistentVolumeClaim {cnf.namespace}/data-db-0: stays, it holds data"
+    assert named in raised.value.outcome.ending
+    uninstalled(cnf, Included(data=True))
+    until(lambda: claims(cnf) == {})
+    assert cnf.history() == ()
+
+
+def test_those_that_an_uninstallation_has_left_are_deleted_by_another_one(
+    cnf: Cnf, before: dict[str, str]
+) -> None:
+    uninstalled(cnf)
+    assert claims(cnf) == before
+    uninstalled(cnf, Included(data=True))
+    until(lambda: claims(cnf) == {})
+
+
+def test_an_installation_says_whose_it_takes_over_and_they_are_its_own_then(
+    cnf: Cnf, before: dict[str, str]
+) -> None:
+    uninstalled(cnf)
+    package, other = cnf.package({"db.yaml": stateful_set()}), {**cnf.where, "instance_id": "other"}
+    outcome = install(package, cnf.admin, options=cnf.options, **other)
+    notes = {note.key.name: note.text for note in outcome.plan.notes}
+    assert notes.keys() == before.keys()
+    assert all(f"VNF instance {INSTANCE}'s, with 1Mi" in text for text in notes.values())
+    uninstalled(cnf, Included(data=True))
+    assert claims(cnf) == before, "another instance runs on them"
 
 
 def test_a_scale_in_keeps_them_and_the_policy_is_as_before(

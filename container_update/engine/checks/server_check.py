@@ -73,7 +73,7 @@ def check_with_server(plan: Plan, cluster: RetryingReader, options: Options) -> 
         if step.action not in _NOT_TRIED and not step.is_of_new_object
     ]
     labels = {INSTANCE_LABEL: plan.instance_id} if plan.instance_id else {}
-    asking = _Asking(plan, steps, stored_writes.makers(steps), cluster, labels)
+    asking = _Asking(plan, steps, stored_writes.Makers.of(steps, plan.manifests), cluster, labels)
     with context_threads.pool(options.workers) as pool:
         answers = tuple(pool.map(asking.about, steps))
     asking.raise_refusals(answers)
@@ -98,7 +98,7 @@ class _Asking:
 
     plan: Plan
     steps: Sequence[ObjectStep]
-    makers: Sequence[ObjectStep]
+    makers: stored_writes.Makers
     cluster: RetryingReader
     labels: Mapping[str, str]
 
@@ -107,7 +107,7 @@ class _Asking:
 
         :param patience: how often a kind that is not served is looked up again.
         """
-        maker = stored_writes.maker(step, self.makers)
+        maker = self.makers.maker(step)
         if maker is not None:
             return _Answer(step, waits_for=maker)
         try:

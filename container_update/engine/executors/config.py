@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from container_update.engine.context import StepExecutor
 from container_update.engine.writer import ChangedByAnotherError
-from container_update.model.objects import Json
+from container_update.model.objects import Json, is_kept
 from container_update.model.outcome import Reverted
 from container_update.model.plan import Action
 from container_update.planning.comparison import diff
@@ -66,6 +66,8 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
             return Reverted.UNCHANGED
         elif not step.is_applied(live):
             return Reverted.OF_OTHERS
+        elif step.before is None and is_kept(live):
+            return Reverted.KEPT
         elif step.before is None:
             self.writer.delete(live, deadline)
         elif _is_replaceable(step.before, live):

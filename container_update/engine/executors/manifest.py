@@ -8,9 +8,10 @@ from functools import partial
 from container_update.engine import claims
 from container_update.engine.context import StepExecutor
 from container_update.engine.writer import ChangedByAnotherError
-from container_update.model.objects import Json, instance_of
+from container_update.model.objects import Json, instance_of, is_kept
 from container_update.model.outcome import Reverted
 from container_update.model.plan import Action
+from container_update.planning.comparison.live_objects import manifest_name
 from container_update.planning.order import DEFINITION
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.manifest import recorded_digest
@@ -87,6 +88,10 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             live = claims.keep_when_deleted(self.writer, live, deadline)
         self.writer.delete(live, deadline)
         self._wait_gone(step, live["metadata"]["uid"], deadline, pods)
+        is_undone = step.action is Action.CREATE
+        left = claims.label_left(self.writer, live, only_new=is_undone)
+        if is_undone and left:
+            self.context.left[step.key] = left
 
     def _wait_gone(
         self, step: ManifestStep, uid: str, deadline: float, pods: frozenset[str] = frozenset()
@@ -113,6 +118,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         if live is None:
             body = created_again(step.old, step.key.namespace)
             live = self.writer.create(body, lambda _: True, deadline)
+            self._wait_served(step, live, deadline)
             reverted = Reverted.RESTORED
         if is_workload(step.key):
             self.informer.observe(live)
@@ -127,6 +133,8 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         assert step.content is not None, "what is created has its manifest"
         if not self._is_made_of(step.content, live):
             return Reverted.OF_OTHERS
+        if is_kept(live) and manifest_name(live) == step.key.name:  # no stand-in for another one
+            return Reverted.KEPT
         self._remove(step, live, deadline)
         return Reverted.RESTORED
 

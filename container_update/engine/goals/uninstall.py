@@ -13,6 +13,7 @@ from functools import partial
 from container_update.cluster.history.store import History
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_if_known_missing
+from container_update.engine.claims import claims_of_set
 from container_update.engine.goal import Goal, Observed
 from container_update.engine.instances import list_if_allowed
 from container_update.engine.read_packages import described_by
@@ -25,14 +26,15 @@ from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import UNINSTALL, Plan
 from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.configuration import Live
-from container_update.planning.lifecycle import Included, claims_of, uninstall_plan
+from container_update.planning.lifecycle import uninstall_plan
 from container_update.planning.order import DEFINITION
+from container_update.planning.staying import Included
 from container_update.planning.update import collections
 from container_update.workloads import ownership, registry
-from container_update.workloads.claim_retention import is_owned
 
 _OTHERS = (("", "ConfigMap"), ("", "PersistentVolumeClaim"), ("", "Secret"), ("", "Service"))
 """(group, kind) of what belongs to workloads."""
+_CLAIM = ("", "PersistentVolumeClaim")
 
 
 def terminate(  # noqa: PLR0913
@@ -118,7 +120,8 @@ class Uninstall(Goal):
             own = {self.namespace, *(key.namespace for key in self._described)}
             recorded = {key for key in recorded if key.namespace in own}
         claims = _claims(live.values(), observed)
-        live = {**live, **claims}
+        taken = _used_by_others(live, claims, observed)
+        live = {key: body for key, body in {**live, **claims}.items() if key not in taken}
         plan = uninstall_plan(
             live,
             recorded | claims.keys(),
@@ -149,19 +152,26 @@ class Uninstall(Goal):
 
 def _claims(bodies: Iterable[Json], observed: Observed) -> Live:
     """Return the PersistentVolumeClaims that the controllers of StatefulSets have created."""
-    claims: dict[ObjectKey, Json] = {}
-    for body in bodies:
-        if not (body.get("spec") or {}).get("volumeClaimTemplates"):
-            continue
-        every = Collection("", "PersistentVolumeClaim", body["metadata"].get("namespace", ""))
-        listing = if_allowed(partial(observed.cluster.list, every), None)
-        by_name = {item["metadata"]["name"]: item for item in listing.items} if listing else {}
-        names = {*claims_of(body, by_name)}
-        names |= {
-            name for name, claim in by_name.items() if is_owned(claim, body["metadata"]["uid"])
-        }
-        claims |= {ObjectKey.of(by_name[name]): by_name[name] for name in sorted(names)}
-    return claims
+    return {
+        ObjectKey.of(claim): claim
+        for body in bodies
+        for claim in claims_of_set(observed.cluster, body, body["metadata"].get("namespace", ""))
+    }
+
+
+def _used_by_others(live: Live, claims: Live, observed: Observed) -> frozenset[ObjectKey]:
+    """Return the claims of earlier workloads of the instance that the StatefulSet of another
+    instance has taken over since."""
+    earlier = {key for key in live if (key.group, key.kind) == _CLAIM and key not in claims}
+    own = {ObjectKey.of(body) for body in live.values()}
+    spaces = {key.namespace for key in earlier}
+    listings = (
+        if_allowed(partial(observed.cluster.list, Collection("apps", "StatefulSet", space)), None)
+        for space in spaces
+    )
+    sets = [body for listing in listings if listing for body in listing.items]
+    others = [body for body in sets if ObjectKey.of(body) not in own]
+    return frozenset(earlier & _claims(others, observed).keys())
 
 
 def _volume_of(claim: Json, observed: Observed) -> str:
@@ -180,7 +190,7 @@ def _goes_with(key: ObjectKey, body: Json, observed: Observed) -> str:
     """Return what is deleted with an object, in words; '' for nothing else."""
     if (key.group, key.kind) == ("", "Namespace"):
         return "everything that is in it"
-    if (key.group, key.kind) == ("", "PersistentVolumeClaim"):
+    if (key.group, key.kind) == _CLAIM:
         return _volume_of(body, observed)
     if (key.group, key.kind) != DEFINITION:
         return ""

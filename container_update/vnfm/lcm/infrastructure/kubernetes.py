@@ -26,7 +26,7 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.requests import DEF_FILES
 from container_update.planning.comparison.package_pair import Placing
-from container_update.planning.lifecycle import Included
+from container_update.planning.staying import Included
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.operation_context import OperationContext, VnfRecord
 

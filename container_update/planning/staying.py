@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of a VNF instance no operation deletes, or only one that is asked to. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from container_update.model.objects import KEEP_ANNOTATION, Json, ObjectKey, is_kept
+from container_update.planning.order import DEFINITION
+
+HOLDS_DATA = frozenset(
+    {"CustomResourceDefinition", "Namespace", "PersistentVolume", "PersistentVolumeClaim"}
+)
+"""Kinds that are deleted with data that no undo could bring back."""
+
+_CLAIMS = ("", "PersistentVolumeClaim")
+
+
+@dataclass(frozen=True)
+class Included:
+    """Which objects an uninstallation deletes that stay unless they are asked for."""
+
+    data: bool = False
+    """PersistentVolumeClaims, and with them their volumes."""
+    shared: bool = False
+    """Namespaces, CustomResourceDefinitions and everything else that is in no namespace."""
+
+
+def why_it_stays(key: ObjectKey, live: Json, included: Included | None = None) -> str:
+    """Return why an object is not deleted; '' where it is.
+
+    :param included: what an uninstallation was asked for; None: of any other operation, which
+        deletes no data.
+    """
+    if is_kept(live):
+        return f"its annotation {KEEP_ANNOTATION} says so"
+    if included is None:
+        return "no undo could bring back its data" if key.kind in HOLDS_DATA else ""
+    if (key.group, key.kind) == _CLAIMS and not included.data:
+        return "it holds data"
+    if not key.namespace and not included.shared:
+        return "it is in no namespace, others may use it"
+    return ""
+
+
+def why_they_stay(
+    live: Mapping[ObjectKey, Json], included: Included | None = None
+) -> dict[ObjectKey, str]:
+    """Return the objects that stay, and why; with each the Namespace that it is in and the
+    definition of its kind, which the server would delete it with."""
+    staying = {key: why for key in live if (why := why_it_stays(key, live[key], included))}
+    for key, body in live.items():
+        if key in staying or (key.group, key.kind) not in {DEFINITION, ("", "Namespace")}:
+            continue
+        inside = next((each for each in staying if _goes_with(each, key, body)), None)
+        if inside is not None:
+            staying[key] = f"{inside} stays, and would go with it"
+    return staying
+
+
+def _goes_with(key: ObjectKey, outer: ObjectKey, body: Json) -> bool:
+    if outer.kind == "Namespace":
+        return key.namespace == outer.name
+    spec = body["spec"]
+    return (key.group, key.kind) == (spec["group"], spec["names"]["kind"])

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An object is written after those that it names, and goes before them, as a server that looks them
+up demands it: no file of the package has to say so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from container_update import (
+    CancelToken,
+    StepResult,
+    UpdateInterruptedError,
+    connect,
+    install,
+    terminate,
+)
+from tests.functional import role
+from tests.functional.cnf import Cnf
+from tests.functional.conftest import until
+from tests.functional.manifests import config_map
+from tests.internals.core import Collection, KubernetesCluster, Right
+
+RBAC = "rbac.authorization.k8s.io"
+BINDING = f"""
+apiVersion: {RBAC}/v1
+kind: RoleBinding
+metadata: {{name: app}}
+roleRef: {{apiGroup: {RBAC}, kind: Role, name: app}}
+subjects: [{{kind: ServiceAccount, name: app}}]
+"""
+ROLE = f"""
+apiVersion: {RBAC}/v1
+kind: Role
+metadata: {{name: app}}
+rules: [{{apiGroups: [""], resources: [configmaps], verbs: [get]}}]
+"""
+ACCOUNT = "{apiVersion: v1, kind: ServiceAccount, metadata: {name: app}}"
+PACKAGE = {"a.yaml": BINDING, "b.yaml": ROLE, "c.yaml": ACCOUNT, "d.yaml": config_map(setting="a")}
+
+
+@pytest.fixture
+def account(cnf: Cnf, admin_kubeconfig: str, tmp_path: Path) -> Iterator[KubernetesCluster]:
+    """An account that may grant what it has, and may not bind what it has not."""
+    bound = cnf.admin.get(role.key(cnf.namespace))
+    assert bound is not None
+    verbs = ["get", "list", "watch", "create", "update", "delete"]
+    more = [
+        {"apiGroups": [RBAC], "resources": ["roles", "rolebindings"], "verbs": verbs},
+        {"apiGroups": [""], "resources": ["serviceaccounts"], "verbs": verbs},
+    ]
+    cnf.admin.replace({**bound, "rules": [*bound["rules"], *more]})
+    kubeconfig = role.write_kubeconfig(admin_kubeconfig, cnf.namespace, tmp_path / "granting")
+    with connect(kubeconfig, options=cnf.options) as connected:
+        until(lambda: not connected.refused([Right(cnf.namespace, RBAC, "Role", "create")]))
+        yield connected
+
+
+def granted(cnf: Cnf) -> set[str]:
+    """Return the roles and bindings of the package that are there."""
+    kinds = [Collection(RBAC, kind, cnf.namespace) for kind in ("Role", "RoleBinding")]
+    bodies = [(kind.kind, body) for kind in kinds for body in cnf.admin.list(kind).items]
+    return {kind for kind, body in bodies if body["metadata"]["name"] == "app"}
+
+
+def test_an_account_that_may_not_bind_installs_a_role_and_its_binding(
+    cnf: Cnf, account: KubernetesCluster
+) -> None:
+    in_the_order_of_the_plan = replace(cnf.options, workers=1)
+    install(cnf.package(PACKAGE), account, options=in_the_order_of_the_plan, **cnf.where)
+    assert granted(cnf) == {"Role", "RoleBinding"}
+
+
+def test_an_uninstallation_that_is_undone_creates_the_role_before_its_binding(
+    cnf: Cnf, account: KubernetesCluster
+) -> None:
+    last = config_map(setting="a").replace(
+        "{name: cm}", "{name: cm, annotations: {container-update/order: '-1'}}"
+    )
+    package = cnf.package({**PACKAGE, "d.yaml": last})
+    install(package, account, options=cnf.options, **cnf.where)
+    cancel = CancelToken()
+
+    def stop(event: object) -> None:
+        if isinstance(event, StepResult) and event.step.key.kind == "Role":
+            cancel.request("by the test")
+
+    with pytest.raises(UpdateInterruptedError, match="Everything is as before"):
+        terminate(package, account, options=cnf.options, cancel=cancel, progress=stop, **cnf.where)
+    assert granted(cnf) == {"Role", "RoleBinding"}
