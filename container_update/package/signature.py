@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
+from container_update.model import programs
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
 
@@ -108,14 +108,9 @@ def _openssl(what: str, words: Sequence[str], signature: bytes) -> None:
     if program is None:
         raise PackageError(f"{what} cannot be checked: install the program openssl")
     try:
-        ran = subprocess.run(  # noqa: S603, no shell; the words are paths of ours
-            [program, "cms", "-verify", "-binary", *words],
-            input=signature,
-            capture_output=True,
-            timeout=_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        words = ["cms", "-verify", "-binary", *words]  # absolute paths of ours
+        ran = programs.run(programs.OPENSSL, program, words, content=signature, seconds=_SECONDS)
+    except (OSError, programs.TimeoutExpired) as error:
         raise PackageError(f"{what} cannot be checked: openssl does not work: {error}") from error
     if ran.returncode:
         reasons = dict.fromkeys(_REASON.findall(ran.stderr.decode(errors="replace")))

@@ -96,7 +96,7 @@ def test_a_chart_is_a_package_and_its_hooks_are_named_and_left_out(
     [
         ({**KUSTOMIZATION, "kustomization.yaml": "resources: [none.yaml]"}, "none.yaml"),
         ({**CHART, "templates/cm.yaml": "{{ .Values.a.b }}"}, "helm template made no manifests"),
-        ({**CHART, "Chart.yaml": "[]"}, "expected a mapping with a name"),
+        ({**CHART, "Chart.yaml": "[]"}, "with the name of a chart"),
         ({**CHART, "templates/cm.yaml": "{kind: ConfigMap, apiVersion: v1}"}, "rendered/upf.yaml:"),
     ],
     ids=["a kustomization", "a chart", "a chart without a name", "a chart of a wrong object"],
@@ -106,6 +106,21 @@ def test_what_the_program_says_about_an_error_is_told(
 ) -> None:
     assert run("install", written(tmp_path / "upf", files))[0] == 4
     assert told in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("tools")
+def test_a_kustomization_starts_no_git(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What it says of a repository would be words on git's command line."""
+    git, ran = tmp_path / "bin/git", tmp_path / "ran"
+    git.write_text(f"#!/bin/sh\ntouch {ran}\nexit 1\n")
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{git.parent}{os.pathsep}{os.environ['PATH']}")
+    repository = "resources: ['file:///srv/repo//?ref=--upload-pack=touch%20x']"
+    assert run("install", written(tmp_path / "upf", {"kustomization.yaml": repository}))[0] == 4
+    assert "no 'git' program" in capsys.readouterr().err
+    assert not ran.exists()
 
 
 @pytest.mark.parametrize(
@@ -128,7 +143,7 @@ def test_nothing_runs_on_a_package_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What somebody uploads to the service or to Tacker, which open it with their own options."""
-    monkeypatch.setattr(rendering, "rendered", lambda _: pytest.fail("a program would run"))
+    monkeypatch.setattr(rendering, "rendered", lambda *_: pytest.fail("a program would run"))
     with csar.open_package(written(tmp_path / "upf", KUSTOMIZATION)) as package:
         assert package.names() == ["cm.yaml", "kustomization.yaml"]
 

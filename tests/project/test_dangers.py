@@ -21,18 +21,11 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
         },
     ),
     "runs a program": (
-        r"subprocess\.|os\.(system|exec|spawn|popen|fork)|\bpty\.",
+        r"\b(subprocess|multiprocessing|ProcessPool\w*|create_subprocess\w*)\b|\bpty\."
+        r"|os\.(system|exec|spawn|popen|posix_spawn|fork)",
         {
-            "container_update/cluster/login/exec_plugin.py": "the plugin that a kubeconfig names, "
-            "without a shell",
-            "container_update/engine/scripts/process.py": "coordination scripts and Mgmt "
-            "Drivers, each in a process of its own, without a shell",
             "container_update/engine/scripts/supervisor.py": "the program that its parent names",
-            "container_update/package/oci.py": "the credential helper of docker, without a shell",
-            "container_update/package/signature.py": "openssl, on paths of its own",
-            "container_update/package/rendering.py": "kubectl and helm, on a folder that the user "
-            "of the command line names, without a shell",
-            "container_update/package/tosca/process.py": "toscaparser, within limits",
+            "container_update/model/programs.py": "all programs, by one table, without a shell",
         },
     ),
     "runs a shell": (r"shell\s*=\s*True|os\.system|os\.popen|getoutput|/bin/(ba)?sh", {}),
