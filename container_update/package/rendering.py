@@ -16,7 +16,7 @@ from threading import Lock
 
 from container_update.model import programs
 from container_update.model.errors import PackageError
-from container_update.model.options import Options
+from container_update.model.options import ChartOptions, Options, Release
 from container_update.package import yaml11
 from container_update.package.findings import Reading
 
@@ -63,8 +63,12 @@ def _rendered(source: str, options: Options) -> bytes | None:
 
 def _of_chart(source: str, options: Options) -> bytes:
     """Return the manifests of a chart without its hooks, which only Helm runs."""
-    operands = [name_of(source, options), str(Path(source).resolve())]
-    words = ["template", "--include-crds"]
+    chart = name_of(source, options)
+    release = options.release if isinstance(options, ChartOptions) else Release()
+    words = ["template", "--include-crds", f"--namespace={release.namespace}"]
+    words += [f"--kube-version={release.kube_version}"] if release.kube_version else []
+    words += [f"--api-versions={each}" for each in release.api_versions]
+    operands = [_checked(release.name or chart, "the VNF instance"), str(Path(source).resolve())]
     output = _output(source, "Helm chart", programs.HELM, words, operands)
     documents = [(text, _hooks(text, options)) for text in re.split(rb"^---$", output, flags=re.M)]
     hooks = [hook for _, hooks in documents for hook in hooks]
@@ -84,10 +88,19 @@ def name_of(source: str, options: Options) -> str:
     except OSError as error:
         raise PackageError(f"{file} cannot be read: {error.strerror}") from error
     name = yaml11.mapping(text, str(file), options, "the name of a chart").get("name")
+    return _checked(name, f"{file}: name")
+
+
+def _checked(name: object, what: str) -> str:
+    """Return the name, which a release may have.
+
+    :raises PackageError: it may not.
+    """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise PackageError(
-            f"{file}: name: expected a mapping with a name of at most 53 lower-case letters, "
-            f"digits, - and ., which begins and ends with a letter or digit, found {name!a:.80}"
+            f"{what}: expected a name that Helm accepts for a release, of at most 53 lower-case "
+            f"letters, digits, - and ., found {name!a:.80}: choose another name, or render the "
+            "chart yourself: helm template"
         )
     return name
 

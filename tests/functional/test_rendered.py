@@ -15,7 +15,7 @@ import pytest
 from tests.emulator.test_helm import layer
 from tests.functional.cnf import Cnf
 from tests.functional.manifests import config_map
-from tests.internals.core import archive, csar, main, rendering
+from tests.internals.core import KubernetesCluster, archive, csar, main, rendering
 
 KUSTOMIZATION = {
     "kustomization.yaml": "resources: [cm.yaml]\nnamePrefix: eu-\n",
@@ -88,6 +88,60 @@ def test_a_chart_is_a_package_and_its_hooks_are_named_and_left_out(
     assert "Pod call (test)" in caplog.text
     assert run("apply", written(tmp_path / "two", {**CHART, "values.yaml": "{setting: b}"}))[0] == 0
     assert cnf.get("ConfigMap", "upf-cm")["data"] == {"setting": "b"}
+
+
+FACTS = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: facts, namespace: {{ .Release.Namespace }}}
+data:
+  release: "{{ .Release.Name }}"
+  host: db.{{ .Release.Namespace }}.svc
+  version: "{{ .Capabilities.KubeVersion.Version }}"
+  served: "{{ .Capabilities.APIVersions.Has "apiregistration.k8s.io/v1/APIService" }}"
+"""
+
+
+@pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize(
+    ("verb", "words"),
+    [
+        ("install", ()),
+        ("install", ("--instance-id", "blue")),
+        ("install", ("--install",)),
+        ("change", ("--upgrade-type", "RollingUpdate")),
+    ],
+    ids=["install", "install with an id", "apply --install", "change"],
+)
+def test_a_chart_is_rendered_for_its_instance_its_namespace_and_its_cluster(
+    tmp_path: Path, run: Run, cnf: Cnf, verb: str, words: tuple[str, ...], admin: KubernetesCluster
+) -> None:
+    """Also where the same chart was rendered for another one before."""
+    files = {"Chart.yaml": CHART["Chart.yaml"], "templates/facts.yaml": FACTS}
+    chart = written(tmp_path / "one", files)
+    assert main(["csar", "check", chart], io.StringIO()) == 0
+    if verb == "change":
+        assert run("install", chart)[0] == 0
+        chart = written(tmp_path / "two", {**files, "templates/facts.yaml": f"{FACTS}  k: v\n"})
+    name = "apply" if "--install" in words else verb
+    assert run(name, chart, *words)[0] == 0
+    data = cnf.get("ConfigMap", "facts")["data"]
+    assert data.pop("k", None) == ("v" if verb == "change" else None)
+    assert data == {
+        "release": "blue" if "blue" in words else "upf",
+        "host": f"db.{cnf.namespace}.svc",
+        "version": admin.version(),
+        "served": "true",
+    }
+
+
+@pytest.mark.usefixtures("tools")
+def test_an_instance_that_no_release_can_be_named_after_is_refused(
+    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chart = written(tmp_path / "one", CHART)
+    assert run("install", chart, "--instance-id", "My_VNF")[0] == 4
+    assert "the VNF instance: expected a name that Helm accepts" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("tools")

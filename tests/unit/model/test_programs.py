@@ -144,5 +144,5 @@ def test_a_chart_is_not_rendered_under_a_name_that_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: object
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(csar.PackageError, match=r"Chart\.yaml: name: expected a mapping"):
+    with pytest.raises(csar.PackageError, match=r"Chart\.yaml: name: expected a name that Helm"):
         chart(tmp_path, name)
