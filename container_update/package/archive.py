@@ -393,10 +393,11 @@ def _downloaded(url: str, options: Options) -> Path:
 def _fetched(url: str, folder: Path, options: Options) -> Path:
     if url.startswith(oci.SCHEME):
         return oci.pull(url, folder, options)
-    path = folder / (posixpath.basename(urlsplit(url).path) or "package")
+    path = folder / "package"
     with path.open("wb") as file:
         fetch.fetch_into(file, url, replace(options, url_bytes=options.package_bytes))
-    return path
+    name = posixpath.basename(urlsplit(url).path)[-_LONGEST_NAME:]
+    return path.rename(folder / name) if name.strip(".") else path
 
 
 class _Zip(Archive):

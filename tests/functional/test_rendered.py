@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -162,6 +163,53 @@ def test_what_the_program_says_about_an_error_is_told(
     assert told in capsys.readouterr().err
 
 
+BOMB = "a: &a [x]\n" + "".join(
+    f"{name}: &{name} [{f'*{before}, ' * 9}]\n" for before, name in pairwise("abcdefghi")
+)
+
+
+@pytest.mark.parametrize("text", [f"{BOMB}name: *i", "name: n\n" + "<<: {}\n" * 250_001])
+def test_a_chart_whose_yaml_is_too_much_is_refused(
+    tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chart = written(tmp_path / "upf", {"Chart.yaml": text})
+    assert main(["csar", "check", chart], io.StringIO()) == 4
+    assert "more than 500000 values" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "link", ["Chart.yaml", "values.yaml", "templates/a.yaml", "templates/folder", "charts", "a/b/c"]
+)
+@pytest.mark.parametrize("target", ["FILE", "FOLDER", "../../outside", "none/../../../outside"])
+def test_a_link_that_leads_out_of_a_chart_is_refused(
+    tmp_path: Path, link: str, target: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Helm follows it, and a template can show what is there."""
+    outside = Path(written(tmp_path / "outside", {"Chart.yaml": "name: pl4nted"}))
+    chart = Path(written(tmp_path / "upf", {"Chart.yaml": "name: upf", "a/b/d": ""}))
+    known = {"FILE": outside / "Chart.yaml", "FOLDER": outside}
+    (chart / link).unlink(missing_ok=True)
+    (chart / link).parent.mkdir(exist_ok=True)
+    (chart / link).symlink_to(known.get(target, Path("../" * link.count("/") + target)))
+    status = main(["csar", "check", str(chart)], io.StringIO())
+    told = capsys.readouterr().err
+    if not (chart / "Chart.yaml").is_file():  # it is no chart then, and nothing is rendered
+        return
+    assert status == 4
+    assert f"{link} in" in told
+    assert "is a link that leads out of the package" in told
+    assert "pl4nted" not in told
+
+
+@pytest.mark.usefixtures("tools")
+def test_a_link_inside_a_chart_is_followed(tmp_path: Path, run: Run, cnf: Cnf) -> None:
+    chart = Path(written(tmp_path / "one", CHART))
+    (chart / "values.yaml").rename(chart / "other.yaml")
+    (chart / "values.yaml").symlink_to("other.yaml")
+    assert run("install", str(chart))[0] == 0
+    assert cnf.get("ConfigMap", "upf-cm")["data"] == {"setting": "a"}
+
+
 @pytest.mark.usefixtures("tools")
 def test_a_kustomization_starts_no_git(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -250,10 +298,22 @@ def test_a_package_at_a_url_is_fetched(tmp_path: Path, url: str, run: Run, cnf: 
     ("name", "more", "told"),
     [
         ("none.yaml", ALLOWED, "404"),
+        ("none/..", ALLOWED, "neither a folder nor a zip"),
+        (".", ALLOWED, "neither a folder nor a zip"),
+        (f"{'x' * 999}.yaml", ALLOWED, "404"),
+        ("a%00\0b", ALLOWED, "is not a valid URL"),
         ("upf.yaml", (), "not a public address"),
         ("upf.yaml", (*ALLOWED, "--package-bytes", "9"), "9 bytes"),
     ],
-    ids=["there is none", "a host that is not allowed", "too large"],
+    ids=[
+        "there is none",
+        "two dots",
+        "a dot",
+        "a long name",
+        "no text",
+        "a host that is not allowed",
+        "too large",
+    ],
 )
 def test_a_url_that_is_not_fetched_is_told(
     tmp_path: Path,
