@@ -207,10 +207,11 @@ class Options:
     signature_ca: str = option(
         "",
         "A file with certificates, PEM, of those whose signatures of packages are trusted, or of "
-        "who vouches for them; if empty, a signature only shows that a package was not changed.",
+        "who vouches for them: packages that none of them signed are refused; if empty, a "
+        "signature only shows that a package was not changed.",
     )
     require_signature: bool = option(
-        False, "Refuse packages without a signature; needs signature_ca."
+        False, "Has no effect any more: signature_ca, which it needs, refuses unsigned packages."
     )
     pull: bool = option(
         False,

@@ -47,7 +47,9 @@ class Program:
 _NO_CLUSTER = {"KUBECONFIG": os.devnull}
 HELM = Program("helm", (), _NO_CLUSTER)
 KUSTOMIZE = Program("kubectl", _AUTHORITIES, _NO_CLUSTER)
-OPENSSL = Program("openssl", ("LD_LIBRARY_PATH",))
+_NO_AUTHORITIES = {"SSL_CERT_DIR": ".", "SSL_CERT_FILE": os.devnull}
+"""Those of the system count no more than others: OpenSSL 3 asks them beside a -CAfile."""
+OPENSSL = Program("openssl", ("LD_LIBRARY_PATH",), _NO_AUTHORITIES)
 DOCKER_CREDENTIAL = Program("docker-credential-*", None, has_folder=False)
 EXEC_PLUGIN = Program("the exec plugin of a kubeconfig", None, has_folder=False)
 SCRIPT = Program(

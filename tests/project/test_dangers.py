@@ -47,6 +47,16 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
         r"yaml\.(load|load_all|unsafe_load|full_load)\(",
         {"container_update/emulator/heat/hot.py": "with a loader made from the safe one"},
     ),
+    "reads YAML of others without limits": (
+        r"yaml\.(\w*load\w*|compose\w*)\(",
+        {
+            "container_update/emulator/demo/login_files.py": "a file of the demo's own",
+            "container_update/emulator/heat/hot.py": "on loopback, from who has its token",
+            "container_update/emulator/kubernetes/api/server.py": "on loopback, from who has its "
+            "token",
+            "container_update/vnfm/commands/demo.py": "a sample",
+        },
+    ),
     "leaves certificates unverified": (
         r"verify_ssl\s*=\s*|CERT_NONE|_create_unverified|check_hostname\s*=|verify\s*=\s*(False|not)"
         r"|disable_warnings|InsecureRequestWarning",
