@@ -597,6 +597,9 @@ def _spelt(times: int, name: str, text: str) -> str:
 EXPENSIVE: Mapping[str, Callable[[], dict[str, str]]] = {
     "aliases of a text of a million letters": lambda: {CNF: _aliases(1_000_000, 2_000)},
     "aliases of a text in each of many files": _many_files,
+    "hundreds of thousands of merges": lambda: {
+        CNF: f"{HEAD}data:\n" + "  <<: {}\n" * 240_000 + "  <<: text\n"
+    },
     "two hashes of a file that is spelt in hundreds of ways": lambda: {
         META: _spelt(400, CNF, _GOOD) + block(f"Files/../{CNF}", "another"),
         CNF: _GOOD,

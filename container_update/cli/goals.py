@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from container_update.engine.run import preview, run
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PackageError, PlanError
-from container_update.model.options import Options
+from container_update.model.options import ChartOptions, Options, Release
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
 from container_update.model.requests import (
@@ -34,7 +35,7 @@ from container_update.model.requests import (
     UndoRequest,
     UpdateRequest,
 )
-from container_update.package import csar
+from container_update.package import csar, rendering
 from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.staying import Included
 from container_update.records.vnf_records import Records
@@ -105,7 +106,7 @@ def _opened(request: Request, cluster: Cluster, options: Options) -> Iterator[Go
     if not isinstance(request, ChangePackageRequest):
         yield goal_of(request, cluster, options)
         return
-    target = target_of(request, cluster)
+    target, options = target_of(request, cluster), with_release(options, request, cluster)
     with job_of(request, target.vim_type, options) as job:
         scripts = change_package.coordination_of(job, target, CancelToken())
         yield target.change(job, change_package.planner_of(job, target), scripts)
@@ -114,6 +115,7 @@ def _opened(request: Request, cluster: Cluster, options: Options) -> Iterator[Go
 def goal_of(request: Request, cluster: Cluster, options: Options) -> Goal:
     """Return the goal of a request, other than for a change of the package."""
     namespace, instance_id = request.namespace, request.instance_id
+    options = with_release(options, request, cluster)
     if isinstance(request, UpdateRequest):
         return update.goal_of(request, cluster, options)
     if isinstance(request, UndoRequest):
@@ -122,12 +124,47 @@ def goal_of(request: Request, cluster: Cluster, options: Options) -> Goal:
     assert not isinstance(request, ChangePackageRequest), "it has a job"
     placing = Placing(request.def_files, namespace, request.one_namespace)
     if isinstance(request, InstallRequest):
-        goal = Install(request.package, placing, instance_id, options)
+        name = instance_id or _name_of_chart(request.package, options)
+        goal = Install(request.package, placing, name, options)
         if instance_id is None:
             goal.refuse_taken(cluster)
         return goal
     included = Included(data=request.delete_data, shared=request.delete_shared)
     return Uninstall(request.package, placing, instance_id, options, included)
+
+
+def with_release(options: Options, request: Request, cluster: Cluster) -> Options:
+    """Return the options, with what its charts are rendered for where a request names one.
+
+    The cluster is asked for its version and kinds only then.
+    """
+    named = (getattr(request, name, None) for name in ("package", "old", "new"))
+    packages = (*named, *getattr(request, "packages", ()))
+    return for_charts(options, request.namespace, request.instance_id, packages, cluster)
+
+
+def for_charts(
+    options: Options,
+    namespace: str,
+    instance_id: str | None,
+    packages: Iterable[str | None],
+    cluster: Cluster,
+) -> Options:
+    """Return the options, with what the charts among these packages are rendered for."""
+    folders = map(Path, filter(None, packages))
+    if not (options.render and any(map(rendering.is_chart, folders))):
+        return options
+    release = Release(namespace, instance_id or "")
+    if isinstance(cluster, KubernetesCluster):
+        served = cluster.api_versions()
+        release = replace(release, kube_version=cluster.version(), api_versions=served)
+    settings = {each.name: getattr(options, each.name) for each in fields(Options)}
+    return ChartOptions(**settings, release=release)
+
+
+def _name_of_chart(package: str, options: Options) -> str | None:
+    is_chart = options.render and rendering.is_chart(Path(package))
+    return rendering.name_of(package, options) if is_chart else None
 
 
 # --- a change of the package --------------------------------------------------------------------

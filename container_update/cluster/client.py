@@ -299,6 +299,10 @@ class KubernetesCluster:
         answer = self._call("GET", "/version", "read the version of the API server")
         return str(answer.get("gitVersion"))
 
+    def api_versions(self) -> tuple[str, ...]:
+        """Return all that the server serves: ``apps/v1``, ``apps/v1/Deployment``."""
+        return self._resources.everything()
+
     def served(self, group: str, kind: str) -> frozenset[str]:
         """Return the apiVersions in which the server serves a kind now; see Cluster."""
         return self._resources.served(group, kind)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from container_update.model.cluster import ClusterContext
-from container_update.model.errors import ClusterError
+from container_update.model.errors import ClusterError, PackageError
+from container_update.model.options import DEFAULTS
+from container_update.package import yaml11
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod finds its token, and its namespace."""
@@ -160,16 +160,12 @@ def read(paths: Sequence[Path]) -> Kubeconfig:
 def _document(path: Path) -> Mapping[str, Any]:
     where = named([path])
     try:
-        document = yaml.safe_load(path.read_bytes())
+        content = "apiVersion, clusters, users and contexts"
+        return yaml11.mapping(path.read_bytes(), where, DEFAULTS, content)
     except OSError as error:
         raise ClusterError(f"{where}: cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise ClusterError(f"{where}{line}: expected YAML: correct the file") from None
-    if not isinstance(document, Mapping):
-        raise _unexpected(where, "apiVersion, clusters, users and contexts", document)
-    return document
+    except PackageError as error:
+        raise ClusterError(f"{error}: correct the file") from None
 
 
 def _entries(path: Path, document: Mapping[str, Any], section: str) -> Iterable[tuple[str, Entry]]:

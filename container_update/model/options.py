@@ -64,6 +64,9 @@ def option(  # noqa: PLR0913
     return field(default=default, repr=not secret, metadata=metadata)
 
 
+_NO_LIMITS = {"min": None, "max": None, "choices": None}
+
+
 def refuse_invalid(settings: Any, group: str) -> None:
     """Refuse settings with a value that is out of its bounds, or none of its choices.
 
@@ -204,10 +207,11 @@ class Options:
     signature_ca: str = option(
         "",
         "A file with certificates, PEM, of those whose signatures of packages are trusted, or of "
-        "who vouches for them; if empty, a signature only shows that a package was not changed.",
+        "who vouches for them: packages that none of them signed are refused; if empty, a "
+        "signature only shows that a package was not changed.",
     )
     require_signature: bool = option(
-        False, "Refuse packages without a signature; needs signature_ca."
+        False, "Has no effect any more: signature_ca, which it needs, refuses unsigned packages."
     )
     pull: bool = option(
         False,
@@ -252,6 +256,26 @@ class Options:
 
 
 DEFAULTS = Options()
+
+
+@dataclass(frozen=True)
+class Release:
+    """What a Helm chart is rendered for; it decides what the manifests are."""
+
+    namespace: str = "default"
+    name: str = ""
+    """The VNF instance; empty: it has the name of the chart."""
+    kube_version: str = ""
+    """Of the cluster; empty: not known."""
+    api_versions: tuple[str, ...] = ()
+    """What the cluster serves, as ``apps/v1`` and ``apps/v1/Deployment``."""
+
+
+@dataclass(frozen=True)
+class ChartOptions(Options):
+    """The settings of an operation with a Helm chart."""
+
+    release: Release = field(default=Release(), metadata=_NO_LIMITS)
 
 
 def read_section(conf: Any, group: str, settings: type) -> dict[str, Any]:

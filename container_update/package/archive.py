@@ -206,10 +206,13 @@ def open_archive(source: str, options: Options) -> Archive:
         problem = getattr(error, "strerror", None) or error
         raise PackageError(f"the package {source} cannot be opened: {problem}") from error
     if stat.S_ISDIR(status.st_mode):
-        made = rendering.rendered(source) if options.render else None
+        files = _Folder(source, options)
+        if options.render and rendering.is_chart(path):
+            files.refuse_links_out()  # Helm follows them
+        made = rendering.rendered(source, options) if options.render else None
         if made is not None:
             return _in_memory(source, f"rendered/{path.resolve().name}.yaml", made, options)
-        return _Folder(source, options)
+        return files
     if not stat.S_ISREG(status.st_mode):
         raise PackageError(
             f"the package {source} is neither a folder nor a file: - stands for standard input"
@@ -279,6 +282,14 @@ class _Folder(Archive):
                 total += os.lstat(f"{folder}/{name}").st_size
             _check_totals(self.source, len(paths), total, self.options)
         return sorted(paths)
+
+    def refuse_links_out(self) -> None:
+        """Raise PackageError where a link leads out of the package, or a file is no regular one."""
+        for name in self.names():
+            self._regular(name)
+        for folder, folders, _ in os.walk(self.root):
+            for name in folders:
+                self._locate(os.path.relpath(f"{folder}/{name}", self.root))
 
     def has(self, path: str) -> bool:
         return os.path.isfile(self._locate(path))
@@ -382,10 +393,11 @@ def _downloaded(url: str, options: Options) -> Path:
 def _fetched(url: str, folder: Path, options: Options) -> Path:
     if url.startswith(oci.SCHEME):
         return oci.pull(url, folder, options)
-    path = folder / (posixpath.basename(urlsplit(url).path) or "package")
+    path = folder / "package"
     with path.open("wb") as file:
         fetch.fetch_into(file, url, replace(options, url_bytes=options.package_bytes))
-    return path
+    name = posixpath.basename(urlsplit(url).path)[-_LONGEST_NAME:]
+    return path.rename(folder / name) if name.strip(".") else path
 
 
 class _Zip(Archive):

@@ -113,14 +113,14 @@ class Csar:
             message = "the package has a signature, and nobody says whose it may be"
             advice = "name those whose signatures are trusted, by the option signature_ca"
             self._findings += (Finding.note(self._manifest or source, message, advice),)
-        if options.require_signature and not files.is_signed:
+        if options.signature_ca and not files.is_signed:
             self._expect_signed_files()
 
     def _expect_signed_files(self) -> None:
         """Refuse a package of which not every file has a hash in a signed manifest."""
         if not self._manifest:
             raise PackageError(
-                f"{self.source}: expected a signed package (option require_signature), found no "
+                f"{self.source}: expected a signed package (option signature_ca), found no "
                 "signature in its manifest, none beside it, and none with it in a zip"
             )
         of_metadata = {self._manifest, csar_metadata.TOSCA_META, self._certificate} | self._of_files
@@ -129,7 +129,7 @@ class Csar:
             if name not in of_metadata and not (listed and (listed.hash or listed.signed)):
                 raise PackageError(
                     f"{name} in {self.source}: expected its hash in the signed {self._manifest} "
-                    "(option require_signature), found none: list it there and sign that again"
+                    "(option signature_ca), found none: list it there and sign that again"
                 )
         self.verify()
 
@@ -431,7 +431,7 @@ class Csar:
                 f"{csar_metadata.TOSCA_META} in {self.source} names {path}: no such file"
             )
         manifest = self._signed(path, metadata.entry_certificate)
-        unsigned = () if self.options.require_signature else metadata.artifacts
+        unsigned = () if self.options.signature_ca else metadata.artifacts
         return replace(
             metadata,
             artifacts=csar_metadata.merged(manifest.artifacts + unsigned),

@@ -38,7 +38,7 @@ NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class UnauthorizedError(PackageError):
-    """The server wants to know who asks.
+    """The server that was asked wants to know who asks, not one that it redirects to.
 
     :param challenge: the header that says how (RFC 9110, 11.6.1).
     """
@@ -80,7 +80,7 @@ def fetch_into(
     A redirect must stay on the same host and must not go from https to http. The time limit is for
     everything together: name servers, connections, handshakes, redirects and content.
 
-    :param headers: of the request; go to that host only.
+    :param headers: of the request; go to that origin only (scheme, host and port).
     :param elsewhere: a redirect may lead to another host, by the same rules: for content that is
         compared with a digest.
     :raises UnauthorizedError: the server wants other headers.
@@ -138,16 +138,22 @@ def _follow(  # noqa: PLR0913
                         raise TimeoutError
                     return
                 problem = f"{url} cannot be fetched: {response.status} {response.reason!a}"
-                if response.status == 401:
+                if response.status == 401 and _origin(current) == _origin(url):
                     raise UnauthorizedError(problem, response.headers.get("WWW-Authenticate", ""))
                 if response.status == 404:
                     raise NotFoundError(problem)
                 if not 300 <= response.status < 400 or not response.headers.get("Location"):
                     raise PackageError(problem)
                 current = _redirected(current, response.headers["Location"], elsewhere=elsewhere)
-                if urllib.parse.urlsplit(current).hostname != parts.hostname:
+                if _origin(current) != _origin(url):
                     headers = NO_HEADERS
     raise PackageError(f"{url} cannot be fetched: it redirects more than {_REDIRECTS} times")
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    """Return whom a login is for (RFC 6454, 4)."""
+    parts = split_url(url)
+    return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)
 
 
 # --- rules --------------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ import json
 import os
 import posixpath
 import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from shutil import which
 from typing import IO, Any, BinaryIO
 from urllib.parse import urlencode
 
+from container_update.model import programs
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
 from container_update.model.schema import MAPPING, TEXT, Fields, ListOf
@@ -242,14 +242,17 @@ def _from_helper(program: str, host: str) -> str:
             f"{_docker_config()}: expected the program {program} in PATH, found none"
         )
     try:
-        ran = subprocess.run(  # noqa: S603, what the user has configured
-            [path, "get"], input=host.encode(), capture_output=True, timeout=_HELPER_SECONDS,
-            check=False,
-        )  # fmt: skip
+        ran = programs.run(
+            programs.DOCKER_CREDENTIAL,
+            path,
+            ["get"],
+            content=host.encode(),
+            seconds=_HELPER_SECONDS,
+        )
         if ran.returncode:
             return ""  # so it says that it has none
         login = json.loads(ran.stdout)
         pair = f"{login['Username']}:{login['Secret']}"
-    except (OSError, subprocess.TimeoutExpired, *_NO_DOCUMENT) as error:
+    except (OSError, programs.TimeoutExpired, *_NO_DOCUMENT) as error:
         raise PackageError(f"{program} does not work: {type(error).__name__}") from error
     return base64.b64encode(pair.encode()).decode()

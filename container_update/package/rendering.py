@@ -9,84 +9,129 @@ from __future__ import annotations
 
 import logging
 import re
-import subprocess
 from functools import lru_cache
 from pathlib import Path
 from shutil import which
 from threading import Lock
-from typing import Any
 
-import yaml
-
+from container_update.model import programs
 from container_update.model.errors import PackageError
+from container_update.model.options import ChartOptions, Options, Release
+from container_update.package import yaml11
+from container_update.package.findings import Reading
 
 LOG = logging.getLogger(__name__)
 
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 CHART = "Chart.yaml"
 _HOOK = "helm.sh/hook"
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,51}[a-z0-9])?")
+"""Of a release, to Helm; a word that begins with ``-`` would be an option."""
 _SECONDS = 120.0
 _SHOWN = 500
 """Characters of what a program says about an error."""
 _RENDERING = Lock()
 
 
-def rendered(source: str) -> bytes | None:
+def is_chart(folder: Path) -> bool:
+    """Tell whether a folder is a Helm chart; a kustomization may have one in it."""
+    return (folder / CHART).is_file() and not _is_kustomization(folder)
+
+
+def _is_kustomization(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in KUSTOMIZATIONS)
+
+
+def rendered(source: str, options: Options) -> bytes | None:
     """Return the manifests of a folder, the same each time; None where no program makes them.
 
+    :param source: the folder; no link in a chart leads out of it.
     :raises PackageError: the program is missing, or it failed.
     """
     with _RENDERING:  # threads of an operation open the same package
-        return _rendered(source)
+        return _rendered(source, options)
 
 
 @lru_cache(maxsize=8)
-def _rendered(source: str) -> bytes | None:
+def _rendered(source: str, options: Options) -> bytes | None:
     folder = Path(source)
-    if any((folder / name).is_file() for name in KUSTOMIZATIONS):
-        return _output(source, "kustomization", "kubectl", "kustomize", source)
-    return _of_chart(source) if (folder / CHART).is_file() else None
+    if _is_kustomization(folder):
+        what = "kustomization"
+        return _output(source, what, programs.KUSTOMIZE, ["kustomize"], [str(folder.resolve())])
+    return _of_chart(source, options) if is_chart(folder) else None
 
 
-def _of_chart(source: str) -> bytes:
+def _of_chart(source: str, options: Options) -> bytes:
     """Return the manifests of a chart without its hooks, which only Helm runs."""
-    try:
-        name = yaml.safe_load((Path(source) / CHART).read_bytes())["name"]
-    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
-        raise PackageError(f"{CHART} in {source}: expected a mapping with a name") from error
-    words = ("template", str(name), source, "--include-crds")
-    documents = re.split(rb"^---$", _output(source, "Helm chart", "helm", *words), flags=re.M)
-    hooks = [hook for text in documents for hook in _hooks(text)]
+    chart = name_of(source, options)
+    release = options.release if isinstance(options, ChartOptions) else Release()
+    words = ["template", "--include-crds", f"--namespace={release.namespace}"]
+    words += [f"--kube-version={release.kube_version}"] if release.kube_version else []
+    words += [f"--api-versions={each}" for each in release.api_versions]
+    operands = [_checked(release.name or chart, "the VNF instance"), str(Path(source).resolve())]
+    output = _output(source, "Helm chart", programs.HELM, words, operands)
+    documents = [(text, _hooks(text, options)) for text in re.split(rb"^---$", output, flags=re.M)]
+    hooks = [hook for _, hooks in documents for hook in hooks]
     if hooks:
         LOG.warning("%s: left out, as only Helm runs hooks: %s", source, ", ".join(hooks))
-    return b"---".join(text for text in documents if not _hooks(text))
+    return b"---".join(text for text, hooks in documents if not hooks)
 
 
-def _hooks(document: bytes) -> list[str]:
+def name_of(source: str, options: Options) -> str:
+    """Return the name of a chart.
+
+    :raises PackageError: it has none that a release may have.
+    """
+    file = Path(source) / CHART
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        raise PackageError(f"{file} cannot be read: {error.strerror}") from error
+    name = yaml11.mapping(text, str(file), options, "the name of a chart").get("name")
+    return _checked(name, f"{file}: name")
+
+
+def _checked(name: object, what: str) -> str:
+    """Return the name, which a release may have.
+
+    :raises PackageError: it may not.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise PackageError(
+            f"{what}: expected a name that Helm accepts for a release, of at most 53 lower-case "
+            f"letters, digits, - and ., found {name!a:.80}: choose another name, or render the "
+            "chart yourself: helm template"
+        )
+    return name
+
+
+def _hooks(document: bytes, options: Options) -> list[str]:
     """Return the hook that a document of a chart is, if it is one."""
     try:
-        body: Any = yaml.safe_load(document)
+        parser = yaml11.Yaml11Parser(CHART, options, Reading())
+        body = next(parser.documents(yaml11.ended(document))).value
         metadata = body["metadata"]
         hook = metadata["annotations"][_HOOK]
-    except (yaml.YAMLError, KeyError, TypeError):
+    except (PackageError, StopIteration, KeyError, TypeError):
         return []  # what is wrong with it is said where it is read for its objects
     return [f"{body.get('kind')} {metadata.get('name')} ({hook})"]
 
 
-def _output(source: str, what: str, program: str, *words: str) -> bytes:
-    path = which(program)
+def _output(
+    source: str, what: str, program: programs.Program, words: list[str], operands: list[str]
+) -> bytes:
+    path = which(program.name)
     if path is None:
         raise PackageError(
-            f"{source} is a {what}, of which {program} makes manifests: expected that program in "
-            f"PATH, found none: install {program}, or name a file with the manifests"
+            f"{source} is a {what}, of which {program.name} makes manifests: expected that program "
+            f"in PATH, found none: install {program.name}, or name a file with the manifests"
         )
+    command = f"{program.name} {words[0]}"
     try:
-        ran = subprocess.run(  # noqa: S603, what the user has installed, on what the user names
-            [path, *words], capture_output=True, timeout=_SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise PackageError(f"{source}: {program} {words[0]} does not work: {error}") from error
+        ran = programs.run(program, path, words, operands, seconds=_SECONDS)
+    except (OSError, programs.TimeoutExpired) as error:
+        raise PackageError(f"{source}: {command} does not work: {error}") from error
     if ran.returncode:
         said = " ".join(ran.stderr.decode(errors="replace").split())[:_SHOWN]
-        raise PackageError(f"{source}: {program} {words[0]} made no manifests of it: {said}")
+        raise PackageError(f"{source}: {command} made no manifests of it: {said}")
     return ran.stdout

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
+from container_update.model import programs
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
 
@@ -27,6 +27,8 @@ _PACKAGES = (".csar", ".zip")
 _LARGEST = 1024**2
 """In bytes: of a signature, and of a certificate."""
 _SECONDS = 300.0
+_STRONG = re.compile(rb"\x60\x86\x48\x01\x65\x03\x04\x02[\x01-\x0a]")
+"""The names of SHA-2 and SHA-3 (NIST, hashAlgs)."""
 _REASON = re.compile(r":error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):")
 
 
@@ -95,27 +97,63 @@ def check(
                     "option signature_ca: expected a file with the certificates of those who may "
                     f"sign, found no file {authorities}: name one that exists"
                 )
-            words += ["-CAfile", str(authorities), "-no-CApath"]
+            words += ["-CAfile", str(authorities), "-no-CApath", "-auth_level", "2"]
             words += ["-partial_chain", "-purpose", "any"]
         else:
             words += ["-noverify"]
         form = "PEM" if signature.lstrip().startswith(b"-----BEGIN") else "DER"
-        _openssl(what, ["-inform", form, *words], signature)
+        _check_digests(
+            what, _openssl(what, ["-cmsout", "-inform", form, "-outform", "DER"], signature)
+        )
+        _openssl(what, ["-verify", "-binary", "-inform", form, *words], signature)
 
 
-def _openssl(what: str, words: Sequence[str], signature: bytes) -> None:
+def _check_digests(what: str, signature: bytes) -> None:
+    """Refuse a signature of a digest that is not SHA-2 or SHA-3 (RFC 5652, 5.1).
+
+    :param signature: in DER; the digests of all who signed are at its beginning.
+    """
+    try:
+        _, (_, signed), *_ = _parts(_parts(signature)[0][1])
+        _, (_, digests), *_ = _parts(_parts(signed)[0][1])
+        names = [_parts(digest)[0][1] for _, digest in _parts(digests)]
+    except (IndexError, ValueError):
+        names = []
+    if not names or not all(_STRONG.fullmatch(name) for name in names):
+        raise PackageError(
+            f"{what}: expected a signature with a digest of SHA-2 or SHA-3, found another: MD5 and "
+            "SHA-1 are broken: sign it anew, openssl cms -sign -md sha256"
+        )
+
+
+def _parts(der: bytes) -> list[tuple[int, bytes]]:
+    """Return the tag and the content of each value in a constructed one.
+
+    :raises IndexError: it ends too early.
+    """
+    parts = []
+    while der:
+        size, at = der[1], 2
+        if size & 0x80:
+            at += size & 0x7F
+            size = int.from_bytes(der[2:at], "big")
+        parts.append((der[0], der[at : at + size]))
+        der = der[at + size :]
+    return parts
+
+
+def _openssl(what: str, words: Sequence[str], signature: bytes) -> bytes:
+    """Return what ``openssl cms`` makes of a signature.
+
+    :raises PackageError: it refuses it.
+    """
     program = shutil.which("openssl")
     if program is None:
         raise PackageError(f"{what} cannot be checked: install the program openssl")
     try:
-        ran = subprocess.run(  # noqa: S603, no shell; the words are paths of ours
-            [program, "cms", "-verify", "-binary", *words],
-            input=signature,
-            capture_output=True,
-            timeout=_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        words = ["cms", *words]  # absolute paths of ours
+        ran = programs.run(programs.OPENSSL, program, words, content=signature, seconds=_SECONDS)
+    except (OSError, programs.TimeoutExpired) as error:
         raise PackageError(f"{what} cannot be checked: openssl does not work: {error}") from error
     if ran.returncode:
         reasons = dict.fromkeys(_REASON.findall(ran.stderr.decode(errors="replace")))
@@ -124,3 +162,4 @@ def _openssl(what: str, words: Sequence[str], signature: bytes) -> None:
             f"signature_ca), found another ({', '.join(reasons) or 'openssl refuses it'}): the "
             "package was changed after it was signed, or somebody else signed it: get it anew"
         )
+    return ran.stdout

@@ -23,6 +23,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 import yaml
@@ -143,7 +144,7 @@ class _Collection(_Value):
     anchor: str | None = None
     key: Any = None
     awaits_value: bool = False
-    merged: list[Any] = field(default_factory=list)
+    merged: list[list[Any]] = field(default_factory=list)
 
 
 class Yaml11Parser:
@@ -269,7 +270,7 @@ class Yaml11Parser:
     def _close(self) -> None:
         frame = self.stack.pop()
         self.line = frame.line
-        for source in frame.merged:
+        for source in chain.from_iterable(reversed(frame.merged)):  # the last "<<" counts first
             for key, value in source.items():
                 frame.value.setdefault(key, value)
         if isinstance(frame.value, dict):
@@ -305,7 +306,7 @@ class Yaml11Parser:
                 raise self._error(
                     f"<< expects a mapping or a list of mappings, found {describe(source)}"
                 )
-        frame.merged = [*sources, *frame.merged]
+        frame.merged.append(sources)
 
     def _key(self, frame: _Collection, key: Any) -> Any:
         if key is _MERGE:
@@ -509,8 +510,8 @@ def _mapping(events: Iterator[Any], anchors: dict[str, _FieldLine]) -> dict[str 
         "<<", _FieldLine(0, _NONE)
     ).parts  # a mapping, or a list: its first ones count
     sources = [entry.parts for entry in merged.values()] if 0 in merged else [merged]
-    for source in sources:
-        parts = {**source, **parts}
+    for key, field_line in ((key, value) for source in sources for key, value in source.items()):
+        parts.setdefault(key, field_line)
     return parts
 
 

@@ -6,14 +6,18 @@ Source: Kubernetes API concepts, "Resource URIs".
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from container_update.model.errors import ClusterError
 from container_update.model.objects import CLUSTER_SCOPED, Collection, Json, ObjectKey
 from container_update.model.schema import FILLED, TRUTH, ListOf, Schema, complete
 
+LOG = logging.getLogger(__name__)
+
 _VERSION = complete(groupVersion=FILLED)
 _GROUP = complete({"versions": ListOf(_VERSION)}, preferredVersion=_VERSION)
+_GROUPS = complete(groups=ListOf(_GROUP))
 _KINDS = complete(resources=ListOf(complete({"namespaced": TRUTH}, kind=FILLED, name=FILLED)))
 _KNOWN: Mapping[str, tuple[str, ...]] = {
     "": ("ConfigMap", "Event", "Namespace", "Pod", "Secret", "Service", "ServiceAccount"),
@@ -124,6 +128,27 @@ class Resources:
             for version in self._versions(group, what)
             if any(each["kind"] == kind for each in self._kinds(version, group, what))
         )
+
+    def everything(self) -> tuple[str, ...]:
+        """Return the versions of all groups, and the kinds in each, as Helm names them.
+
+        A version whose extension API server is away has no kinds.
+        """
+        what = "look up what the API server serves"
+        groups: Sequence[Json] = self._get("/apis", what, _GROUPS)["groups"]
+        names = dict.fromkeys(
+            each["groupVersion"] for group in groups for each in group.get("versions") or ()
+        )
+        for version in ("v1", *names):
+            try:
+                kinds = self._kinds(version, version.partition("/")[1], what)
+            except ClusterError as error:
+                if error.status is None:
+                    raise
+                LOG.info("the kinds of %s are not known: %s", version, error)
+                kinds = ()
+            names |= dict.fromkeys([version, *(f"{version}/{each['kind']}" for each in kinds)])
+        return tuple(names)
 
     def _kinds(self, version: str, group: str, what: str) -> Sequence[Json]:
         """Return the resources of a version; none where the server does not serve it yet."""

@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from tests.emulator.test_helm import layer
 from tests.functional.cnf import Cnf
 from tests.functional.manifests import config_map
-from tests.internals.core import archive, csar, main, rendering
+from tests.internals.core import KubernetesCluster, archive, csar, main, rendering
 
 KUSTOMIZATION = {
     "kustomization.yaml": "resources: [cm.yaml]\nnamePrefix: eu-\n",
@@ -90,13 +91,67 @@ def test_a_chart_is_a_package_and_its_hooks_are_named_and_left_out(
     assert cnf.get("ConfigMap", "upf-cm")["data"] == {"setting": "b"}
 
 
+FACTS = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: facts, namespace: {{ .Release.Namespace }}}
+data:
+  release: "{{ .Release.Name }}"
+  host: db.{{ .Release.Namespace }}.svc
+  version: "{{ .Capabilities.KubeVersion.Version }}"
+  served: "{{ .Capabilities.APIVersions.Has "apiregistration.k8s.io/v1/APIService" }}"
+"""
+
+
+@pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize(
+    ("verb", "words"),
+    [
+        ("install", ()),
+        ("install", ("--instance-id", "blue")),
+        ("install", ("--install",)),
+        ("change", ("--upgrade-type", "RollingUpdate")),
+    ],
+    ids=["install", "install with an id", "apply --install", "change"],
+)
+def test_a_chart_is_rendered_for_its_instance_its_namespace_and_its_cluster(
+    tmp_path: Path, run: Run, cnf: Cnf, verb: str, words: tuple[str, ...], admin: KubernetesCluster
+) -> None:
+    """Also where the same chart was rendered for another one before."""
+    files = {"Chart.yaml": CHART["Chart.yaml"], "templates/facts.yaml": FACTS}
+    chart = written(tmp_path / "one", files)
+    assert main(["csar", "check", chart], io.StringIO()) == 0
+    if verb == "change":
+        assert run("install", chart)[0] == 0
+        chart = written(tmp_path / "two", {**files, "templates/facts.yaml": f"{FACTS}  k: v\n"})
+    name = "apply" if "--install" in words else verb
+    assert run(name, chart, *words)[0] == 0
+    data = cnf.get("ConfigMap", "facts")["data"]
+    assert data.pop("k", None) == ("v" if verb == "change" else None)
+    assert data == {
+        "release": "blue" if "blue" in words else "upf",
+        "host": f"db.{cnf.namespace}.svc",
+        "version": admin.version(),
+        "served": "true",
+    }
+
+
+@pytest.mark.usefixtures("tools")
+def test_an_instance_that_no_release_can_be_named_after_is_refused(
+    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chart = written(tmp_path / "one", CHART)
+    assert run("install", chart, "--instance-id", "My_VNF")[0] == 4
+    assert "the VNF instance: expected a name that Helm accepts" in capsys.readouterr().err
+
+
 @pytest.mark.usefixtures("tools")
 @pytest.mark.parametrize(
     ("files", "told"),
     [
         ({**KUSTOMIZATION, "kustomization.yaml": "resources: [none.yaml]"}, "none.yaml"),
         ({**CHART, "templates/cm.yaml": "{{ .Values.a.b }}"}, "helm template made no manifests"),
-        ({**CHART, "Chart.yaml": "[]"}, "expected a mapping with a name"),
+        ({**CHART, "Chart.yaml": "[]"}, "with the name of a chart"),
         ({**CHART, "templates/cm.yaml": "{kind: ConfigMap, apiVersion: v1}"}, "rendered/upf.yaml:"),
     ],
     ids=["a kustomization", "a chart", "a chart without a name", "a chart of a wrong object"],
@@ -106,6 +161,68 @@ def test_what_the_program_says_about_an_error_is_told(
 ) -> None:
     assert run("install", written(tmp_path / "upf", files))[0] == 4
     assert told in capsys.readouterr().err
+
+
+BOMB = "a: &a [x]\n" + "".join(
+    f"{name}: &{name} [{f'*{before}, ' * 9}]\n" for before, name in pairwise("abcdefghi")
+)
+
+
+@pytest.mark.parametrize("text", [f"{BOMB}name: *i", "name: n\n" + "<<: {}\n" * 250_001])
+def test_a_chart_whose_yaml_is_too_much_is_refused(
+    tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chart = written(tmp_path / "upf", {"Chart.yaml": text})
+    assert main(["csar", "check", chart], io.StringIO()) == 4
+    assert "more than 500000 values" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "link", ["Chart.yaml", "values.yaml", "templates/a.yaml", "templates/folder", "charts", "a/b/c"]
+)
+@pytest.mark.parametrize("target", ["FILE", "FOLDER", "../../outside", "none/../../../outside"])
+def test_a_link_that_leads_out_of_a_chart_is_refused(
+    tmp_path: Path, link: str, target: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Helm follows it, and a template can show what is there."""
+    outside = Path(written(tmp_path / "outside", {"Chart.yaml": "name: pl4nted"}))
+    chart = Path(written(tmp_path / "upf", {"Chart.yaml": "name: upf", "a/b/d": ""}))
+    known = {"FILE": outside / "Chart.yaml", "FOLDER": outside}
+    (chart / link).unlink(missing_ok=True)
+    (chart / link).parent.mkdir(exist_ok=True)
+    (chart / link).symlink_to(known.get(target, Path("../" * link.count("/") + target)))
+    status = main(["csar", "check", str(chart)], io.StringIO())
+    told = capsys.readouterr().err
+    if not (chart / "Chart.yaml").is_file():  # it is no chart then, and nothing is rendered
+        return
+    assert status == 4
+    assert f"{link} in" in told
+    assert "is a link that leads out of the package" in told
+    assert "pl4nted" not in told
+
+
+@pytest.mark.usefixtures("tools")
+def test_a_link_inside_a_chart_is_followed(tmp_path: Path, run: Run, cnf: Cnf) -> None:
+    chart = Path(written(tmp_path / "one", CHART))
+    (chart / "values.yaml").rename(chart / "other.yaml")
+    (chart / "values.yaml").symlink_to("other.yaml")
+    assert run("install", str(chart))[0] == 0
+    assert cnf.get("ConfigMap", "upf-cm")["data"] == {"setting": "a"}
+
+
+@pytest.mark.usefixtures("tools")
+def test_a_kustomization_starts_no_git(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What it says of a repository would be words on git's command line."""
+    git, ran = tmp_path / "bin/git", tmp_path / "ran"
+    git.write_text(f"#!/bin/sh\ntouch {ran}\nexit 1\n")
+    git.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{git.parent}{os.pathsep}{os.environ['PATH']}")
+    repository = "resources: ['file:///srv/repo//?ref=--upload-pack=touch%20x']"
+    assert run("install", written(tmp_path / "upf", {"kustomization.yaml": repository}))[0] == 4
+    assert "no 'git' program" in capsys.readouterr().err
+    assert not ran.exists()
 
 
 @pytest.mark.parametrize(
@@ -128,7 +245,7 @@ def test_nothing_runs_on_a_package_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What somebody uploads to the service or to Tacker, which open it with their own options."""
-    monkeypatch.setattr(rendering, "rendered", lambda _: pytest.fail("a program would run"))
+    monkeypatch.setattr(rendering, "rendered", lambda *_: pytest.fail("a program would run"))
     with csar.open_package(written(tmp_path / "upf", KUSTOMIZATION)) as package:
         assert package.names() == ["cm.yaml", "kustomization.yaml"]
 
@@ -181,10 +298,22 @@ def test_a_package_at_a_url_is_fetched(tmp_path: Path, url: str, run: Run, cnf: 
     ("name", "more", "told"),
     [
         ("none.yaml", ALLOWED, "404"),
+        ("none/..", ALLOWED, "neither a folder nor a zip"),
+        (".", ALLOWED, "neither a folder nor a zip"),
+        (f"{'x' * 999}.yaml", ALLOWED, "404"),
+        ("a%00\0b", ALLOWED, "is not a valid URL"),
         ("upf.yaml", (), "not a public address"),
         ("upf.yaml", (*ALLOWED, "--package-bytes", "9"), "9 bytes"),
     ],
-    ids=["there is none", "a host that is not allowed", "too large"],
+    ids=[
+        "there is none",
+        "two dots",
+        "a dot",
+        "a long name",
+        "no text",
+        "a host that is not allowed",
+        "too large",
+    ],
 )
 def test_a_url_that_is_not_fetched_is_told(
     tmp_path: Path,

@@ -133,6 +133,51 @@ def is_closed(client: socket.socket, drop: bytes = b"") -> bool:
     return True
 
 
+NO_CHUNKS = {
+    "a negative size": b"-1\r\n",
+    "no size": b"zz\r\n",
+    "no end of a chunk": b"1\r\naXX",
+    "a second chunk": b"5\r\nhello\r\n-1\r\n",
+    "no text": b"\xff" * 99 + b"\r\n",
+}
+CHUNKED = b"POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("path", ["/", "/hold"])
+def test_a_body_that_is_no_http_is_answered_with_400_and_costs_one_line_of_the_log(
+    server: Server, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The application waits for the body, or answers later."""
+    assert server.get() == 200
+    for name, body in NO_CHUNKS.items():
+        caplog.clear()
+        if path == "/hold":
+            server.held.set()
+        with clients(server, 1, CHUNKED % path.encode()) as (client,):
+            if path == "/hold":
+                assert server.asked.acquire(timeout=PATIENCE)
+            client.sendall(body)
+            with client.makefile("rb") as answer:
+                assert answer.readline().split()[1] == b"400", name
+        server.held.clear()
+        assert server.get() == 200
+        assert [record.getMessage() for record in caplog.records] == [
+            "Invalid HTTP request received."
+        ], name
+
+
+def test_a_body_that_is_no_http_after_the_answer_ends_the_connection(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert server.get() == 200
+    caplog.clear()
+    with clients(server, 1, CHUNKED.replace(b"POST", b"GET") % b"/") as (client,):
+        assert client.recv(65536).startswith(b"HTTP/1.1 200")
+        client.sendall(b"-1\r\n")
+        until(lambda: is_closed(client), "the connection is closed", PATIENCE)
+    assert [record.exc_info for record in caplog.records if record.exc_info] == []
+
+
 @pytest.mark.parametrize(
     "sent",
     [

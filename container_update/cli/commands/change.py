@@ -23,6 +23,7 @@ from container_update.model.requests import DEF_FILES, ChangePackageRequest
 if TYPE_CHECKING:
     from container_update.engine.goals.change_job import ChangeJob
     from container_update.engine.goals.change_package import Target
+    from container_update.model.cluster import Cluster
     from container_update.model.scripts import ScriptReport
 
 
@@ -116,7 +117,7 @@ def _on_cluster(
         request = saved_plan.request_of(saved) if saved else request_of(parsed, body)
         assert isinstance(request, ChangePackageRequest), "others are no change"
         target, server = goals.target_of(request, cluster), cluster.context.server
-        with opened_job(parsed, request, target.vim_type) as job:
+        with opened_job(parsed, request, target.vim_type, cluster) as job:
             if not parsed.plan:
                 operate.ask_about_others(parsed, out, cluster, instance_id)
                 check = partial(saved_plan.checked, saved=saved, server=server)
@@ -190,12 +191,16 @@ def request_of(parsed: argparse.Namespace, body: Mapping[str, Any]) -> ChangePac
 
 
 def opened_job(
-    parsed: argparse.Namespace, request: ChangePackageRequest, vim_type: str
+    parsed: argparse.Namespace,
+    request: ChangePackageRequest,
+    vim_type: str,
+    cluster: Cluster | None = None,
 ) -> AbstractContextManager[ChangeJob]:
     """Return the job of a request, with the options of the command, for a ``with`` block."""
-    from container_update.cli.goals import job_of  # noqa: PLC0415, slow to load
+    from container_update.cli.goals import job_of, with_release  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
+    options = with_release(options, request, cluster) if cluster else options
     return job_of(request, vim_type, options, leave_failed=parsed.leave_failed)
 
 

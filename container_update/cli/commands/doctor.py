@@ -83,6 +83,7 @@ def _checks(parsed: argparse.Namespace) -> Iterator[Check]:
 
 
 def _in_cluster(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Iterator[Check]:
+    from container_update.cli.goals import with_release  # noqa: PLC0415, slow to load
     from container_update.engine.checks import preflight  # noqa: PLC0415, slow to load
     from container_update.engine.goals.update import plan_update  # noqa: PLC0415, slow to load
     from container_update.engine.recover import status  # noqa: PLC0415, slow to load
@@ -106,7 +107,8 @@ def _in_cluster(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Itera
         return
     if parsed.new:
         try:
-            plan = plan_update(request_of(parsed), cluster, options)
+            request = request_of(parsed)
+            plan = plan_update(request, cluster, with_release(options, request, cluster))
             yield preflight.Check("update", preflight.changes(plan))
         except ContainerUpdateError as error:
             yield preflight.Check("update", error=error)

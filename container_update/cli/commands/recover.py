@@ -101,6 +101,7 @@ def run(verb: str, parsed: argparse.Namespace, out: TextIO) -> int:
 
     :param verb: how: ``resume``, ``rollback``, ``promote`` or ``abort``.
     """
+    from container_update.cli.goals import for_charts  # noqa: PLC0415, slow to load
     from container_update.engine import recover as recovery  # noqa: PLC0415, slow to load
 
     def end(cancel: CancelToken, progress: Progress) -> Outcome | None:
@@ -108,6 +109,7 @@ def run(verb: str, parsed: argparse.Namespace, out: TextIO) -> int:
         options = option_arguments.read(parsed)
         with connection.connected_instance(parsed) as (cluster, where):
             operate.ask_about_others(parsed, out, cluster, parsed.instance_id)
+            options = for_charts(options, **where, packages=parsed.packages, cluster=cluster)
             return way(cluster, options, cancel, progress, **where, packages=parsed.packages)
 
     return recovered(end, parsed, out)

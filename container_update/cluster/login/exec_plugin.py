@@ -17,13 +17,13 @@ import json
 import os
 import selectors
 import signal
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from container_update.cluster.kubeconfig import Entry
+from container_update.model import programs
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
 
@@ -62,7 +62,7 @@ def fetch(user: Entry, cluster: Entry, seconds: float) -> dict[str, str]:
     try:
         output = _run(
             [program, *(wanted.get("args") or ())],
-            {**os.environ, **variables, "KUBERNETES_EXEC_INFO": json.dumps(info)},
+            {**variables, "KUBERNETES_EXEC_INFO": json.dumps(info)},
             max(seconds, ASKING_SECONDS) if asks else seconds,
             asks=asks,
         )
@@ -121,19 +121,20 @@ def _run(command: list[str], variables: Mapping[str, str], seconds: float, *, as
     :param asks: it may ask on the terminal.
     :raises ValueError: it failed, did not end in time, or prints too much.
     """
-    with subprocess.Popen(  # noqa: S603, what the kubeconfig names
+    with programs.start(
+        programs.EXEC_PLUGIN,
         command,
-        stdin=None if asks else subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=None if asks else subprocess.PIPE,
-        env=variables,
+        variables,
+        stdin=None if asks else programs.DEVNULL,
+        stdout=programs.PIPE,
+        stderr=None if asks else programs.PIPE,
         start_new_session=not asks,
     ) as process:
         end = time.monotonic() + seconds
         try:
             output, errors = _read((process.stdout, process.stderr), end)
             status = process.wait(max(0.0, end - time.monotonic()))
-        except (TimeoutError, subprocess.TimeoutExpired):
+        except (TimeoutError, programs.TimeoutExpired):
             _kill(process, group=not asks)
             option = "" if asks else " (option request_timeout)"
             raise ValueError(f"it did not end within {seconds:g} seconds{option}") from None
@@ -171,7 +172,7 @@ def _read(streams: Sequence[IO[bytes] | None], end: float) -> tuple[bytes, ...]:
     return tuple(map(bytes, read))
 
 
-def _kill(process: subprocess.Popen[bytes], *, group: bool) -> None:
+def _kill(process: programs.Popen[bytes], *, group: bool) -> None:
     with contextlib.suppress(ProcessLookupError):  # it has just ended
         if group:
             os.killpg(process.pid, signal.SIGKILL)

@@ -13,7 +13,6 @@ import contextlib
 import inspect
 import os
 import pickle
-import subprocess
 import sys
 import tempfile
 import threading
@@ -24,9 +23,7 @@ from typing import IO, Any, TypeVar
 
 from container_update.engine.goals.change_request import ScriptName
 from container_update.engine.scripts import runner, supervisor
-
-_ENVIRONMENT = ("LANG", "LC_ALL", "LC_CTYPE", "PATH", "SSL_CERT_DIR", "SSL_CERT_FILE", "TZ")
-"""All that a script inherits of our environment."""
+from container_update.model import programs
 
 _KEPT_OUTPUT = 8 * 1024
 _CHUNK = 64 * 1024
@@ -60,8 +57,7 @@ class Process:
         variables: Mapping[str, str] | None = None,
         answer_bytes: int = 0,
     ) -> None:
-        kept = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-        places = {"HOME": str(home), "TMPDIR": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
+        places = {"HOME": str(home), "TMPDIR": str(home)}
         held, self._lifeline = os.pipe()
         # -S: nothing of the site is needed, and the supervisor starts in a few milliseconds
         supervised = [sys.executable, "-I", "-S", *_program(supervisor), str(held), *command]
@@ -69,13 +65,14 @@ class Process:
             with tempfile.TemporaryFile() as stdin:
                 stdin.write(pickle.dumps(values))
                 stdin.seek(0)
-                self._process = subprocess.Popen(  # noqa: S603, what the operator asked for
+                self._process = programs.start(
+                    programs.SCRIPT,
                     supervised,
+                    {**places, **(variables or {})},
                     stdin=stdin,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE if answer_bytes else subprocess.STDOUT,
+                    stdout=programs.PIPE,
+                    stderr=programs.PIPE if answer_bytes else programs.STDOUT,
                     cwd=folder,
-                    env={**kept, **places, **(variables or {})},
                     start_new_session=True,
                     pass_fds=[held],
                 )
@@ -94,7 +91,7 @@ class Process:
         Nothing that it has started runs any more then. After a signal the status is 128 and the
         signal's number.
         """
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        with contextlib.suppress(programs.TimeoutExpired):
             return self._process.wait(seconds)
         return None
 

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Mapping
@@ -24,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from container_update.model import programs
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.model.options import Options
@@ -33,9 +32,6 @@ _START = (
     "import sys; *paths, seconds, size = sys.argv[1:]; sys.path[:] = paths;"
     "from container_update.package.tosca.parser import main; main(float(seconds), int(size))"
 )
-_ENVIRONMENT = ("LD_LIBRARY_PATH", "PATH")
-"""All that the process inherits of our environment."""
-
 _CLOCK = 20
 """How much longer it may take by the clock, where others use the processors too."""
 
@@ -84,7 +80,7 @@ _UNDER_WAY: dict[tuple[bytes, float, int], Future[bytes]] = {}
 """Answers that are waited for, by the digest and the limits: no VNFD is parsed twice at a time."""
 _LOCK = threading.Lock()
 """Of the two above."""
-_WAITING: list[subprocess.Popen[bytes]] = []
+_WAITING: list[programs.Popen[bytes]] = []
 """The processes that were started for VNFDs to come."""
 
 
@@ -153,7 +149,7 @@ def _output(path: str, request: bytes, options: Options) -> bytes:
     with process:
         try:
             answer, _ = process.communicate(request, timeout=seconds)
-        except subprocess.TimeoutExpired as error:
+        except programs.TimeoutExpired as error:
             problem = f"{seconds:g} s by the clock ({_CLOCK} times the option vnfd_seconds)"
             raise _ended(path, f"did not end in {problem}: {_ADVICE}") from error
         finally:
@@ -183,7 +179,7 @@ def start(number: int, options: Options) -> None:
         _WAITING.extend([_start(_command(options)) for _ in range(number)])
 
 
-def _started(options: Options) -> subprocess.Popen[bytes]:
+def _started(options: Options) -> programs.Popen[bytes]:
     """Return a process that waits for a VNFD, a new one if none is waiting."""
     command = _command(options)
     with suppress(IndexError):
@@ -202,13 +198,14 @@ def _command(options: Options) -> list[str]:
     return [sys.executable, "-I", "-S", "-B", "-c", _START, *paths, *limits]
 
 
-def _start(command: list[str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(  # noqa: S603, our own program
+def _start(command: list[str]) -> programs.Popen[bytes]:
+    return programs.start(
+        programs.VNFD_READER,
         command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+        {},
+        stdin=programs.PIPE,
+        stdout=programs.PIPE,
+        stderr=programs.DEVNULL,
         cwd="/",
         start_new_session=True,  # a Ctrl-C is for us
     )

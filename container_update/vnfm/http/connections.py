@@ -12,6 +12,7 @@ import heapq
 import ssl
 from typing import Any
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -106,6 +107,16 @@ class Connection(H11Protocol):
         if not self._owes_request:
             self._cancel_deadline()
             self._since = self.loop.time()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP; what the application still says comes too late."""
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:  # it has answered already
+            self.transport.close()
 
     def on_response_complete(self) -> None:
         """Begin to wait for the next request, if it has not arrived already."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -138,11 +139,17 @@ def test_a_file_that_is_named_and_does_not_exist_is_told(tmp_path: Path) -> None
 
 
 WRONG: dict[str, tuple[Any, Change, str]] = {
-    "a list": ([1], lambda c: None, ": expected apiVersion, .* and contexts, found list"),
-    "empty": ("", lambda c: None, ": expected apiVersion, .* found nothing"),
-    "no YAML": ("a:\n\t- pl4nted\n", lambda c: None, ", line 2, column 1: expected YAML"),
-    "an alias": ("a: *pl4nted\n", lambda c: None, ", line 1, column 4: expected YAML"),
-    "binary": ("\0", lambda c: None, ": expected YAML"),
+    "a list": ([1], lambda c: None, ": expected one YAML document with apiVersion, .*: correct"),
+    "empty": ("", lambda c: None, ": expected one YAML document with apiVersion, .*: correct"),
+    "no YAML": ("a:\n\t- pl4nted\n", lambda c: None, ":2: invalid YAML: .*: correct the file"),
+    "an alias": ("a: *pl4nted\n", lambda c: None, ":1: an alias without an anchor"),
+    "an alias bomb": (
+        "a: &a [1]\n" + "".join(f"{b}: &{b} [{f'*{a}, ' * 9}]\n" for a, b in pairwise("abcdefghi")),
+        lambda c: None,
+        r":\d: more than 500000 values in ",
+    ),
+    "merges": ("a: {x: 1}\n" + "<<: {}\n" * 99999 + "<<: 1", lambda c: None, ":100001: << expects"),
+    "binary": ("\0", lambda c: None, ": invalid YAML: .*control characters: correct"),
     "no list": (SITES, lambda c: c.update(users="pl4nted"), ": users: expected a list, found str"),
     "no name": (
         SITES,

@@ -10,6 +10,7 @@ import json
 import stat
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,33 @@ def test_a_blob_may_be_on_another_host_which_gets_no_login(
         store.shutdown()
         thread.join()
     assert [login for _, login in store.asked] == [""]
+
+
+@pytest.mark.parametrize("wants", ["Bearer t0ken", f"Basic {LOGIN}", ""])
+@pytest.mark.parametrize("thief_wants", ["", "Bearer t0ken", f"Basic {LOGIN}"])
+@pytest.mark.parametrize("host", ["localhost", HERE], ids=["another host", "another port"])
+def test_a_login_and_a_challenge_are_those_of_one_scheme_host_and_port(
+    registry: Registry, tmp_path: Path, wants: str, thief_wants: str, host: str
+) -> None:
+    """The registry sends to a store that asks for a login: that is no reason to log in."""
+    source = registry.push(("upf.yaml", CONFIG_MAP.encode()))
+    with Registry() as store:
+        log_in(tmp_path, auths={registry.host: {"auth": LOGIN}, store.host: {"auth": LOGIN}})
+        thread = threading.Thread(target=store.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        store.contents, store.wants = registry.contents, thief_wants
+        registry.wants, registry.blobs_at = wants, f"http://{host}:{store.server_address[1]}"
+        options = Options(url_hosts=(HERE, "localhost"))
+        refused = pytest.raises(PackageError, match="401") if thief_wants else nullcontext()
+        try:
+            with refused, csar.open_package(source, options=options) as package:
+                assert package.names() == ["upf.yaml"]
+        finally:
+            store.shutdown()
+            thread.join()
+    assert {(path.partition("?")[0] == "/token", login) for path, login in store.asked} == {
+        (False, "")
+    }
 
 
 @pytest.mark.parametrize("host", ["http://localhost:1", "http://127.0.0.1", "ftp://a", "file:///"])

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import subprocess
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +15,12 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.serialization import Encoding, pkcs7
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    pkcs7,
+)
 from cryptography.x509.oid import NameOID
 
 from container_update.model.errors import PackageError
@@ -74,7 +80,7 @@ VENDOR, STRANGER = Party("vendor", AUTHORITY), Party("stranger")
 @pytest.fixture
 def trusted(tmp_path: Path) -> Options:
     (tmp_path / "authorities.pem").write_text(AUTHORITY.pem)
-    return Options(signature_ca=str(tmp_path / "authorities.pem"), require_signature=True)
+    return Options(signature_ca=str(tmp_path / "authorities.pem"))
 
 
 def read(source: str, options: Options) -> list[str]:
@@ -191,6 +197,40 @@ def test_a_certificate_that_has_ended_is_not_trusted(tmp_path: Path, trusted: Op
     assert "expected the signature" in refusal(beside(tmp_path, ended), trusted)
 
 
+@pytest.mark.parametrize("form", ["DER", "PEM"])
+@pytest.mark.parametrize("digest", ["md5", "sha1", "ripemd160", "sha256", "sha512", "sha3-256"])
+def test_a_signature_of_a_broken_digest_is_refused(
+    digest: str, form: str, tmp_path: Path, trusted: Options
+) -> None:
+    source = beside(tmp_path)
+    key = VENDOR.key.private_bytes(PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    (tmp_path / "vendor.pem").write_text(VENDOR.pem + key)
+    words = f"cms -sign -binary -in upf.zip -signer vendor.pem -md {digest} -outform {form}"
+    made = subprocess.run(
+        ["openssl", *words.split()], cwd=tmp_path, check=True, capture_output=True
+    )
+    (tmp_path / "upf.p7s").write_bytes(made.stdout)
+    for options in (trusted, Options()):
+        if digest.startswith(("sha2", "sha5", "sha3")):
+            assert read(source, options) == ["ConfigMap core/c"]
+        else:
+            assert "a digest of SHA-2 or SHA-3" in refusal(source, options)
+
+
+def test_the_authorities_of_the_system_are_none_of_signatures(
+    tmp_path: Path, trusted: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their certificates are for web servers, and anybody gets one of them."""
+    store = tmp_path / "store"
+    store.mkdir()
+    (store / "stranger.pem").write_text(STRANGER.pem)
+    subprocess.run(["openssl", "rehash", str(store)], check=True)
+    monkeypatch.setenv("SSL_CERT_DIR", str(store))
+    monkeypatch.setenv("SSL_CERT_FILE", str(store / "stranger.pem"))
+    customer = Party("customer", STRANGER)
+    assert "expected the signature" in refusal(beside(tmp_path, customer), trusted)
+
+
 @pytest.mark.parametrize("signature", [b"", b"junk", b"-----BEGIN CMS-----\njunk\n", b"\0" * 999])
 def test_what_is_no_signature_is_refused(signature: bytes, tmp_path: Path) -> None:
     source = beside(tmp_path)
@@ -205,8 +245,11 @@ def test_an_unsigned_package_is_refused_where_that_is_asked_for(
     tmp_path: Path, trusted: Options
 ) -> None:
     source = write_zip(tmp_path / "upf.zip", {A: CONFIG_MAP})
-    assert read(source, Options(signature_ca=trusted.signature_ca))
-    assert "expected a signed package (option require_signature)" in refusal(source, trusted)
+    assert read(source, Options())
+    assert "expected a signed package" in refusal(
+        source, Options(signature_ca=trusted.signature_ca)
+    )
+    assert "expected a signed package (option signature_ca)" in refusal(source, trusted)
     with pytest.raises(ValueError, match="signature_ca"):
         Options(require_signature=True)
 

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every program that is started, and what reaches it: command line, environment and folder.
+
+Most of them work on what others have written: a chart, a signature, a script. So none inherits more
+of our environment than its entry in this table says, each is started without a shell, and the names
+of files and other operands come after ``--`` where the program knows that.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from subprocess import DEVNULL, PIPE, STDOUT, Popen, TimeoutExpired
+from tempfile import TemporaryDirectory
+from typing import Any
+
+__all__ = ["DEVNULL", "PIPE", "STDOUT", "Popen", "Program", "TimeoutExpired", "run", "start"]
+
+_AUTHORITIES = ("SSL_CERT_DIR", "SSL_CERT_FILE")
+_HOMES = ("HOME", "TMPDIR", "PATH")
+"""What names the folder of a program that has one of its own: it finds no other programs either."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that is started."""
+
+    name: str
+    inherits: tuple[str, ...] | None
+    """The variables of our environment that reach it; None: all, as its user has configured it."""
+    sets: Mapping[str, str] = field(default_factory=dict)
+    has_folder: bool = True
+    """It runs in an empty folder of its own, which is deleted after it."""
+
+    def environment(self, folder: str = "") -> dict[str, str]:
+        """Return its environment.
+
+        :param folder: its own one, if it has one.
+        """
+        names = os.environ if self.inherits is None else self.inherits
+        kept = {name: os.environ[name] for name in names if name in os.environ}
+        return {**kept, **(dict.fromkeys(_HOMES, folder) if folder else {}), **self.sets}
+
+
+_NO_CLUSTER = {"KUBECONFIG": os.devnull}
+HELM = Program("helm", (), _NO_CLUSTER)
+KUSTOMIZE = Program("kubectl", _AUTHORITIES, _NO_CLUSTER)
+_NO_AUTHORITIES = {"SSL_CERT_DIR": ".", "SSL_CERT_FILE": os.devnull}
+"""Those of the system count no more than others: OpenSSL 3 asks them beside a -CAfile."""
+OPENSSL = Program("openssl", ("LD_LIBRARY_PATH",), _NO_AUTHORITIES)
+DOCKER_CREDENTIAL = Program("docker-credential-*", None, has_folder=False)
+EXEC_PLUGIN = Program("the exec plugin of a kubeconfig", None, has_folder=False)
+SCRIPT = Program(
+    "a script of a package",
+    ("LANG", "LC_ALL", "LC_CTYPE", "PATH", *_AUTHORITIES, "TZ"),
+    {"PYTHONDONTWRITEBYTECODE": "1"},
+    has_folder=False,  # that of the package's copy
+)
+VNFD_READER = Program("toscaparser", ("LD_LIBRARY_PATH", "PATH"), has_folder=False)
+
+PROGRAMS = (HELM, KUSTOMIZE, OPENSSL, DOCKER_CREDENTIAL, EXEC_PLUGIN, SCRIPT, VNFD_READER)
+
+
+def run(  # noqa: PLR0913
+    program: Program,
+    path: str,
+    options: Sequence[str],
+    operands: Sequence[str] = (),
+    *,
+    content: bytes = b"",
+    seconds: float,
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a program to its end.
+
+    :param path: its file.
+    :param options: no word of these is written by others, but as the value in ``--option=value``.
+    :param operands: what others may have written.
+    :param content: its standard input.
+    :raises OSError: it cannot be started.
+    :raises TimeoutExpired: it did not end in time, and was killed.
+    """
+    command = [path, *options, *(("--", *operands) if operands else ())]
+    with TemporaryDirectory(prefix="container-update-") as folder:
+        its_folder = folder if program.has_folder else None
+        return subprocess.run(  # noqa: S603, without a shell
+            command,
+            input=content,
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+            cwd=its_folder,
+            env=program.environment(its_folder or ""),
+        )
+
+
+def start(
+    program: Program, command: Sequence[str], variables: Mapping[str, str], **where: Any
+) -> Popen[bytes]:
+    """Start a program that goes on.
+
+    :param variables: of its environment, beside those of its entry in the table.
+    :param where: of ``Popen``: its streams, folder and session.
+    :raises OSError: it cannot be started.
+    """
+    environment = {**program.environment(), **variables}
+    return subprocess.Popen(command, env=environment, **where)  # noqa: S603, without a shell
