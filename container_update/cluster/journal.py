@@ -507,10 +507,8 @@ class Journal(JournalReader):
 
         :raises LeaseLostError: another run has the journal by now.
         """
-        here, elsewhere = self._parts_of(self._written)
-        if elsewhere:  # which only the head names
-            self._set({"ended": "true"})
-            self._delete_all(elsewhere)
+        self.remove_elsewhere()
+        here, _ = self._parts_of(self._written)
         try:
             self._delete(self._written)
         except errors.ClusterError as error:
@@ -523,6 +521,16 @@ class Journal(JournalReader):
                     raise self._lost from error
                 self._delete(live)
         self._delete_all(here)
+
+    def remove_elsewhere(self) -> None:
+        """Delete the parts of the journal that are in other namespaces, which only its head names.
+
+        :raises LeaseLostError: another run has the journal by now.
+        """
+        _, elsewhere = self._parts_of(self._written)
+        if elsewhere:
+            self._set({"ended": "true"})
+            self._delete_all(elsewhere)
 
     def _parts_of(self, head: Json) -> tuple[list[ObjectKey], list[ObjectKey]]:
         """Return the parts that belong to the head, and those in other namespaces."""

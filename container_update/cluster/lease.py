@@ -101,9 +101,7 @@ class LeaseLock:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._released.set()
-        if self._renewing is not None:
-            self._renewing.join(timeout=self.seconds)
+        self.stop_renewing()
         try:
             self._release()
         except errors.ClusterError as failure:
@@ -222,6 +220,12 @@ class LeaseLock:
             if self._is_renewed():
                 return
             self._released.wait(self.seconds / 40)
+
+    def stop_renewing(self) -> None:
+        """Leave the lease as it is: it is about to go, and the run with it."""
+        self._released.set()
+        if self._renewing is not None:
+            self._renewing.join(timeout=self.seconds)
 
     def _keep_renewing(self) -> None:
         while not self._released.wait(self.seconds / 4):

@@ -263,8 +263,8 @@ def refuse(what: str, answer: Answer, user: str | None = None) -> NoReturn:
     details = body.get("details")
     causes = (details.get("causes") if isinstance(details, dict) else None) or ()
     causes = [each for each in causes if isinstance(each, dict)]
+    reasons = frozenset(str(each.get("reason", "")) for each in causes)
     too_large = status == 413 or "request is too large" in message  # etcd's words, with status 500
-    budget = any(cause.get("reason") == "DisruptionBudget" for cause in causes)
     quota = _QUOTA.search(message)
     if quota is not None:
         message = quota[0]
@@ -281,8 +281,9 @@ def refuse(what: str, answer: Answer, user: str | None = None) -> NoReturn:
         ": ".join(filter(None, parts)),
         status=status,
         reason=reason,
+        causes=reasons,
         retry_after=float(retry_after) if retry_after.isdecimal() else None,
-        transient=status in _TRANSIENT and not too_large and not budget,
+        transient=status in _TRANSIENT and not too_large and "DisruptionBudget" not in reasons,
     )
 
 

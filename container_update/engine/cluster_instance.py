@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from container_update.cluster.history.store import Kept, origin_of
@@ -29,12 +30,13 @@ from container_update.engine.journalled_run import JournalledRun
 from container_update.engine.undo_events import EventRecorder
 from container_update.model import errors, operation
 from container_update.model.cancellation import CancelToken
-from container_update.model.objects import ObjectKey
+from container_update.model.objects import INSTANCE_LABEL, ObjectKey, namespace_key
 from container_update.model.outcome import Outcome, Progress, ResumeStarted, StepResult
 from container_update.model.plan import Action, Plan, Step
 from container_update.model.reporter import reporter
 from container_update.planning import permissions
-from container_update.planning.steps import ObjectStep, object_steps
+from container_update.planning.steps import ManifestStep, ObjectStep, object_steps
+from container_update.planning.steps.new_objects import new_object
 from container_update.planning.update import collections, traffic
 from container_update.workloads import ownership
 from container_update.workloads.registry import known_kind
@@ -102,7 +104,8 @@ class ClusterInstance(ClusterView):
                 go_on=goal.carry_out,
                 described=goal.described,
             )
-        if outcome is None:
+        self.resumed = outcome is not None
+        if not self.resumed:
             self.cluster.ask_rights(self.namespace)  # meanwhile
         return outcome
 
@@ -126,7 +129,7 @@ class ClusterInstance(ClusterView):
         steps, origin = object_steps(plan), None
         if goal.kind:
             origin = origin_of(goal.kind, plan.packages, goal.undoes, goal.scripts)
-        with self.lock(common["operation"]) as lock:
+        with self._own_namespace(plan) as unclaimed, self.lock(common["operation"]) as lock:
             record = Record(
                 **common,
                 steps=plan.steps,
@@ -143,9 +146,34 @@ class ClusterInstance(ClusterView):
             run = self._run_of(lock, journal, record, plan, informer, owns=owns, resumed=False)
             created = (s.key for s in steps if s.action in (Action.CREATE, Action.HAND_OVER))
             run.marked = tuple(created) if owns else ()
+            unclaimed.pop_all()  # the end of the run takes the Namespace back
             with run.until_ended():
                 yield run
             self.kept = run.kept
+
+    @contextmanager
+    def _own_namespace(self, plan: Plan) -> Iterator[ExitStack]:
+        """Create the VNF's own Namespace where the plan does: the lease and the journal are in it.
+
+        Its step finds it created. Who runs the block calls ``pop_all`` of what it gets once the
+        journal is there; otherwise the Namespace is deleted after the block.
+        """
+        labels = {INSTANCE_LABEL: self.instance_id} if self.instance_id else {}
+        with ExitStack() as unclaimed:
+            for step in object_steps(plan):
+                is_own = step.key == namespace_key(self.namespace)
+                if not (is_own and step.action is Action.CREATE and isinstance(step, ManifestStep)):
+                    continue
+                assert step.content is not None, "what is created has its manifest"
+                try:
+                    made = self.cluster.create(new_object(step.content, "", labels))
+                except errors.ClusterError as error:
+                    if error.status != 409:  # another client's, of which the step tells more
+                        raise
+                else:
+                    delete, uid = self.cluster.delete, made["metadata"]["uid"]
+                    unclaimed.callback(partial(delete, step.key, uid=uid))
+            yield unclaimed
 
     def outcome(
         self, goal: Goal, plan: Plan, results: tuple[StepResult, ...], observed: Observed

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from container_update.cluster.informer import Informer
 from container_update.cluster.journal import JournalReader, Record
@@ -40,6 +40,8 @@ class ClusterView:
     namespace: str
     instance_id: str | None
     options: Options
+    resumed: bool = field(default=False, init=False)
+    """An interrupted operation was finished or undone a moment ago."""
 
     @property
     def journal(self) -> JournalReader:
@@ -56,7 +58,7 @@ class ClusterView:
         """Watch the objects of a goal while the block plans it and carries it out."""
         seconds = self.options.watch_seconds
         with Informer(self.cluster, goal.scope(), watch_seconds=seconds) as informer:
-            yield Observed(self.cluster, informer)
+            yield Observed(self.cluster, informer, self.resumed)
 
     def planned(self, goal: Goal, observed: Observed) -> Plan:
         """Return the plan of a goal, tried by dry runs where it asks for them; write nothing."""

@@ -32,6 +32,8 @@ class Observed:
 
     cluster: RetryingReader
     informer: Informer
+    resumed: bool = False
+    """An interrupted operation was finished or undone a moment ago."""
 
     @property
     def live(self) -> Live:

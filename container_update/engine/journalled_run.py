@@ -14,9 +14,11 @@ from container_update.cluster.lease import LeaseLock, utc_now
 from container_update.engine.execute import Execution
 from container_update.engine.fence import Fence
 from container_update.model import context_threads, errors, operation
-from container_update.model.objects import Json, ObjectKey
+from container_update.model.objects import Json, ObjectKey, namespace_key
 from container_update.model.outcome import Outcome, StepResult, StepState
-from container_update.model.plan import UNINSTALL
+from container_update.model.plan import UNINSTALL, Action
+from container_update.planning.steps import ManifestStep
+from container_update.planning.steps.manifest import is_made_of
 
 LOG = logging.getLogger(__name__)
 
@@ -72,18 +74,51 @@ class JournalledRun:
         stay = frozenset(self.marked if undone is None else (*undone.left_to_others, *undone.kept))
         execution = self.execution
         execution.events.finish()
-        self._confirm_and_keep(undone, cause)
+        if (own := self._deleted_namespace(undone)) is None:
+            self._confirm_and_keep(undone, cause)
+        else:
+            self.lock.confirm()
         for _ in range(2):
             try:
                 if self._is_uninstalled and undone is None:
                     self._forget_instance()
                 fence = Fence(execution.cluster, execution.options.workers)
                 fence.lower(self.marked, self.journal.owner, stay)
-                self.journal.remove()
+                if own is None or not self._delete_namespace(own):
+                    self.journal.remove()
                 break
             except errors.ClusterError as error:
                 LOG.warning("the journal of a run that ended could not be removed: %s", error)
         self.lock.check()
+
+    def _deleted_namespace(self, undone: Outcome | None) -> ManifestStep | None:
+        """Return the step of the VNF's own Namespace where the run, or its undo, deletes that."""
+        action = Action.DELETE if undone is None else Action.CREATE
+        for step in self.record.object_steps:
+            if step.key == namespace_key(self.journal.namespace) and step.action is action:
+                assert isinstance(step, ManifestStep), "its manifest is its content"
+                return step
+        return None
+
+    def _delete_namespace(self, step: ManifestStep) -> bool:
+        """Delete the VNF's own Namespace as the last of all, where it is the one of the step.
+
+        The journal and the lease go with it: a run that is killed before has its journal still.
+
+        :returns: whether it is deleted.
+        """
+        cluster, instance_id = self.execution.cluster, self.record.instance_id
+        live = cluster.get(step.key)
+        if live is None or (
+            not is_made_of(step.content, live, instance_id)
+            if step.content
+            else live["metadata"]["uid"] != step.old["metadata"]["uid"]
+        ):
+            return False
+        self.journal.remove_elsewhere()
+        self.lock.stop_renewing()
+        cluster.delete(step.key, uid=live["metadata"]["uid"])
+        return True
 
     @property
     def is_over(self) -> bool:

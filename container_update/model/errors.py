@@ -130,6 +130,7 @@ class ClusterError(ContainerUpdateError):
     :param message: the sentence for the operator.
     :param status: the HTTP status, or None where there was no answer.
     :param reason: the ``reason`` of the server's Status object ('Conflict', 'AlreadyExists', ...).
+    :param causes: the reasons of its causes ('NamespaceTerminating', 'FieldValueInvalid', ...).
     :param retry_after: seconds the server asked to wait, where it did.
     :param transient: the same request may succeed a little later; else something must be fixed.
     """
@@ -137,18 +138,20 @@ class ClusterError(ContainerUpdateError):
     exit_status = 6
     next_step = NextStep.FIX_TARGET
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         message: str,
         *,
         status: int | None = None,
         reason: str = "",
+        causes: frozenset[str] = frozenset(),
         retry_after: float | None = None,
         transient: bool = False,
     ) -> None:
         super().__init__(message, next_step=NextStep.RETRY if transient else None)
         self.status = status
         self.reason = reason
+        self.causes = causes
         self.retry_after = retry_after
         self.transient = transient
 

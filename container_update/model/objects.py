@@ -90,6 +90,11 @@ class ObjectKey:
         return f"{self.kind} {namespace}{self.name}"
 
 
+def namespace_key(name: str) -> ObjectKey:
+    """Return the identity of a Namespace."""
+    return ObjectKey("", "Namespace", "", name)
+
+
 FieldPath = tuple[str | int, ...]
 """The keys and the indexes of lists that lead to a field."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from container_update.model.objects import Json, ObjectKey, instance_of, is_of
+from container_update.model.objects import Json, ObjectKey, instance_of, is_of, namespace_key
 from container_update.model.plan import Action
 from container_update.planning.comparison.live_objects import manifest_name
 from container_update.planning.order import RBAC
@@ -41,7 +41,7 @@ class Owned:
         """Return the objects that no package of the request describes, and their namespaces."""
         keys = [step.key for step in steps if step.key not in self.described]
         others = {key.namespace for key in keys} - {"", *self.namespaces}
-        return (*keys, *(_namespace(name) for name in sorted(others)))
+        return (*keys, *(namespace_key(name) for name in sorted(others)))
 
     def believed(
         self, steps: Iterable[ObjectStep], live: Mapping[ObjectKey, Json], deletes: Action
@@ -77,7 +77,7 @@ class Owned:
         return body is not None and replace(key, name=manifest_name(body)) in self.described
 
     def _is_its_namespace(self, name: str, live: Mapping[ObjectKey, Json]) -> bool:
-        body = live.get(_namespace(name))
+        body = live.get(namespace_key(name))
         return name in self.namespaces or (body is not None and is_of(self.instance_id, body))
 
     def _may_be_written(self, key: ObjectKey, live: Json | None) -> bool:
@@ -99,7 +99,3 @@ def _only_deleting(step: ObjectStep, live: Json | None) -> Iterator[ObjectStep]:
         yield step
     elif live is not None:
         yield replace(step, before=live)
-
-
-def _namespace(name: str) -> ObjectKey:
-    return ObjectKey("", "Namespace", "", name)

@@ -15,7 +15,7 @@ from container_update.model.objects import Collection, Json, get_at
 from container_update.model.plan import Action, ImageChange
 from container_update.workloads import readiness
 from container_update.workloads.config_references import Use
-from container_update.workloads.pod_status import is_finished
+from container_update.workloads.pod_status import is_deleting, is_finished
 from container_update.workloads.readiness import Baseline, Counts, Readiness
 
 POD = ("", "Pod")
@@ -176,8 +176,10 @@ class WorkloadKind:
 
         For most kinds a pod that is being deleted is none already.
         """
-        del leaving
-        return self.counts(live)
+        counts, left_out = self.counts(live), sum(not is_deleting(pod) for pod in leaving)
+        return replace(
+            counts, desired=max(0, counts.desired - left_out), total=counts.total - left_out
+        )
 
     def readiness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
         """Judge whether every pod from before is replaced and all are Ready.
@@ -217,4 +219,4 @@ class WorkloadKind:
         return readiness.all_there(live, desired, pods, baseline)
 
     def _counts(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Counts:
-        return self.counts_without(live, [pod for pod in pods if baseline.is_of_nobody(pod)])
+        return self.counts_without(live, [pod for pod in pods if baseline.leaves_out(pod)])

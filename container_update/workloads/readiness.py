@@ -100,12 +100,16 @@ class Baseline:
         """
         yield from (condition for condition in conditions(live) if condition not in self.conditions)
 
-    def is_of_nobody(self, pod: Json) -> bool:
+    def leaves_out(self, pod: Json) -> bool:
         """Tell whether a pod is neither waited for nor counted: it is being deleted, and was before
-        the change, or is on a node that cannot end it."""
-        if not pod_status.is_deleting(pod):
-            return False
-        return pod["metadata"]["uid"] in self.abandoned or pod_status.is_on_lost_node(pod)
+        the change, or is on a lost node.
+
+        There the node controller deletes it some minutes later. On the way there its replacement is
+        waited for: nothing proves that the new template works. The way back needs no such proof.
+        """
+        if pod_status.is_on_lost_node(pod):
+            return pod_status.is_deleting(pod) or self.restores is not None
+        return pod_status.is_deleting(pod) and pod["metadata"]["uid"] in self.abandoned
 
 
 def abandoned(pods: Sequence[Json], before: Collection[str]) -> frozenset[str]:
@@ -191,8 +195,9 @@ def judge(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) 
     else:
         return DONE
     verdict = _progressing(message, new, present, baseline.news(live))
-    if verdict.state is RolloutState.FAILING and is_no_less_ready(live, counts, pods, baseline):
-        return DONE  # what is in trouble was so before
+    ends_here = verdict.state is RolloutState.FAILING or _has_lost_pod(pods)
+    if ends_here and is_no_less_ready(live, counts, pods, baseline):
+        return DONE  # what is in trouble was so before, or waits for a node
     troubles = [pod_status.trouble(pod) for pod in new if not pod_status.is_deleting(pod)]
     refused = _refusal(baseline.news(live)).partition(":")[0]
     trouble = refused or next(filter(None, troubles), "")
@@ -205,7 +210,7 @@ def _present(pods: Sequence[Json], baseline: Baseline) -> list[Json]:
     return [
         pod
         for pod in pods
-        if not (pod_status.is_finished(pod) or baseline.is_of_nobody(pod))
+        if not (pod_status.is_finished(pod) or baseline.leaves_out(pod))
         and not (baseline.restores is not None and pod_status.is_deleting(pod))
     ]
 
@@ -230,15 +235,24 @@ def is_no_less_ready(live: Json, counts: Counts, pods: Sequence[Json], baseline:
     do not get ready.
     """
     enough = _least(counts, baseline).ready
-    if baseline.restores is None or enough >= counts.desired or not is_observed(live):
+    is_whole = enough >= counts.desired and not _has_lost_pod(pods)
+    if baseline.restores is None or is_whole or not is_observed(live):
         return False
     own = [pod for pod in _present(pods, baseline) if pod["metadata"]["uid"] not in baseline.uids]
     return sum(map(pod_status.is_ready, own)) >= enough
 
 
+def _has_lost_pod(pods: Iterable[Json]) -> bool:
+    """Tell whether a pod is on a lost node and is not being deleted yet.
+
+    Until the node controller deletes it, minutes later, pods of the other template may stay.
+    """
+    return any(pod_status.is_on_lost_node(p) and not pod_status.is_deleting(p) for p in pods)
+
+
 def _never_ending(pods: Iterable[Json], baseline: Baseline) -> str:
     """Name a pod that does not end, for which the controller may wait although nobody else does."""
-    for pod in filter(baseline.is_of_nobody, pods):
+    for pod in filter(baseline.leaves_out, pods):
         name, since = (pod["metadata"][field] for field in ("name", "deletionTimestamp"))
         return f", and pod {name}, which should have ended at {since}, has not"
     return ""

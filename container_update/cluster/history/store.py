@@ -187,8 +187,9 @@ class HistoryWriter(History):
         try:
             return self._keep(revision, limit, before or self.bodies)
         except (ClusterError, LeaseLostError) as error:
-            # 404: its namespace is gone, which an installation had created and has taken back
-            if getattr(error, "status", None) != 404:
+            # an installation had created the namespace, and has taken it back
+            is_ending = isinstance(error, ClusterError) and "NamespaceTerminating" in error.causes
+            if getattr(error, "status", None) != 404 and not is_ending:
                 LOG.warning("the history of the VNF instance could not be written: %s", error)
         except Exception:  # anybody may have changed what is there, and the operation has succeeded
             LOG.exception("the history of the VNF instance could not be written")

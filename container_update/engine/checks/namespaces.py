@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from container_update.model.cluster import ReadOnlyCluster, if_allowed
 from container_update.model.errors import PlanError
-from container_update.model.objects import ObjectKey
+from container_update.model.objects import ObjectKey, namespace_key
 
 
 def without_objects(keys: Iterable[ObjectKey], populated: Iterable[str]) -> list[str]:
@@ -31,7 +31,7 @@ def refuse_missing_namespaces(
     """
     keys = tuple(keys)
     for namespace in without_objects(keys, {*populated, *(key.namespace for key in live)}):
-        if ObjectKey("", "Namespace", "", namespace) not in keys:
+        if namespace_key(namespace) not in keys:
             refuse_if_known_missing(namespace, cluster)
 
 
@@ -40,7 +40,7 @@ def refuse_missing(namespace: str, cluster: ReadOnlyCluster) -> None:
 
     :raises ClusterError: it cannot be read; with status 403: the account may not.
     """
-    if cluster.get(ObjectKey("", "Namespace", "", namespace)) is None:
+    if cluster.get(namespace_key(namespace)) is None:
         raise PlanError(
             f"namespace {namespace} does not exist: create it and instantiate the VNF there, "
             "or name the right one"

@@ -8,13 +8,13 @@ from functools import partial
 from container_update.engine import claims
 from container_update.engine.context import StepExecutor
 from container_update.engine.writer import ChangedByAnotherError
-from container_update.model.objects import Json, instance_of, is_kept
+from container_update.model.objects import Json, instance_of, is_kept, namespace_key
 from container_update.model.outcome import Reverted
 from container_update.model.plan import Action
 from container_update.planning.comparison.live_objects import manifest_name
 from container_update.planning.order import DEFINITION
 from container_update.planning.steps import ManifestStep
-from container_update.planning.steps.manifest import recorded_digest
+from container_update.planning.steps.manifest import is_made_of
 from container_update.planning.steps.new_objects import created_again, new_object
 from container_update.workloads.pod_status import is_deleting
 from container_update.workloads.pod_template import images
@@ -66,10 +66,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             self.writer.until_kind_is_served(written, deadline)
 
     def _is_made_of(self, content: Json, live: Json) -> bool:
-        """Tell whether this plan has created a live object, from this content: an object of the
-        same name may be somebody else's."""
-        same_manifest = recorded_digest(live) == recorded_digest(content)
-        return same_manifest and instance_of(live) == (self.writer.instance_id or None)
+        return is_made_of(content, live, self.writer.instance_id)
 
     def _delete(self, step: ManifestStep, deadline: float) -> None:
         """Delete the object that the plan was made from, and no other of its name."""
@@ -83,6 +80,8 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         self._remove(step, live, deadline)
 
     def _remove(self, step: ManifestStep, live: Json, deadline: float) -> None:
+        if step.key == namespace_key(self.writer.owner_namespace):
+            return  # the journal is in it: JournalledRun.end deletes both
         pods = Baseline.of(self.informer.pods_of(live)).uids
         if is_workload(step.key) and not is_deleting(live):
             live = claims.keep_when_deleted(self.writer, live, deadline)

@@ -211,7 +211,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
 
         Those that are not Ready go first: they serve nothing, and the others do.
         """
-        old = [pod for pod in old if not (is_finished(pod) or before.is_of_nobody(pod))]
+        old = [pod for pod in old if not (is_finished(pod) or before.leaves_out(pod))]
         gone, waiting = before.with_old(old), sorted(old, key=_ordinal, reverse=True)
         while waiting:
             first = min(waiting, key=self._is_ready_now)

@@ -21,7 +21,7 @@ from container_update.model import context_threads
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster, ReadOnlyCluster
 from container_update.model.errors import PlanError
-from container_update.model.objects import Manifest
+from container_update.model.objects import Manifest, namespace_key
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import INSTALL, Plan
@@ -132,7 +132,8 @@ class Install(PackageGoal):
         """See Goal."""
         packages, cluster = self.packages, observed.cluster
         keys = packages.keys
-        refuse_missing(self.namespace, cluster)
+        if namespace_key(self.namespace) not in keys:
+            refuse_missing(self.namespace, cluster)
         live = observed.read(keys)
         refuse_missing_namespaces(
             keys, live, {self.namespace, *observed.informer.namespaces}, cluster

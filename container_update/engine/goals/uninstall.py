@@ -130,7 +130,7 @@ class Uninstall(Goal):
             self._included,
             {key: text for key in live if (text := _goes_with(key, live[key], observed))},
         )
-        if plan.is_empty and not self._is_recorded:
+        if plan.is_empty and not (self._is_recorded or observed.resumed):
             refuse_if_known_missing(self.namespace, observed.cluster)
         return replace(plan, packages=(record.package,) if record and record.package else ())
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from container_update.model.objects import Json, Manifest, ObjectKey, get_at
+from container_update.model.objects import Json, Manifest, ObjectKey, get_at, instance_of
 from container_update.model.plan import Action
 from container_update.planning.comparison import live_objects
 from container_update.planning.steps import metadata
@@ -75,6 +75,13 @@ def without_recorded_digest(body: Json) -> Json:
     annotations = dict(body["metadata"].get("annotations") or {})
     annotations.pop(DIGEST_ANNOTATION, None)
     return {**body, "metadata": {**body["metadata"], "annotations": annotations}}
+
+
+def is_made_of(content: Json, live: Json, instance_id: str | None) -> bool:
+    """Tell whether a plan of an instance has created a live object from this content: one of the
+    same name may be another client's."""
+    same_manifest = recorded_digest(live) == recorded_digest(content)
+    return same_manifest and instance_of(live) == (instance_id or None)
 
 
 @dataclass(frozen=True)

@@ -646,8 +646,10 @@ def test_a_pod_that_was_there_before_and_is_deleted_since_is_counted() -> None:
 )  # fmt: skip
 def test_a_node_that_does_not_answer_shows_in_its_pods(status: Json, expected: bool) -> None:
     leaving = pod("p", deleting=True, status=status)
-    assert Baseline(frozenset({"p"})).is_of_nobody(leaving) is expected
-    assert not Baseline(frozenset({"p"})).is_of_nobody(pod("p", status=status))
+    assert Baseline(frozenset({"p"})).leaves_out(leaving) is expected
+    assert not Baseline(frozenset({"p"})).leaves_out(pod("p", status=status))
+    back = Baseline(frozenset({"p"}), restores=Counts(1, 1, 1, 1, 1))
+    assert back.leaves_out(pod("p", status=status)) is expected
 
 
 def test_a_place_that_cannot_be_filled_does_not_make_a_workload_incomplete() -> None:
