@@ -6,11 +6,23 @@ from __future__ import annotations
 import http.client
 import json
 import math
+import socket
+import ssl
+import threading
+import time
 import urllib.parse
-import urllib.request
+from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
+from container_update.cluster.credentials import checked_url
+from container_update.model.errors import ClusterError
+from container_update.package import fetch
+
 _SECONDS = 10.0
+"""For the whole of a question and its answer."""
+_LOOK = 0.1
+"""Seconds between two looks whether the answer is there."""
 _MOST_BYTES = 1024 * 1024
 
 
@@ -18,26 +30,75 @@ class MetricError(Exception):
     """The server gives no value that can be used; the message says why."""
 
 
-def measured(server: str, query: str) -> tuple[float, ...]:
+def measured(
+    server: str, query: str, pause: Callable[[float], object] = time.sleep
+) -> tuple[float, ...]:
     """Return the value of a query: one, or that of each sample of a vector; NaN is none of them.
+
+    No redirect is followed and no proxy is used: the operator has named the server.
 
     Source: Prometheus documentation, "HTTP API", instant queries.
 
     :param server: its URL, as ``http://prometheus.monitoring:9090``.
-    :raises MetricError: it cannot be asked, answers with an error, or has no samples.
+    :param pause: waits for some seconds; what it raises ends the wait for the answer.
+    :raises MetricError: it cannot be asked, answers with an error or too late, or has no samples.
     """
-    if not server.startswith(("http://", "https://")):
+    if not server:
         raise MetricError("expected the URL of a Prometheus server (option prometheus), found none")
-    url = f"{server.rstrip('/')}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
     try:
-        with urllib.request.urlopen(url, timeout=_SECONDS) as answer:  # noqa: S310, checked above
-            body = answer.read(_MOST_BYTES + 1)
-    except (OSError, http.client.HTTPException) as error:
+        parts = urllib.parse.urlsplit(checked_url(server, "the option prometheus"))
+    except ClusterError as error:
+        raise MetricError(str(error)) from error
+    answer: Future[bytes] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(_asked(parts, query))
+        except Exception as error:  # noqa: BLE001, raised by result()
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, name="prometheus", daemon=True).start()
+    until = time.monotonic() + _SECONDS
+    while not answer.done():
+        if time.monotonic() >= until:
+            raise MetricError(f"{server} has not answered {query} within {_SECONDS:g} s")
+        pause(_LOOK)
+    try:
+        values = _values(answer.result())
+    except TimeoutError as error:
+        raise MetricError(f"{server} has not answered {query} within {_SECONDS:g} s") from error
+    except (OSError, ValueError, http.client.HTTPException) as error:
         raise MetricError(f"{server} cannot be asked {query}: {error}") from error
-    values = _values(body)
     if not values:
         raise MetricError(f"{server}: {query} has no value: expected a number of each sample")
     return values
+
+
+def _asked(parts: urllib.parse.SplitResult, query: str) -> bytes:
+    """Return the body of the answer.
+
+    :raises OSError: there is none; TimeoutError: it did not come in time.
+    :raises HTTPException: it has another status than 200, or is none.
+    """
+    is_secure = parts.scheme == "https"
+    port = parts.port or (443 if is_secure else 80)
+    path = f"{parts.path.rstrip('/')}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
+    connection = http.client.HTTPConnection(str(parts.hostname), port)
+    with fetch.Deadline(_SECONDS) as deadline:
+        try:
+            connection.sock = socket.create_connection((parts.hostname, port), deadline.left())
+            tls = ssl.create_default_context() if is_secure else None
+            fetch.watch(connection, deadline, tls)
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            body = answer.read(_MOST_BYTES + 1)
+            if deadline.passed:
+                raise TimeoutError
+        finally:
+            connection.close()
+    if answer.status != http.HTTPStatus.OK:
+        raise http.client.HTTPException(f"expected the status 200, found {answer.status}")
+    return body
 
 
 def _values(body: bytes) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -30,7 +30,7 @@ from container_update.engine.journalled_run import JournalledRun
 from container_update.engine.undo_events import EventRecorder
 from container_update.model import errors, operation
 from container_update.model.cancellation import CancelToken
-from container_update.model.objects import INSTANCE_LABEL, ObjectKey, namespace_key
+from container_update.model.objects import INSTANCE_LABEL, Manifest, ObjectKey, namespace_key
 from container_update.model.outcome import Outcome, Progress, ResumeStarted, StepResult
 from container_update.model.plan import Action, Plan, Step
 from container_update.model.reporter import reporter
@@ -43,7 +43,7 @@ from container_update.workloads.registry import known_kind
 
 LOG = logging.getLogger(__name__)
 
-Described = Callable[[], "Iterable[ObjectKey] | None"]
+Described = Callable[[], "Sequence[Manifest] | None"]
 GoOn = Callable[[JournalledRun], tuple[StepResult, ...]]
 """Finishes an interrupted run; returns what became of each step."""
 
@@ -308,10 +308,11 @@ class ClusterInstance(ClusterView):
                 return record
 
             def is_over(step: Step) -> bool:
-                is_known = known is None or step.key in known
+                is_known = keys is None or step.key in keys
                 return step.group < record.ended and not (step.waits_again or is_known)
 
             known = described()
+            keys = None if known is None else {manifest.key for manifest in known}
             trust = self.trust(known, journal.namespaces, all_of_it=known is None)
             deletes = Action.CREATE if goes_back else Action.DELETE
             # steps that have ended are not repeated, and no undo brings back what the plan created

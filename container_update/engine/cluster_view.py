@@ -7,6 +7,7 @@ what an operation needs to carry a plan out.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,7 @@ from container_update.engine.claims import with_claims_noted
 from container_update.engine.goal import Goal, Observed
 from container_update.engine.trust import Trust
 from container_update.model import errors, operation
-from container_update.model.objects import ObjectKey
+from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.options import Options
 from container_update.model.plan import Action, Plan
 from container_update.planning.foreign_steps import Owned
@@ -64,7 +65,7 @@ class ClusterView:
         """Return the plan of a goal, tried by dry runs where it asks for them; write nothing."""
         with wrong_requests_first(goal):
             plan = with_claims_noted(arranged(goal.plan(observed)), self.cluster)
-        self._refuse_foreign(plan, goal)
+        plan = self._without_foreign(plan, goal)
         if goal.asks_server:
             plan = check_with_server(plan, self.cluster, self.options)
         return with_change_causes(replace(plan, kind=goal.kind)) if goal.kind else plan
@@ -85,28 +86,41 @@ class ClusterView:
         lease = self.cluster.get(lease_key(self.namespace, self.instance_id))
         return None if lease is None else Holder.of(lease)
 
-    def _refuse_foreign(self, plan: Plan, goal: Goal) -> None:
-        """Raise PlanError where a plan made from an unsigned history is about an object that is not
-        known to be the VNF's."""
-        if not self.cluster.journal_key and goal.recorded_in is not None:
-            trust = self.trust(goal.described(), goal.recorded_in, all_of_it=True)
-            steps, both = object_steps(plan), errors.NextStep.NAME_BOTH_PACKAGES
-            seen = {step.key: step.before for step in steps}
-            source = f"the history of the VNF instance in namespace {self.namespace}"
-            trust.steps_of(steps, seen, Action.DELETE, source, next_step=both)
+    def _without_foreign(self, plan: Plan, goal: Goal) -> Plan:
+        """Return a plan made from an unsigned history, as far as that is believed.
+
+        :raises PlanError: it is about an object that is not known to be the VNF's.
+        """
+        if self.cluster.journal_key or goal.recorded_in is None:
+            return plan
+        trust = self.trust(goal.described(), goal.recorded_in, all_of_it=True)
+        owned = replace(trust.owned, checks_content=goal.content_is_recorded)
+        steps, both = object_steps(plan), errors.NextStep.NAME_BOTH_PACKAGES
+        seen = {step.key: step.before for step in steps}
+        source = f"the history of the VNF instance in namespace {self.namespace}"
+        believed = replace(trust, owned=owned).steps_of(
+            steps, seen, Action.DELETE, source, next_step=both
+        )
+        if not goal.content_is_recorded:
+            return plan
+        known = {step.place: step for step in believed}
+        left = (known.get(each.place) if each in steps else each for each in plan.steps)
+        return replace(plan, steps=tuple(step for step in left if step is not None))
 
     def trust(
-        self, described: Iterable[ObjectKey] | None, namespaces: Iterable[str], *, all_of_it: bool
+        self, described: Iterable[Manifest] | None, namespaces: Iterable[str], *, all_of_it: bool
     ) -> Trust:
         """Return what tells which steps that are read from the cluster are believed.
 
-        :param described: the objects that the packages of the request describe; None: it names
-            none.
+        :param described: what the packages of the request describe; None: it names none.
         :param namespaces: those in which the source of the steps has Secrets.
         """
-        known = frozenset(described or ())
-        own = {self.namespace, *namespaces, *(key.namespace for key in known)} - {""}
-        return Trust(self.cluster, Owned(self.instance_id, known, frozenset(own), all_of_it))
+        known: defaultdict[ObjectKey, list[Json]] = defaultdict(list)
+        for manifest in described or ():
+            known[manifest.key].append(manifest.body)
+        own = frozenset({self.namespace, *namespaces, *(key.namespace for key in known)} - {""})
+        owned = Owned(self.instance_id, self.namespace, known, own, all_of_it)
+        return Trust(self.cluster, owned)
 
     def plan_of(self, record: Record) -> Plan:
         """Return the plan of an operation, as far as its journal has it."""

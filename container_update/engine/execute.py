@@ -61,6 +61,8 @@ _UNDO_GRACE = 30.0
 _NAMES = {UPDATE: "update", INSTALL: "installation", UNINSTALL: "uninstallation", UNDO: "undo"}
 """Kinds of operations in a sentence."""
 
+_ENDED_BY = errors.NextStep.RESUME_OR_ROLLBACK
+
 _STEP_ERRORS = (
     errors.ClusterError,
     errors.CoordinationError,
@@ -339,9 +341,13 @@ class Execution:
         error = errors.UpdateFailedError if cause else errors.UpdateInterruptedError
         name = _NAMES.get(self.plan.kind, "operation")
         what = cause or f"The {name} was stopped {self.cancel.reason}"
+        begun = self._begun()
         if self.leave_failed if cause else self.cancel.keep_journal:
-            raise error(self._outcome(), what, next_step=errors.NextStep.RESUME_OR_ROLLBACK)
-        undone = self.undo(what, self._begun())
+            # what an earlier run has done is begun too, though this one has not reached it
+            unreached = (step for step in begun if step.place not in self._results)
+            left = self._outcome([StepResult(step, StepState.STOPPED) for step in unreached])
+            raise error(left, what, next_step=_ENDED_BY if begun else None)
+        undone = self.undo(what, begun)
         outcome = self._outcome(undone)
         self.refuse_if_lost()
         if outcome.of_state(StepState.UNDO_FAILED):

@@ -8,7 +8,7 @@ out, undone and recorded is the same for all of them: :mod:`container_update.eng
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
 from container_update.engine.journalled_run import JournalledRun
-from container_update.model.objects import Collection, ObjectKey
+from container_update.model.objects import Collection, Manifest, ObjectKey
 from container_update.model.outcome import StepResult
 from container_update.model.plan import Plan
 from container_update.planning.comparison.package_pair import Packages
@@ -91,6 +91,8 @@ class Goal(ABC):
     recorded_in: Iterable[str] | None = None
     """The namespaces with the Secrets of the history that its plan is made from; None: the plan is
     made from packages alone."""
+    content_is_recorded: ClassVar[bool] = False
+    """What it writes is in that history too, not in packages alone."""
     namespace: str
     """The VNF's, with its lease, its journal and its history."""
     instance_id: str | None
@@ -128,8 +130,8 @@ class Goal(ABC):
         """Return plain values that a resume needs besides the steps of the plan."""
         return {}
 
-    def described(self) -> Iterable[ObjectKey] | None:
-        """Return the objects that the packages of the request describe; None: it names none.
+    def described(self) -> Sequence[Manifest] | None:
+        """Return what the packages of the request describe; None: it names none.
 
         Called only where steps come from the cluster, which others may have written; see
         :mod:`~container_update.planning.foreign_steps`.
@@ -160,9 +162,9 @@ class PackageGoal(Goal):
         """See Goal."""
         assert self.packages, "they are read"
 
-    def described(self) -> Iterable[ObjectKey]:
+    def described(self) -> Sequence[Manifest]:
         """See Goal."""
-        return self.packages.keys
+        return self.packages.manifests
 
     def vdus(self) -> Mapping[str, str]:
         """See Goal."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from container_update.cluster.history.schemas import CONTEXT
 from container_update.cluster.history.store import History
@@ -25,7 +26,7 @@ from container_update.engine.read_packages import described_in
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster, ReadOnlyCluster
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError, PlanError
-from container_update.model.objects import ObjectKey
+from container_update.model.objects import Manifest
 from container_update.model.operation import Status
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
@@ -242,8 +243,8 @@ class Named:
 
     paths: Mapping[str, str]
     """SHA-256 to the path."""
-    keys: frozenset[ObjectKey]
-    """The objects that they describe, in the namespace of the manifest and in the VNF's."""
+    manifests: tuple[Manifest, ...]
+    """What they describe, in the namespace of the manifest and in the VNF's."""
 
     @classmethod
     def read(cls, packages: Iterable[str], here: str, options: Options) -> Named:
@@ -251,18 +252,19 @@ class Named:
 
         :param here: the VNF's namespace.
         """
-        paths, keys = dict[str, str](), set[ObjectKey]()
+        paths, manifests = dict[str, str](), list[Manifest]()
         for path in filter(None, packages):
             with csar.open_package(path, options=options) as package:
                 paths[package.sha256()] = path
                 by_path = described_in(package, Placing(namespace=here))
-            described = {manifest.key for manifests in by_path.values() for manifest in manifests}
-            keys |= described | {replace(key, namespace=here) for key in described if key.namespace}
-        return cls(paths, frozenset(keys))
+            for manifest in chain.from_iterable(by_path.values()):
+                moved = replace(manifest.key, namespace=here) if manifest.key.namespace else None
+                manifests += [manifest, *([replace(manifest, key=moved)] if moved else [])]
+        return cls(paths, tuple(manifests))
 
-    def described(self) -> frozenset[ObjectKey] | None:
+    def described(self) -> tuple[Manifest, ...] | None:
         """See :meth:`.ClusterInstance.recover`."""
-        return self.keys or None
+        return self.manifests or None
 
 
 def of_operation(

@@ -44,7 +44,7 @@ class Trust:
         :param next_step: of the error.
         :raises PlanError: a step is about an object that is not known to be the VNF's.
         """
-        keys = [key for key in self.owned.undescribed(steps) if key not in seen]
+        keys = [key for key in self.owned.unknown(steps) if key not in seen]
         with Informer(self.cluster, Scope(keys)) as informer:
             listed = collections(keys).intersection(map(Collection.of, keys))
             read = informer.read(keys, listed)
@@ -54,9 +54,9 @@ class Trust:
             more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
             raise errors.PlanError(
                 f"{source}: expected steps about objects of this VNF instance, found one about "
-                f"{foreign[0]}{more}, which no package of this request describes and which is not "
-                "known to be the instance's: whoever may create Secrets there may have written "
-                "it; nothing was written",
+                f"{foreign[0]}{more}, which no package of this request describes, or with other "
+                "content, and which is not known to be the instance's: whoever may create Secrets "
+                "there may have written it; nothing was written",
                 next_step=next_step,
             )
         return believed

@@ -9,6 +9,9 @@ from container_update.model.objects import ObjectKey
 from container_update.model.plan import Action, Step
 from container_update.model.scripts import ScriptStep
 
+LONGEST_HOLD, LONGEST_PERIOD = 24 * 3600, 3600
+"""In seconds: of a hold and of a gate, and of the pause between two questions of a gate."""
+
 
 @dataclass(frozen=True)
 class HoldStep(Step):

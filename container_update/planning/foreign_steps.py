@@ -5,17 +5,18 @@ Whoever may create a Secret in a namespace can write a journal or a history ther
 about what the packages of the request describe, and about what bears the instance's label in its
 own namespaces: who may not write an object cannot put the label on it. It may never be about RBAC,
 other namespaces or objects in no namespace that no package describes, but to delete what bears the
-label.
+label; and of those the packages say the content too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from container_update.model.objects import Json, ObjectKey, instance_of, is_of, namespace_key
 from container_update.model.plan import Action
 from container_update.planning.comparison.live_objects import manifest_name
+from container_update.planning.described_content import as_described
 from container_update.planning.order import RBAC
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.workloads.registry import is_workload
@@ -25,7 +26,9 @@ from container_update.workloads.registry import is_workload
 class Owned:
     """What belongs to a VNF instance, as far as it is known without asking the cluster.
 
-    :param described: the objects that the packages of the request describe.
+    :param namespace: the VNF's. Of RBAC, and of what is in no other namespace than this one, the
+        packages of the request say the content.
+    :param described: the objects that these describe, each with what they say about it.
     :param namespaces: the VNF's, and those in which its journal has a Secret. One whose Namespace
         bears the instance's label belongs to it too.
     :param all_of_it: objects in these without a label belong to it too, because somebody has asked
@@ -33,22 +36,31 @@ class Owned:
     """
 
     instance_id: str | None
-    described: frozenset[ObjectKey]
+    namespace: str
+    described: Mapping[ObjectKey, Sequence[Json]]
     namespaces: frozenset[str]
     all_of_it: bool
+    checks_content: bool = True
+    """What the steps write is not from the packages of the request already."""
 
-    def undescribed(self, steps: Iterable[ObjectStep]) -> tuple[ObjectKey, ...]:
-        """Return the objects that no package of the request describes, and their namespaces."""
+    def unknown(self, steps: Iterable[ObjectStep]) -> tuple[ObjectKey, ...]:
+        """Return the objects about which more has to be known than what the packages of the request
+        say, and the namespaces of those that no package describes."""
         keys = [step.key for step in steps if step.key not in self.described]
+        guarded = [s.key for s in steps if s.key in self.described and self._is_guarded(s.key)]
         others = {key.namespace for key in keys} - {"", *self.namespaces}
-        return (*keys, *(namespace_key(name) for name in sorted(others)))
+        return (*keys, *guarded, *(namespace_key(name) for name in sorted(others)))
+
+    def _is_guarded(self, key: ObjectKey) -> bool:
+        is_elsewhere = key.group == RBAC or key.namespace != self.namespace
+        return self.checks_content and is_elsewhere
 
     def believed(
         self, steps: Iterable[ObjectStep], live: Mapping[ObjectKey, Json], deletes: Action
     ) -> tuple[tuple[ObjectStep, ...], tuple[ObjectKey, ...]]:
         """Return the steps that may be carried out or undone, and the objects of the others.
 
-        :param live: the objects of :meth:`undescribed` that exist.
+        :param live: the objects of :meth:`unknown` that exist.
         :param deletes: the action whose steps only delete their object: DELETE, or CREATE where
             steps are undone.
         """
@@ -57,8 +69,11 @@ class Owned:
             key, body = step.key, live.get(step.key)
             is_near = not key.namespace or self._is_its_namespace(key.namespace, live)
             is_own = body is None or is_of(self.instance_id, body)
-            if self._is_described(step, body):
-                believed.append(step)
+            known = self._described(step, body)
+            if known is not None:
+                only = self._as_described(step, known, body, deletes)
+                believed.extend([only] if only else [])
+                foreign.extend([] if only else [key])
             elif is_near and step.action is deletes and is_own:
                 believed.extend(_only_deleting(step, body))
             elif is_near and self._may_be_written(key, body):
@@ -67,14 +82,25 @@ class Owned:
                 foreign.append(key)
         return tuple(believed), tuple(foreign)
 
-    def _is_described(self, step: ObjectStep, live: Json | None) -> bool:
-        """Tell whether a package describes the object, also under the name of its manifest."""
+    def _described(self, step: ObjectStep, live: Json | None) -> Sequence[Json] | None:
+        """Return what the packages say about the object, also under the name of its manifest; None:
+        none describes it."""
         key = step.key
         if key in self.described or not is_workload(key):
-            return key in self.described
+            return self.described.get(key)
         planned = step.content if isinstance(step, ManifestStep) else None
         body = live or planned or step.before
-        return body is not None and replace(key, name=manifest_name(body)) in self.described
+        return self.described.get(replace(key, name=manifest_name(body))) if body else None
+
+    def _as_described(
+        self, step: ObjectStep, known: Sequence[Json], live: Json | None, deletes: Action
+    ) -> ObjectStep | None:
+        """Return a step about a described object as far as it is believed; None: it is not."""
+        if not self._is_guarded(step.key):
+            return step
+        if step.action is deletes and live is not None and instance_of(live) != self.instance_id:
+            return None
+        return as_described(step, known, live)
 
     def _is_its_namespace(self, name: str, live: Mapping[ObjectKey, Json]) -> bool:
         body = live.get(namespace_key(name))

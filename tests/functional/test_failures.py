@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,8 @@ from container_update import (
     PackageError,
     Plan,
     PlanError,
+    ResumeStarted,
+    Step,
     StepResult,
     UndoIncompleteError,
     UpdateFailedError,
@@ -165,6 +168,34 @@ def test_an_exception_of_a_progress_callback_does_not_decide_about_a_resume_eith
     assert outcome is not None
     assert {result.state for result in outcome.results} == {StepState.DONE}
     assert caplog.text.count("broken failed") == 2
+
+
+def stopped(at: type[Event], *, leaves: bool) -> dict[str, Any]:
+    """Return the arguments that stop an operation at the first event of a kind."""
+    cancel = CancelToken()
+
+    def stop(event: Event) -> None:
+        if isinstance(event, at):
+            cancel.request("by the test", keep_journal=leaves)
+
+    return {"cancel": cancel, "progress": stop}
+
+
+@pytest.mark.parametrize("leaves", [False, True], ids=["undone", "left for a rollback"])
+@pytest.mark.parametrize("at", [ResumeStarted, Step, StepResult])
+def test_a_resume_that_is_stopped_goes_back_by_what_the_interrupted_run_did(
+    cnf: Cnf, at: type[Event], leaves: bool
+) -> None:
+    cnf.instantiate(cm=OLD, w=workload("Deployment", container=ENV))
+    new = {"cm": NEW, "w": workload("Deployment", container=ENV, image=IMAGES[1])}
+    with pytest.raises(UpdateInterruptedError):
+        update(cnf.request(new), cnf.cluster, cnf.options, **stopped(StepResult, leaves=True))
+    assert cnf.get("ConfigMap", "cm")["data"] == {"setting": "new"}
+    with pytest.raises(UpdateInterruptedError):
+        resume(cnf.cluster, cnf.options, **stopped(at, leaves=leaves), **cnf.where)
+    assert (cnf.rollback() is not None) is leaves
+    assert cnf.get("ConfigMap", "cm")["data"] == {"setting": "old"}
+    assert is_running(cnf, "Deployment", "w", IMAGES[0])
 
 
 # --- refused before anything is written ---------------------------------------------------------

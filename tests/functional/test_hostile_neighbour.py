@@ -11,7 +11,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,12 @@ from container_update import (
     PlanError,
     StepResult,
     UpdateInterruptedError,
+    UpdateRequest,
     connect,
     install,
     resume,
     rollback,
+    terminate,
     undo,
     update,
 )
@@ -36,6 +38,7 @@ from tests.internals.core import (
     INSTANCE_LABEL,
     Collection,
     Event,
+    Included,
     Json,
     KubernetesCluster,
     ObjectKey,
@@ -251,21 +254,191 @@ def test_the_packages_say_what_the_journal_is_believed(site: Cnf, tmp_path: Path
 # --- histories ------------------------------------------------------------------------------------
 
 
+def forge_revision(site: Cnf, steps: list[Json]) -> None:
+    """Write other steps into the first revision."""
+    body = site.get("Secret", f"{name_of(INSTANCE)}.v1")
+    content = unpacked(base64.b64decode(body["data"]["content"]))
+    content["steps"] = steps
+    data = {**body["data"], "content": base64.b64encode(packed(content)).decode()}
+    site.admin.replace({**body, "data": data})
+
+
 @pytest.mark.parametrize("forged", FORGED)
 def test_a_forged_revision_about_what_is_not_the_vnfs_is_refused(site: Cnf, forged: str) -> None:
     action, place = FORGED[forged]
     site.update(NEW)
-    name = f"{name_of(INSTANCE)}.v1"
-    body = site.admin.get(ObjectKey("", "Secret", site.namespace, name))
-    assert body is not None
-    content = unpacked(base64.b64decode(body["data"]["content"]))
-    live = site.admin.get(key(site, place))
-    content["steps"] = [step(site, action, place, live)]
-    data = {**body["data"], "content": base64.b64encode(packed(content)).decode()}
-    site.admin.replace({**body, "data": data})
+    forge_revision(site, [step(site, action, place, site.admin.get(key(site, place)))])
     with contextlib.suppress(PlanError):
         site.undo()
     assert written(site) == []
+
+
+# --- what the packages describe elsewhere ---------------------------------------------------------
+
+EVIL = {
+    f"{RBAC}/ClusterRole//role-NS": {
+        "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
+    },
+    "/ConfigMap/NS-beside/described": {"data": {"x": "forged"}},
+}
+"""What a forged step writes, by an object that both packages describe."""
+
+
+@dataclass
+class Described:
+    """A CNF whose packages describe a ClusterRole and a ConfigMap of another namespace too."""
+
+    site: Cnf
+    place: str
+
+    def __post_init__(self) -> None:
+        site, rule = self.site, {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
+        self.said: Json = {"rules": [rule]} if "ClusterRole" in self.place else {"data": {"x": "y"}}
+        self.key = key(site, self.place)
+        metadata = {"name": self.key.name, "labels": {INSTANCE_LABEL: INSTANCE}}
+        if self.key.namespace:
+            metadata["namespace"] = self.key.namespace
+        version = f"{self.key.group}/v1" if self.key.group else "v1"
+        body = {"apiVersion": version, "kind": self.key.kind, "metadata": metadata, **self.said}
+        self.live = site.admin.create(body)
+        self.more = {"described.yaml": json.dumps(body)}
+        self.old, self.new, self.other = map(self._package, (OLD, NEW, OTHERS))
+
+    def _package(self, files: dict[str, str]) -> str:
+        return self.site.package({f"{name}.yaml": text for name, text in files.items()} | self.more)
+
+    def request(self, new: str) -> UpdateRequest:
+        return UpdateRequest(old=self.old, new=new, **self.site.where)
+
+    def step(self, part: str) -> Json:
+        """Return a step whose *part*, or both, is forged."""
+        live = {"apiVersion": "v1", "kind": self.key.kind, **self.live}
+        live["apiVersion"] = f"{self.key.group}/v1" if self.key.group else "v1"
+        metadata = dict(live["metadata"])
+        metadata["annotations"] = {"container-update/manifest-digest": "x"}
+        evil = {**live, "metadata": metadata, **EVIL[self.place]}
+        return {
+            **step(self.site, "REPLACE", self.place),
+            "before": evil if part != "content" else live,
+            "content": evil if part != "before" else live,
+        }
+
+    def is_as_described(self) -> bool:
+        body = self.site.admin.get(self.key)
+        return body is not None and all(body[name] == value for name, value in self.said.items())
+
+
+ENDS: dict[str, Callable[[Described], object]] = {
+    "the same update": lambda d: update(d.request(d.new), d.site.cluster, d.site.options),
+    "another update": lambda d: update(d.request(d.other), d.site.cluster, d.site.options),
+    "resume": lambda d: resume(
+        d.site.cluster, d.site.options, **d.site.where, packages=[d.old, d.new]
+    ),
+    "rollback": lambda d: rollback(
+        d.site.cluster, d.site.options, **d.site.where, packages=[d.old, d.new]
+    ),
+}
+
+
+@pytest.mark.parametrize("place", EVIL)
+@pytest.mark.parametrize("part", ["before", "content", "both"])
+@pytest.mark.parametrize("verb", ENDS)
+def test_a_forged_step_writes_only_what_the_packages_say_elsewhere(
+    site: Cnf, place: str, part: str, verb: str
+) -> None:
+    described, cancel = Described(site, place), CancelToken()
+
+    def stop(event: Event) -> None:
+        if isinstance(event, StepResult):
+            cancel.request("by the test", keep_journal=True)
+
+    try:
+        with pytest.raises(UpdateInterruptedError):
+            update(described.request(described.new), site.cluster, site.options, cancel, stop)
+        forge(site, lambda record: record["steps"].append(described.step(part)))
+        with contextlib.suppress(ContainerUpdateError):
+            ENDS[verb](described)
+        assert described.is_as_described()
+    finally:
+        site.admin.delete(described.key)
+
+
+@pytest.mark.parametrize("place", EVIL)
+@pytest.mark.parametrize("part", ["before", "content", "both"])
+def test_a_forged_revision_writes_only_what_the_packages_say_elsewhere(
+    site: Cnf, place: str, part: str
+) -> None:
+    described = Described(site, place)
+    packages = [described.old, described.new]
+    try:
+        update(described.request(described.new), site.cluster, site.options)
+        forge_revision(site, [described.step(part)])
+        with contextlib.suppress(ContainerUpdateError):
+            undo(site.cluster, site.options, **site.where, packages=packages)
+        assert described.is_as_described()
+    finally:
+        site.admin.delete(described.key)
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["", "with what is shared"])
+@pytest.mark.parametrize("place", EVIL)
+def test_a_forged_record_has_uninstall_delete_nothing_that_is_elsewhere(
+    site: Cnf, place: str, shared: bool
+) -> None:
+    """The package describes something in each of these places, and the record more than that."""
+    described = Described(site, place)
+    try:
+        update(described.request(described.new), site.cluster, site.options)
+        name = f"{name_of(INSTANCE)}.v1"
+        body = site.get("Secret", name)
+        record = unpacked(base64.b64decode(body["data"]["instance"]))
+        for victim in ("/ConfigMap/NS-beside/theirs", "/Namespace//NS-beside"):
+            named = key(site, victim)
+            what = {"apiVersion": "v1", "kind": named.kind, "metadata": {"name": named.name}}
+            record["manifests"].append([named.as_dict(), *record["manifests"][0][1:3], what])
+        data = {**body["data"], "instance": base64.b64encode(packed(record)).decode()}
+        site.admin.replace({**body, "data": data})
+        terminate(
+            described.new,
+            site.admin,
+            **site.where,
+            options=site.options,
+            included=Included(shared=shared),
+        )
+        assert written(site) == []
+        beside = site.admin.get(key(site, "/Namespace//NS-beside"))
+        assert beside is not None
+        assert "deletionTimestamp" not in beside["metadata"]
+    finally:
+        if site.admin.get(described.key):
+            site.admin.delete(described.key)
+
+
+# --- holds and gates ------------------------------------------------------------------------------
+
+HOLD = {"type": "hold", "action": "WAIT", "seconds": 1.0}
+GATE = {"type": "gate", "action": "CHECK", "query": "up", "at_least": 1, "at_most": None}
+PAUSES = {
+    "a hold of years": {**HOLD, "seconds": 1e9},
+    "a hold of a text": {**HOLD, "seconds": "x"},
+    "a hold below nothing": {**HOLD, "seconds": -1},
+    "a gate without a pause": {**GATE, "every": 0, "seconds": 60},
+    "a gate of years": {**GATE, "every": 10, "seconds": 1e9},
+    "a bound that is a text": {**GATE, "every": 10, "seconds": 60, "at_least": "x"},
+}
+
+
+@pytest.mark.parametrize("pause", PAUSES)
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_forged_hold_or_gate_has_the_limits_of_a_request(
+    site: Cnf, pause: str, verb: str
+) -> None:
+    interrupt(site)
+    named = {"group": "", "kind": "Hold", "namespace": "", "name": "forged"}
+    forged = {"key": named, "reasons": [], "images": {}, **PAUSES[pause]}
+    forge(site, lambda record: record["steps"].append(forged))
+    with pytest.raises(ContainerUpdateError, match=f"Secret {site.namespace}/.* is damaged"):
+        VERBS[verb](site)
 
 
 # --- the key of a host ----------------------------------------------------------------------------

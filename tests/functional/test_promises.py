@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -34,6 +35,7 @@ from container_update import (
     history,
     resume,
     rollback,
+    status,
     terminate,
     undo,
 )
@@ -46,7 +48,7 @@ from tests.functional.manifests import workload
 from tests.functional.promise import Expected, Snapshot
 from tests.functional.reference_update import Lab
 from tests.functional.test_json_documents import VALIDATOR
-from tests.functional.verbs import FAST, OPTIONS, PROMISES, VERBS, Site, Verb
+from tests.functional.verbs import FAST, OPTIONS, PROMISES, RECOVERIES, VERBS, Site, Verb
 from tests.internals.core import INSTANCE_LABEL, Action, Event, ObjectKey, attach, main
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="looks into the embedded cluster")
@@ -146,6 +148,50 @@ def test_killed_after_any_write_it_is_finished_or_undone(
                 break
             states = recovered(site, verb, number)
             assert site.differences(*states) == [], f"killed after write {number}"
+
+
+STOPPED_AT = {
+    Circle.DEFAULT: (1, 4),
+    Circle.THOROUGH: range(1, 40),
+}
+"""At which of its events a run is stopped; no verb has as many."""
+
+
+@pytest.mark.parametrize(
+    "verb", [*VERBS, *RECOVERIES], ids=[verb.name for verb in (*VERBS, *RECOVERIES)]
+)
+@in_circles(Circle.DEFAULT, Circle.THOROUGH)
+def test_stopped_at_any_event_it_is_undone_or_left_for_another_run(
+    verb: Verb, circle: Circle, lab: Lab
+) -> None:
+    """The way back of a run that goes on with another one begins where that one began."""
+    for leaves in (False, True):
+        for number in STOPPED_AT[circle]:
+            with arranged(lab, verb) as site:
+                if not stopped_at(site, verb, number, leaves=leaves):
+                    break
+
+
+def stopped_at(site: Site, verb: Verb, number: int, *, leaves: bool) -> bool:
+    """Stop a run at one of its events, and check what it leaves; return whether it has so many."""
+    cancel, events = CancelToken(), itertools.count(1)
+
+    def stop(_: Event) -> None:
+        if next(events) == number:
+            cancel.request("by the test", keep_journal=leaves)
+
+    states, place = [verb.new], f"stopped at event {number}"
+    try:
+        verb.act(site, site.lab.cluster, cancel=cancel, progress=stop)
+    except UpdateInterruptedError as error:
+        says_it_is_left = "Everything is as before" not in str(error)
+        is_left = status(**where(site)).record is not None
+        states = recovered(site, verb, number) if leaves else [verb.old]
+    else:
+        says_it_is_left = is_left = False
+    assert says_it_is_left is is_left, place
+    assert site.differences(*states) == [], place
+    return bool(cancel)
 
 
 @promise("undo")

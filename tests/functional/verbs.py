@@ -24,8 +24,10 @@ from container_update import (
     StepWait,
     UpdateInterruptedError,
     UpdateRequest,
+    abort,
     change_package,
     install,
+    promote,
     resume,
     rollback,
     terminate,
@@ -57,6 +59,8 @@ def state(setting: str, image: str, pods: int = 1) -> Expected:
 
 
 OLD, NEW = state("old", IMAGES[0]), state("new", IMAGES[1])
+HALF_NEW = Expected(NEW.config, OLD.workloads)
+"""What an update leaves that stops when its first step is done."""
 NOTHING = Expected({("ConfigMap", "cm"): None}, {("Deployment", "w"): None})
 
 
@@ -157,8 +161,11 @@ def _update(site: Site, cluster: Any, **how: Any) -> Outcome:
     return update(request, cluster, OPTIONS, **how)
 
 
-def _change(upgrade_type: str, site: Site, cluster: Any, **how: Any) -> Outcome:
-    request = {"vnfdId": "vnfd-new", "additionalParams": {"upgrade_type": upgrade_type}}
+def _change(
+    upgrade_type: str, site: Site, cluster: Any, *, hold: bool = False, **how: Any
+) -> Outcome:
+    params = {"upgrade_type": upgrade_type, **({"hold": True} if hold else {})}
+    request = {"vnfdId": "vnfd-new", "additionalParams": params}
     packages: dict[str, Any] = {"old": site.old, "new": site.new}
     return change_package(request, **_in(site, cluster), **packages, **how)
 
@@ -229,6 +236,21 @@ def interrupted(at: type[Event], left: Expected, site: Site) -> None:
     with site.lingering(), pytest.raises(UpdateInterruptedError):
         _update(site, site.lab.cluster, cancel=cancel, progress=stop)
     assert settled(lambda: site.checker.differences(left, as_before=False)) == []
+
+
+def held(site: Site) -> None:
+    """Install the old package and begin a Blue-Green change that waits for a person."""
+    installed(site)
+    assert site.checker, "what was there is remembered"
+    assert _change(BLUE_GREEN, site, site.lab.cluster, hold=True).held
+
+
+def _promote(site: Site, cluster: Any, **how: Any) -> Outcome | None:
+    return promote(**_in(site, cluster), **how)
+
+
+def _abort(site: Site, cluster: Any, **how: Any) -> Outcome | None:
+    return abort(**_in(site, cluster), **how)
 
 
 @dataclass(frozen=True)
@@ -366,7 +388,7 @@ VERBS = (
     Verb(
         "resume",
         _resume,
-        partial(interrupted, StepResult, Expected(NEW.config, OLD.workloads)),
+        partial(interrupted, StepResult, HALF_NEW),
         command=lambda _: ["resume"],
         reasons=_RECOVERY,
     ),
@@ -386,3 +408,16 @@ VERBS = (
         },
     ),
 )
+
+RECOVERIES = (
+    Verb("promote", _promote, held),
+    Verb("abort", _abort, held, new=OLD),
+    Verb("the same update", _update, partial(interrupted, StepResult, HALF_NEW)),
+    Verb(
+        "another operation",
+        partial(_change, ROLLING),
+        partial(interrupted, StepResult, HALF_NEW),
+        resumed=(OLD,),
+    ),
+)
+"""Verbs that end an operation, by themselves or before their own begins."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from container_update.model.objects import Json, ObjectKey
+from container_update.model.pauses import LONGEST_HOLD, LONGEST_PERIOD
 from container_update.model.plan import Action
 from container_update.model.schema import (
     FILLED,
@@ -85,14 +86,14 @@ _STEPS: Mapping[str, Fields] = {
     "config": _step(content=_OBJECT),
     "scale": _step(replicas=WHOLE),
     "script": _SCRIPT,
-    "hold": _step(seconds=PLAIN),
+    "hold": _step(seconds=or_null(Number(0, LONGEST_HOLD))),
     "gate": _step(
         {"script": or_null(_SCRIPT)},
         query=TEXT,
-        at_least=PLAIN,
-        at_most=PLAIN,
-        every=Number(),
-        seconds=Number(),
+        at_least=or_null(Number()),
+        at_most=or_null(Number()),
+        every=Number(1, LONGEST_PERIOD),
+        seconds=Number(0, LONGEST_HOLD),
     ),
 }
 _TYPE = complete(type=OneOf(_STEPS))

@@ -8,7 +8,7 @@ from functools import partial
 from container_update.engine import claims
 from container_update.engine.context import StepExecutor
 from container_update.engine.writer import ChangedByAnotherError
-from container_update.model.objects import Json, instance_of, is_kept, namespace_key
+from container_update.model.objects import Json, is_kept, namespace_key
 from container_update.model.outcome import Reverted
 from container_update.model.plan import Action
 from container_update.planning.comparison.live_objects import manifest_name

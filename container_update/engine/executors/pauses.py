@@ -53,10 +53,11 @@ class GateExecutor:
             left = until - self._waiter.clock()
             if left <= 0 and not failures:
                 return
+            self._waiter.pause(0)  # a run that was cancelled asks no more
             self._waiter.sleep(min(step.every, max(left, 0.0)) or step.every)
 
     def _ask(self, step: GateStep) -> None:
-        values = measured(self._server, step.query)
+        values = measured(self._server, step.query, self._waiter.pause)
         wrong = [value for value in values if not step.is_within(value)]
         if wrong:
             raise NotReadyError(

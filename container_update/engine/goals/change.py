@@ -7,7 +7,7 @@ else: lease, journal, waiting and undo are those of every operation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -25,7 +25,7 @@ from container_update.engine.scripts import coordination
 from container_update.engine.scripts.coordination import Coordination
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
-from container_update.model.objects import Json, ObjectKey
+from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Outcome, Progress, StepResult, Vnfc
 from container_update.model.plan import Plan
 from container_update.planning.change import Planner
@@ -136,10 +136,11 @@ class PackageChange(PackageGoal):
         """See Goal; never the same as an update's."""
         return f"{self.kind} {digest_of(self.packages.new.values())}"
 
-    def described(self) -> Iterable[ObjectKey]:
+    def described(self) -> Sequence[Manifest]:
         """See Goal."""
         packages = self.packages
-        return packages.keys if self._job.old else [*packages.new, *packages.kept]
+        of_new = (*packages.new.values(), *packages.kept.values())
+        return packages.manifests if self._job.old else of_new
 
     def plan(self, observed: Observed) -> Plan:
         """Compare both packages with what is live."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -29,7 +29,7 @@ from container_update.engine.run import preview, run
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster, ReadOnlyCluster
 from container_update.model.errors import PlanError
-from container_update.model.objects import ObjectKey
+from container_update.model.objects import Manifest
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import INSTALL, UNDO, Plan
@@ -136,6 +136,7 @@ class GoBack(Goal):
     """
 
     kind = UNDO
+    content_is_recorded = True
 
     def __init__(  # noqa: PLR0913, PLR0917
         self,
@@ -180,7 +181,7 @@ class GoBack(Goal):
         """The revisions to undo that changed the package."""
         return tuple(each for each in self._undone if each.origin.kind not in UPDATES)
 
-    def described(self) -> Iterable[ObjectKey] | None:
+    def described(self) -> Sequence[Manifest] | None:
         """See Goal: the objects of the packages that the request names."""
         return self._named.described()
 

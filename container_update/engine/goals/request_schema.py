@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from container_update.model.pauses import LONGEST_HOLD, LONGEST_PERIOD
 from container_update.model.requests import DEF_FILES
 from container_update.model.schema import (
     LINE,
@@ -35,7 +36,6 @@ COORDINATE_NEW, COORDINATE_OLD = COORDINATE.values()
 EXTERNAL_LB = "external_lb_param"
 
 _record = partial(Fields, has_nulls=False)
-_DAY = 24 * 3600
 
 
 def _text(description: str, pattern: str = r"[^\x00-\x1f\x7f]+", longest: int = 255) -> Text:
@@ -126,7 +126,7 @@ PATH = _text("a path in the package, or a URL", longest=2048)
 _PERCENT = Number(1, 100, is_whole=True, description="a whole number from 1 to 100")
 _HOLD = AnyOf(
     "true, to wait until somebody promotes the change, or a number of seconds, a day at most",
-    (TRUTH, *or_null(Number(0, _DAY)).alternatives),
+    (TRUTH, *or_null(Number(0, LONGEST_HOLD)).alternatives),
 )
 _GATE = or_null(
     _record(
@@ -137,13 +137,13 @@ _GATE = or_null(
             "at_most": or_null(Number(description="a number: the greatest value that is good")),
             "every": Number(
                 1,
-                3600,
+                LONGEST_PERIOD,
                 description="a number: seconds from one question to the next, an hour at most; 10 "
                 "without it",
             ),
             "seconds": Number(
                 0,
-                _DAY,
+                LONGEST_HOLD,
                 description="a number: for how long the values have to be good, a day at most; 60 "
                 "without it",
             ),

@@ -20,14 +20,14 @@ from container_update.engine.read_packages import described_by
 from container_update.engine.run import run
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster, if_allowed
-from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.model.objects import Collection, Json, Manifest, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import UNINSTALL, Plan
 from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.configuration import Live
 from container_update.planning.lifecycle import uninstall_plan
-from container_update.planning.order import DEFINITION
+from container_update.planning.order import DEFINITION, RBAC
 from container_update.planning.staying import Included
 from container_update.planning.update import collections
 from container_update.workloads import ownership, registry
@@ -97,15 +97,15 @@ class Uninstall(Goal):
         self.namespace, self.instance_id = placing.namespace, instance_id
         self._included, self._is_recorded = included, is_recorded
         described = () if package is None else described_by(package, placing, options)
-        self._described = [manifest.key for manifest in described]
+        self._manifests, self._described = described, [manifest.key for manifest in described]
 
     def digest(self) -> str:
         """See Goal."""
         return f"{UNINSTALL} {self._included}"
 
-    def described(self) -> Iterable[ObjectKey] | None:
+    def described(self) -> Sequence[Manifest] | None:
         """See Goal."""
-        return self._described or None
+        return self._manifests or None
 
     def scope(self) -> Scope:
         """See Goal."""
@@ -116,9 +116,9 @@ class Uninstall(Goal):
         record = History(observed.cluster, self.namespace, self.instance_id).instance()
         recorded = {manifest.key for manifest in record.manifests} if record else set[ObjectKey]()
         live = self._read([*recorded, *self._described], observed)
-        if not observed.cluster.journal_key:  # in other namespaces only the label is believed
-            own = {self.namespace, *(key.namespace for key in self._described)}
-            recorded = {key for key in recorded if key.namespace in own}
+        if not observed.cluster.journal_key:  # elsewhere the package and the label say what is its
+            here = {k for k in recorded if k.namespace == self.namespace and k.group != RBAC}
+            recorded = here | recorded.intersection(self._described)
         claims = _claims(live.values(), observed)
         taken = _used_by_others(live, claims, observed)
         live = {key: body for key, body in {**live, **claims}.items() if key not in taken}

@@ -7,7 +7,7 @@ packages -> manifests -> matching -> live objects -> plan; carried out by
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cached_property, partial
@@ -144,12 +144,11 @@ class Update(Goal):
         matched = self.matched()
         return [manifest.key for manifest in (*(old for old, _ in matched.pairs), *matched.added)]
 
-    def described(self) -> Iterable[ObjectKey]:
+    def described(self) -> Sequence[Manifest]:
         """See Goal."""
-        if self._record is None:
-            return self.keys
         matched = self.matched()
-        return [new.key for new in (*(new for _, new in matched.pairs), *matched.added) if new]
+        new = [new for new in (*(new for _, new in matched.pairs), *matched.added) if new]
+        return new if self._record else [*new, *(old for old, _ in matched.pairs)]
 
     def digest(self) -> str:
         """See Goal: a digest of the manifests in force afterwards."""

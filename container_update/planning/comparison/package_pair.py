@@ -52,6 +52,11 @@ class Packages:
         return tuple(dict.fromkeys([*self.new, *self.kept, *self.old]))
 
     @property
+    def manifests(self) -> tuple[Manifest, ...]:
+        """What both say about them."""
+        return (*self.new.values(), *self.kept.values(), *self.old.values())
+
+    @property
     def vdus(self) -> Vdus:
         """The VDUs after the change: one that does not change keeps its workload."""
         named = {key.name for key in (*self.new, *self.kept) if is_workload(key)}

@@ -33,7 +33,14 @@ from container_update.model.errors import (
     UpdateFailedError,
     UpdateInterruptedError,
 )
-from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey
+from container_update.model.objects import (
+    INSTANCE_LABEL,
+    Collection,
+    Json,
+    Manifest,
+    ObjectKey,
+    Source,
+)
 from container_update.model.operation import Phase
 from container_update.model.options import Options
 from container_update.model.outcome import StepResult
@@ -454,5 +461,6 @@ def test_of_several_instances_none_is_meant_unless_it_is_named(ids: list[str], t
 
 
 def test_what_packages_describe_is_known_where_any_is_named() -> None:
-    assert Named({}, frozenset({ONE})).described() == {ONE}
-    assert Named({}, frozenset()).described() is None
+    one = Manifest(ONE, {}, Source("one.yaml", 1))
+    assert Named({}, (one,)).described() == (one,)
+    assert Named({}, ()).described() is None
