@@ -154,8 +154,11 @@ class ManifestStep(WorkloadStep):
         """Return the live object as it was before; *live* itself where it is so already."""
         if self.is_restored(live):
             return live
-        changed = _with_fields(live, self.old)
-        metadata.restore(changed, self.old, metadata.written(self._manifest, self.dropped))
+        written = self.desired(self.old)
+        source, _ = live_objects.three_ways(self.old, written, live)
+        changed = _with_fields(live, live_objects.with_fields_of_others(source, written, live))
+        names = metadata.written(self._manifest, self.dropped, self.old)
+        metadata.restore(changed, self.old, names)
         _keep_replicas(live, changed)
         _keep_storage(live, changed)
         return changed
