@@ -237,8 +237,11 @@ class BlueGreenPlanner(Planner):
         pair = self.pairs.get(key)
         if pair is not None:
             yield self._green(key, pair)
-            why = Reason(f"{self.beside[key].name} takes its place")
-            yield ManifestStep(pair.blue, Action.DELETE, pair.live, reasons=(why,))
+            successor = self.beside[key].name
+            why = (Reason(f"{successor} takes its place"),)
+            yield ManifestStep(
+                pair.blue, Action.DELETE, pair.live, reasons=why, successor=successor
+            )
             return
         is_there = self.packages.concerns(key) and self.live_key(key) in self.live
         if key.kind == "Deployment" and is_there:

@@ -84,6 +84,9 @@ class ManifestStep(WorkloadStep):
     content: Json | None = field(default=None, repr=False)
     """The manifest that takes effect; None for a deletion."""
     dropped: metadata.Dropped = field(default=(), kw_only=True)
+    successor: str = field(default="", kw_only=True)
+    """Of a Deployment that is removed: the name of the one that takes its place, with as many pods
+    as it has by then."""
     mends: bool = field(default=False, kw_only=True)
     """What others changed in the live object is brought back too, not only what is new."""
 
