@@ -417,11 +417,16 @@ class Planner:
         refuse_other_selector(step)
         references = [use.use for use in uses]
         now = pod_template.images(live)
+        if not kind.is_pod:
+            action = kind.action(step.desired(live), (), references)
+        elif uses or not self._has_spec(live, old, new):
+            action = Action.RECREATE_POD
+        else:  # what its manifest says of the metadata
+            action, content = Action.REPLACE, step.content or {}
+            step = replace(step, content={**content, "spec": live["spec"]})
         yield replace(
             step,
-            action=Action.RECREATE_POD
-            if kind.is_pod
-            else kind.action(step.desired(live), (), references),
+            action=action,
             reasons=(*what_differs(old, new), *reasons_of(uses)),
             digest=self.config.config_digest(live, uses),
             images={
@@ -430,6 +435,14 @@ class Planner:
                 if now.get(name) not in (None, image)
             },
         )
+
+    def _has_spec(self, live: Json, old: Manifest | None, new: Manifest) -> bool:
+        """Tell whether a Pod has the spec of its new manifest, which changes its metadata alone."""
+        then = {"metadata": {}, "spec": new.body["spec"]}
+        if old is None or self._base(new, old, live) is None:
+            return live_objects.covers(live_objects.as_named(live, new.body, {}), then)
+        was = {"metadata": {}, "spec": old.body["spec"]}
+        return live_objects.covers(was, then) and live_objects.covers(then, was)
 
     def is_changed(self, step: ManifestStep, new: Manifest) -> bool:
         """Tell whether the live object was made from another manifest."""
