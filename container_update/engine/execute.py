@@ -16,6 +16,7 @@ from container_update.cluster.waiting import AbortedError, NotReadyError, Waiter
 from container_update.engine.context import ExecutionContext
 from container_update.engine.diagnosis import Diagnostician
 from container_update.engine.executors.config import ConfigExecutor
+from container_update.engine.executors.pods import ScaleExecutor
 from container_update.engine.executors.table import executor_of
 from container_update.engine.rollout import RolloutWaiter, followed_by
 from container_update.engine.undo import Undo
@@ -48,9 +49,9 @@ from container_update.model.plan import (
 )
 from container_update.model.reporter import REPORTED
 from container_update.model.scripts import RunScript, ScriptStep
-from container_update.planning.steps import ConfigStep, ObjectStep, object_steps
+from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep, object_steps
 from container_update.workloads.pod_status import is_deleting
-from container_update.workloads.readiness import Baseline
+from container_update.workloads.readiness import Baseline, replicas
 from container_update.workloads.registry import is_workload
 
 LOG = logging.getLogger(__name__)
@@ -183,6 +184,7 @@ class Execution:
 
     def _advance(self, steps: Sequence[Step]) -> None:
         try:
+            self._follow(steps)
             self._drain(steps)
             self._run_all(steps)
         except BaseException:
@@ -194,6 +196,27 @@ class Execution:
             self.give_up(next((f"{r.step.key} failed: {r.message}" for r in failed), ""))
         if workloads := [step for step in steps if step.starts_pods]:
             self._stay_ready(workloads)
+
+    def _follow(self, steps: Sequence[Step]) -> None:
+        """Before the traffic goes to new Deployments, give them as many pods as the old ones have
+        by now: an autoscaler goes on with these, and the plan may be of before a pause."""
+        if not any(step.is_switch or step.is_removal for step in steps):
+            return
+        created = {s.key: s for s in self._steps if s.action is Action.CREATE}
+        executor = ScaleExecutor(self._context)
+        for step in self._steps:
+            if not (isinstance(step, ManifestStep) and step.successor):
+                continue
+            key = replace(step.key, name=step.successor)
+            first = created.get(key)
+            planned = replicas(first.content or {}) if isinstance(first, ManifestStep) else 0
+            try:
+                while executor.follow(step, planned, self._waiter.clock() + self.options.timeout):
+                    self.progress(StepWait(key, f"has as many pods as {step.key} has now"))
+            except AbortedError:
+                self.give_up()
+            except _STEP_ERRORS as error:
+                self.give_up(f"{key} failed: {error}")
 
     def _drain(self, steps: Iterable[Step]) -> None:
         """Let pods that get no traffic any more end the requests that they have, before they go."""

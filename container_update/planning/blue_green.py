@@ -250,11 +250,14 @@ class BlueGreenPlanner(Planner):
 
     def _end_of(self, key: ObjectKey, pair: Pair) -> Iterator[Step]:
         """Yield the end of the old Deployment; one of another name may have to stay."""
-        what, old_key = f"{self.beside[key].name} takes its place", self._old_key(key)
+        successor, old_key = self.beside[key].name, self._old_key(key)
+        what = f"{successor} takes its place"
         if old_key != key and (staying := why_it_stays(pair.blue, pair.live)):
             self.keep(old_key, f"{what}, but {staying}: stays")
         else:
-            yield ManifestStep(pair.blue, Action.DELETE, pair.live, reasons=(Reason(what),))
+            yield ManifestStep(
+                pair.blue, Action.DELETE, pair.live, reasons=(Reason(what),), successor=successor
+            )
 
     def _green_name(self, key: ObjectKey, pair: Pair) -> str:
         if key not in self.live:
@@ -276,8 +279,7 @@ class BlueGreenPlanner(Planner):
 
     def _new_body(self, pair: Pair) -> Json:
         """Return the new Deployment under the name of its manifest."""
-        old = None if pair.old is None else pair.old.body
-        body = live_objects.with_fields_of_others(pair.new.body, old, pair.live)
+        body = self.merged(pair.new, pair.old, pair.live)
         if self.needs_release:
             body = labels.with_release(body, self.release)
         body = with_recorded_digest(body, manifest_digest(pair.new.body))
@@ -376,13 +378,19 @@ class BlueGreenPlanner(Planner):
                     f"found {selector} in {new.source}: all traffic would be lost, correct one of "
                     "them"
                 )
-        body = new.body
+        body = self.service_body(new, live) if live else new.body
         if any(selects(selector, pair.old_pods) for pair in pairs):
             body = labels.with_release(body, self.release)
             self._refuse_losers(
                 new, labels.selector_of(live or {}), labels.selector_of(body), pairs
             )
         return with_recorded_digest(body, manifest_digest(new.body))
+
+    def service_body(self, new: Manifest, live: Json) -> Json:
+        """Return the manifest of a Service that the strategy points to its pods, with what others
+        have written besides."""
+        pointed = {**live, "spec": {**live["spec"], "selector": labels.selector_of(new.body)}}
+        return self.merged(new, self.packages.old.get(new.key), pointed)
 
     def _refuse_losers(
         self, new: Manifest, now: dict[str, str], then: dict[str, str], pairs: list[Pair]

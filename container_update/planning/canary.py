@@ -106,7 +106,8 @@ class CanaryPlanner(BlueGreenPlanner):
         shared = labels.without_release(live)
         self._refuse_unshared(new, live, shared, pairs)
         content = with_recorded_digest(
-            labels.with_targets(new.body, self.renamed), manifest_digest(new.body)
+            labels.with_targets(self.service_body(new, live), self.renamed),
+            manifest_digest(new.body),
         )
         if labels.release_of(live):
             why = Reason("an earlier change tells old pods from new ones by it: a canary has both")

@@ -8,7 +8,7 @@ subclass that says how workloads get from old to new.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -91,6 +91,9 @@ class Planner:
     script_roles: ClassVar[frozenset[str]] = frozenset({NEW, OLD})
     """The VNFs whose script is run."""
 
+    brings_back: ClassVar[bool] = False
+    """What others have changed becomes what the manifests say again."""
+
     packages: Packages
     live: Live
     namespace: str
@@ -106,6 +109,7 @@ class Planner:
         self.renamed = {named.name: live.name for named, live in self.live_names.items()}
         """A Deployment's name in its manifest to its name in the cluster after the change."""
         self.config = UpdatePlanner(self.live, self.instance_id, restart_for=self.restart_for)
+        self._merged: dict[ObjectKey, Json] = {}
         self._staying: list[ObjectKey] = []
         """Old objects that are not in the new package and stay."""
 
@@ -125,7 +129,7 @@ class Planner:
         if not any(is_workload(step.key) for step in steps):
             steps = [_in_its_place(step) for step in steps]
         untouched = self.live.keys() - {step.key for step in (*withdrawn, *steps)}
-        self._note_drift(untouched)
+        self._note_drift()
         live_keys = map(self.live_key, dict.fromkeys((*self.packages.new, *self.packages.kept)))
         return Plan(
             namespace=self.namespace,
@@ -333,7 +337,8 @@ class Planner:
             if not key.is_config:
                 continue
             old, live = self.packages.old.get(key), self.live.get(key)
-            step = self.config.config_step(*self.config.as_stated(old, manifest))
+            stated = self.config.as_stated(old, manifest, is_demanded=self.brings_back)
+            step = self.config.config_step(*stated)
             if step is not None and live is not None and self.instance_id:
                 self.refuse_foreign(key, old, live)
             if step is not None:
@@ -364,14 +369,12 @@ class Planner:
         else:
             yield from self._in_place(new, live)
 
-    def _note_drift(self, untouched: Container[ObjectKey]) -> None:
-        """Note the live images of unchanged workloads that are not those of both packages."""
+    def _note_drift(self) -> None:
+        """Note what another client has changed in the objects that no step has looked at, too."""
         for key, new in self.packages.new.items():
-            old, live_key = self.packages.old.get(key), self.live_key(key)
-            if old is None or live_key not in untouched or not self.packages.concerns(key):
-                continue
-            if is_workload(key) and pod_template.images(old.body) == pod_template.images(new.body):
-                self.config.effective_images(old, (), self.live[live_key])
+            old, live = self.packages.old.get(key), self.live.get(self.live_key(key))
+            if old and live and self.packages.concerns(key) and not key.is_config:
+                self.merged(new, old, live)
 
     def _leave(self, key: ObjectKey, live: Json | None) -> None:
         if live is None:
@@ -415,19 +418,32 @@ class Planner:
         refuse_other_selector(step)
         references = [use.use for use in uses]
         now = pod_template.images(live)
+        if not kind.is_pod:
+            action = kind.action(step.desired(live), (), references)
+        elif uses or not self._has_spec(live, old, new):
+            action = Action.RECREATE_POD
+        else:  # what its manifest says of the metadata
+            action, content = Action.REPLACE, step.content or {}
+            step = replace(step, content={**content, "spec": live["spec"]})
         yield replace(
             step,
-            action=Action.RECREATE_POD
-            if kind.is_pod
-            else kind.action(step.desired(live), (), references),
+            action=action,
             reasons=(*what_differs(old, new), *reasons_of(uses)),
             digest=self.config.config_digest(live, uses),
             images={
                 name: image
-                for name, image in pod_template.images(new.body).items()
+                for name, image in pod_template.images(step.content or {}).items()
                 if now.get(name) not in (None, image)
             },
         )
+
+    def _has_spec(self, live: Json, old: Manifest | None, new: Manifest) -> bool:
+        """Tell whether a Pod has the spec of its new manifest, which changes its metadata alone."""
+        then = {"metadata": {}, "spec": new.body["spec"]}
+        if old is None or self._base(new, old, live) is None:
+            return live_objects.covers(live_objects.as_named(live, new.body, {}), then)
+        was = {"metadata": {}, "spec": old.body["spec"]}
+        return live_objects.covers(was, then) and live_objects.covers(then, was)
 
     def is_changed(self, step: ManifestStep, new: Manifest) -> bool:
         """Tell whether the live object was made from another manifest."""
@@ -441,7 +457,7 @@ class Planner:
         kind = kind_of(new.key)
         if kind is not None:
             return stamp not in ("", digest) and not kind.is_pod
-        body = self._with_fields_of_others(new, new.body, step.old)
+        body = self.merged(new, old, step.old)
         return bool(stamp) or step.content != with_recorded_digest(body, digest)
 
     def is_left_behind(self, new: Manifest, live: Json) -> bool:
@@ -471,21 +487,36 @@ class Planner:
 
     def _content_of(self, new: Manifest, live: Json | None) -> Json:
         """Return a manifest with its digest and what earlier changes added: labels and names."""
-        body = new.body
-        old = self.packages.old.get(new.key)
+        body = self.merged(new, self.packages.old.get(new.key), live) if live else new.body
         release = release_labels.release_of(live) if live is not None else ""
         if release and new.key.kind in ("Deployment", "Service"):
             body = release_labels.with_release(body, release)
-        if old is not None and live is not None:
-            body = release_labels.with_live_limits(body, old.body, live)
         body = release_labels.with_targets(body, self.renamed)
-        body = self._with_fields_of_others(new, body, live)
         return with_recorded_digest(body, manifest_digest(new.body))
 
-    def _with_fields_of_others(self, new: Manifest, body: Json, live: Json | None) -> Json:
-        old = self.packages.old.get(new.key)
-        before = None if old is None else old.body
-        return live_objects.with_fields_of_others(body, before, live) if live else body
+    def merged(self, new: Manifest, old: Manifest | None, live: Json) -> Json:
+        """Return a manifest with what others have written into the live object: where neither
+        manifest says anything, and where both say the same, which is noted."""
+        if new.key not in self._merged:
+            base = self._base(new, old, live)
+            body, drift = new.body, ()
+            if base is not None:
+                shown = live_objects.as_named(live, new.body, self.live_names)
+                body, drift = live_objects.three_ways(new.body, base.body, shown)
+            before = None if old is None else old.body
+            self._merged[new.key] = live_objects.with_fields_of_others(body, before, live)
+            for each in drift:
+                self.note(self.live_key(new.key), each.note(new.source))
+        return self._merged[new.key]
+
+    def _base(self, new: Manifest, old: Manifest | None, live: Json) -> Manifest | None:
+        """Return the old manifest, where the live object was made from it, in its version of the
+        API: then what differs in it is another client's."""
+        if old is None or self.brings_back or self.is_left_behind(new, live):
+            return None
+        versions = {body.get("apiVersion") for body in (old.body, new.body, live)}
+        made_from = ("", *(manifest_digest(each.body) for each in (old, new)))
+        return old if len(versions) == 1 and recorded_digest(live) in made_from else None
 
     # --- everything else ------------------------------------------------------------------------
 

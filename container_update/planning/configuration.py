@@ -90,16 +90,35 @@ class ConfigPlanner:
     notes: list[Note] = field(default_factory=list, init=False)
     changes: dict[ObjectKey, ConfigDifference] = field(default_factory=dict, init=False)
     opt_outs: dict[ObjectKey, str] = field(default_factory=dict, init=False)
+    left_alone: dict[ObjectKey, frozenset[str]] = field(default_factory=dict, init=False)
+    """The keys of objects that others have written, and that a note is about."""
 
-    def as_stated(self, old: Manifest | None, new: Manifest) -> tuple[Manifest | None, Manifest]:
+    def as_stated(
+        self, old: Manifest | None, new: Manifest, *, is_demanded: bool = False
+    ) -> tuple[Manifest | None, Manifest]:
         """Return the manifests of a ConfigMap or Secret as whoever created it reads them, without
-        the keys that somebody else has filled in, which are noted."""
+        the keys that others have filled in or changed since, which are noted.
+
+        :param is_demanded: what both say is to take effect too, whatever others have written.
+        """
         live = self.live.get(new.key)
         diff.stated(new)  # before anything is made of it
         new = diff.as_created(new, old, live)
-        theirs = keys_of_others(old, new, live) if live else {}
-        for name, key in sorted((name, key) for key, name in theirs.items()):
-            self.note(new.key, f"key {key}: {name} has written it, so it is its own: left alone")
+        if live is None:
+            return old, new
+        theirs = {
+            key: f"key {key}: {name} has written it, so it is its own: left alone"
+            for key, name in keys_of_others(old, new, live).items()
+        }
+        drift: tuple[live_objects.Drift, ...] = ()
+        if old is not None and not is_demanded:
+            for change in diff.drift(old, new, live, agreed=True):
+                theirs.setdefault(change.key, live_objects.drifted(f"key {change.key}", new.source))
+            labels, drift = live_objects.three_ways(*map(_metadata, (new.body, old.body)), live)
+            new = replace(new, body={**new.body, **labels})
+        texts = [*sorted(theirs.values()), *(each.note(new.source) for each in drift)]
+        self.notes += (Note(new.key, text) for text in texts)
+        self.left_alone[new.key] = frozenset(theirs)
         return old and without_keys(old, theirs), without_keys(new, theirs)
 
     def config_step(self, old: Manifest | None, new: Manifest) -> ConfigStep | None:
@@ -160,6 +179,7 @@ class ConfigPlanner:
 
     def _note_what_stays(self, old: Manifest | None, new: Manifest, live: Json | None) -> None:
         known = diff.key_names(new.body) | (diff.key_names(old.body) if old else frozenset())
+        known |= self.left_alone.get(new.key, frozenset())
         if theirs := sorted(diff.key_names(live or {}) - known):
             keys = f"key{'s' if len(theirs) > 1 else ''} {', '.join(theirs)}"
             self.note(new.key, f"{keys}: in no manifest, so somebody else's: left alone")
@@ -230,6 +250,10 @@ class ConfigPlanner:
             )
         if (kind := kind_of(key)) is not None and (refusal := kind.refusal(live)) is not None:
             raise PlanError(f"{key}: {refusal}")
+
+
+def _metadata(body: Json) -> Json:
+    return {"metadata": body["metadata"]}
 
 
 def starts_without(workloads: Mapping[ObjectKey, Json]) -> frozenset[ObjectKey]:

@@ -164,7 +164,8 @@ class UpdatePlanner(ConfigPlanner):
             elif old.key in matching.unlisted:
                 self._note_unlisted(old, new)
             elif old.key.is_config:
-                before, after = self.as_stated(old, new)
+                demanded = new.key in matching.listed
+                before, after = self.as_stated(old, new, is_demanded=demanded)
                 if step := self.config_step(before, after):
                     self._note_drift(before or old, after)
                     yield step
@@ -176,7 +177,7 @@ class UpdatePlanner(ConfigPlanner):
             self.withdraw(old.key, old.source)
 
     def _note_unlisted(self, old: Manifest, new: Manifest) -> None:
-        if self.change(*self.as_stated(old, new)) is not None:
+        if self.change(*self.as_stated(old, new, is_demanded=True)) is not None:
             self.note(new.key, f"differs from {new.source}: {_UNLISTED}, so it is not written")
 
     def _note_drift(self, old: Manifest, new: Manifest) -> None:

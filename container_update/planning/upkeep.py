@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
@@ -110,6 +111,7 @@ class HealPlanner(Planner):
     :param heal_id: identifies the heal: planned again, its workloads count as healed.
     """
 
+    brings_back: ClassVar[bool] = True
     heal_id: str = field(kw_only=True)
 
     # --- the whole VNF --------------------------------------------------------------------------

@@ -11,10 +11,11 @@ from container_update.engine.writer import ChangedByAnotherError
 from container_update.model.errors import ClusterError
 from container_update.model.objects import ObjectKey
 from container_update.model.outcome import Reverted
-from container_update.planning.steps import PodsStep, ScaleStep
+from container_update.model.plan import Action
+from container_update.planning.steps import ManifestStep, PodsStep, ScaleStep
 from container_update.workloads.kind import POD
 from container_update.workloads.pod_status import is_deleting, problem
-from container_update.workloads.readiness import Baseline
+from container_update.workloads.readiness import Baseline, replicas
 
 
 class PodsExecutor(StepExecutor[PodsStep]):
@@ -57,6 +58,11 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
         live = self.cluster.get(step.key) if step.is_of_new_object else self.writer.read(step)
         if live is None:
             raise ChangedByAnotherError(f"{step.key} was deleted by somebody else")
+        if replicas(live) not in (replicas(step.old), step.replicas):
+            raise ChangedByAnotherError(
+                f"{step.key}: expected {replicas(step.old)} pods, as when the plan was made, found "
+                f"{replicas(live)}: another client has scaled it meanwhile, plan the change again"
+            )
         abandoned = self.abandoned(live)
         present = Baseline.of(self.informer.pods_of(live)).uids - abandoned
         if step.is_scale_in:
@@ -65,6 +71,23 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
         before = Baseline(present, allowed=present, abandoned=abandoned)
         self.rollout.until_new(step.key, before, deadline)
         self._restore_policy(step)
+
+    def follow(self, removal: ManifestStep, planned: int, deadline: float) -> bool:
+        """Give the Deployment that takes another one's place as many pods as that has now, and wait
+        for them: the number in the plan may be hours old. Tell whether it was another number.
+
+        :param planned: with how many it was created; a number that another client has given it is
+            not lowered.
+        """
+        key = replace(removal.key, name=removal.successor)
+        old, new = self.cluster.get(removal.key), self.cluster.get(key)
+        if old is None or new is None or is_deleting(old) or is_deleting(new):
+            return False
+        has, needs = replicas(new), replicas(old)
+        if needs in (0, has) or (needs < has != planned):
+            return False
+        self.apply(ScaleStep(key, Action.SCALE, new, replicas=needs), deadline)
+        return True
 
     def revert(self, step: ScaleStep, deadline: float) -> Reverted:
         """Write the number of pods that there were before."""

@@ -8,11 +8,12 @@ import copy
 import json
 import re
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.objects import Json, Manifest, ObjectKey, Source
+from container_update.model.plan import image_place
 from container_update.planning.comparison.diff import is_empty, named_items
 
 # --- which live Deployment stands in for one that a manifest names ------------------------------
@@ -62,9 +63,22 @@ def rename(body: Json, name: str) -> None:
 # --- whether it has everything ------------------------------------------------------------------
 
 _QUANTITIES = frozenset(
-    {"averageValue", "capacity", "divisor", "hard", "limits", "requests", "sizeLimit"}
+    {
+        *("averageValue", "capacity", "divisor", "hard", "limits", "podFixed", "requests"),
+        *("sizeLimit", "target"),
+    }
 )
-"""Fields that are quantities, or mappings of them."""
+"""Fields that are quantities, or have them in them: a LimitRange's, an autoscaler's."""
+_ZEROS = ("", False, 0)
+"""What a server leaves out as it stores an object: it means the same as no value."""
+_NOT_ZEROS = frozenset(
+    {
+        *("allowPrivilegeEscalation", "automountServiceAccountToken", "fsGroup", "hostUsers"),
+        *("maxUnavailable", "minAvailable", "runAsGroup", "runAsUser", "tolerationSeconds"),
+        "ttlSecondsAfterFinished",
+    }
+)
+"""Fields that no default fills in and whose false or 0 means something else than no value."""
 _QUANTITY = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([numkMGTPE]|[KMGTPE]i)?")
 _FACTORS = {
     **{
@@ -101,12 +115,13 @@ def _has(said: Any, live: Any) -> bool:
         return isinstance(live, dict) and all(
             _is_same_quantity(value, live.get(name))
             if name in _QUANTITIES
-            else _has(value, live.get(name))
+            else _has(value, live.get(name)) and not (name in _NOT_ZEROS and name not in live)
             for name, value in said.items()
+            if value is not None
         )
     if isinstance(said, list):
         return isinstance(live, list) and _has_items(said, live)
-    return str(said) == str(live) or (said == "" and live is None)
+    return str(said) == str(live) or (live is None and said in _ZEROS)
 
 
 def _has_items(said: list[Any], live: list[Any]) -> bool:
@@ -120,9 +135,11 @@ def _has_items(said: list[Any], live: list[Any]) -> bool:
 
 
 def _is_same_quantity(said: Any, live: Any) -> bool:
-    """Tell whether a quantity, or each of a mapping of them, is the live one."""
+    """Tell whether a quantity, or each that is in a value, is the live one."""
     if isinstance(said, dict):
         return all(_is_same_quantity(said[name], (live or {}).get(name)) for name in said)
+    if isinstance(said, list) and isinstance(live, list) and len(said) == len(live):
+        return all(map(_is_same_quantity, said, live))
     number = _number(said)
     return _has(said, live) if number is None else number == _number(live)
 
@@ -140,6 +157,134 @@ def _number(value: object) -> Decimal | None:
         return None if match is None else Decimal(match[1]) * _FACTORS[match[2] or ""]
     except ArithmeticError:
         return None
+
+
+def as_named(live: Json, manifest: Json, names: Mapping[ObjectKey, ObjectKey]) -> Json:
+    """Return a live object as its manifest would have made it: an autoscaler with the name that a
+    Deployment has in its manifest, a workload with the manifest's selector, which never changes, a
+    Pod with its tolerations.
+
+    :param names: as :func:`live_names` returns them.
+    """
+    spec, said = live.get("spec") or {}, manifest.get("spec") or {}
+    target = spec.get("scaleTargetRef")
+    if isinstance(target, dict):
+        own = {now.name: named.name for named, now in names.items()}
+        target = {**target, "name": own.get(str(target.get("name")), target.get("name"))}
+        return {**live, "spec": {**spec, "scaleTargetRef": target}}
+    if (live.get("apiVersion"), live.get("kind")) == ("v1", "Pod"):  # admission adds to these
+        return {**live, "spec": {**spec, "tolerations": said.get("tolerations")}}
+    template = spec.get("template")
+    labels = (said.get("selector") or {}).get("matchLabels") if "template" in said else None
+    if not (labels and isinstance(template, dict)):
+        return live
+    metadata = template.get("metadata") or {}
+    both = {**(metadata.get("labels") or {}), **labels}
+    template = {**template, "metadata": {**metadata, "labels": both}}
+    return {**live, "spec": {**spec, "selector": said["selector"], "template": template}}
+
+
+# --- three ways ---------------------------------------------------------------------------------
+# Ours is what the new manifest states differently from the old one. A field on which both agree and
+# that another client has changed since stays as it is.
+
+_IDENTIFIES = ("name", "containerPort", "port", "mountPath", "devicePath", "ip", "topologyKey")
+"""What an element of a list is told by (API reference: patchMergeKey)."""
+_PROTOCOL = "protocol"
+"""Ports of one number may differ in it."""
+
+
+_IMAGE = re.compile(r"ontainers\[([^]]+)\]\.image$")
+"""The path of a container's image."""
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A field on which two manifests agree, and which another client has changed."""
+
+    path: str
+    said: Any = field(repr=False)
+    live: Any = field(repr=False)
+    """None where it has been taken away."""
+
+    def note(self, source: Source) -> str:
+        """Return what to say of it: no value but an image's."""
+        if image := _IMAGE.search(self.path):
+            now = f"has image {self.live}, both packages say {self.said}"
+            return f"drift: {image_place(image[1])} {now}: left alone"
+        return drifted(self.path, source)
+
+
+def drifted(field: str, source: Source) -> str:
+    """Return a note on a field that another client has changed and that stays so."""
+    return f"drift: {field} was changed in the cluster, both packages ({source}) agree: left alone"
+
+
+def three_ways(new: Json, old: Json, live: Json) -> tuple[Json, tuple[Drift, ...]]:
+    """Return the new manifest with the live values of what both manifests state in the same way,
+    and where these are others.
+
+    Of the metadata labels and annotations count. Replicas have a rule of their own.
+    """
+    drift: list[Drift] = []
+    mine, before, now = (_compared(body) for body in (new, old, live))
+    merged = _merged(mine, before, now, "", drift)
+    metadata = {**new["metadata"], **merged.pop("metadata")}
+    rest = {name: value for name, value in new.items() if name not in mine}
+    result = copy.deepcopy({**rest, **merged, "metadata": metadata})
+    if "replicas" in (new.get("spec") or {}):
+        result["spec"]["replicas"] = new["spec"]["replicas"]
+    return result, tuple(drift)
+
+
+def _compared(body: Json) -> Json:
+    """Return what two manifests may agree on."""
+    fields = {name: value for name, value in body.items() if name not in NOT_CONTENT}
+    if isinstance(fields.get("spec"), dict):
+        fields["spec"] = {n: v for n, v in fields["spec"].items() if n != "replicas"}
+    metadata = body["metadata"]
+    own = {name: metadata[name] for name in ("labels", "annotations") if metadata.get(name)}
+    return {**fields, "metadata": own}
+
+
+def _merged(new: Any, old: Any, live: Any, path: str, drift: list[Drift]) -> Any:
+    mine, before, now = (_elements(value) for value in (new, old, live))
+    if (
+        type(new) is type(old) is type(live)
+        and mine is not None
+        and before is not None
+        and now is not None
+    ):
+        kept = {}
+        for name, value in mine.items():
+            place = f"{path}[{name[1]}]" if isinstance(name, tuple) else f"{path}.{name}"
+            merged = _merged(value, before.get(name), now.get(name), place, drift)
+            if merged is not None or value is None:
+                kept[name] = merged
+        return list(kept.values()) if isinstance(new, list) else kept
+    if _has(new, live) or not (_has(new, old) and _has(old, new)):
+        return new
+    drift.append(Drift(path.removeprefix("."), new, live))
+    return live
+
+
+def _elements(value: Any) -> Mapping[Any, Any] | None:
+    """Return the parts of a mapping, or the elements of a list by what each is told by; None where
+    the value is one whole."""
+    if isinstance(value, dict):
+        return value
+    if not (isinstance(value, list) and value and all(isinstance(each, dict) for each in value)):
+        return None
+    for name in _IDENTIFIES:
+        protocol = _DEFAULT_KEYS[_PROTOCOL]
+        named = {
+            (name, each[name], each.get(_PROTOCOL, protocol)): each
+            for each in value
+            if name in each
+        }
+        if len(named) == len(value):
+            return named
+    return None
 
 
 # --- what somebody else wrote -------------------------------------------------------------------

@@ -40,6 +40,9 @@ class Matching:
     unlisted: frozenset[ObjectKey] = frozenset()
     """ConfigMaps and Secrets of the new package that the request does not list although it lists
     files: they are not written."""
+    listed: frozenset[ObjectKey] = frozenset()
+    """What is in the files that the request lists: it takes effect, whatever others have changed.
+    """
     removed: tuple[Manifest, ...] = ()
     """ConfigMaps and Secrets that go; only a way back has any."""
 
@@ -106,6 +109,7 @@ def match(
         ),
         def_files=_def_files(old, tuple(listed), new_by_key, staying),
         unlisted=frozenset(unlisted),
+        listed=frozenset(new_listed),
     )
 
 

@@ -7,6 +7,7 @@ import base64
 import copy
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from container_update.model.objects import Json, Manifest
@@ -74,13 +75,18 @@ class ConfigStep(ObjectStep):
         whole, keys = diff.content(body), self._keys
         return replace(whole, data={key: whole.data[key] for key in keys & whole.data.keys()})
 
-    @property
+    @cached_property
     def _keys(self) -> frozenset[str]:
-        return diff.key_names(self.content).union(self.removed)
+        """The keys whose values the step changes."""
+        keys = diff.key_names(self.content).union(self.removed)
+        if self.before is None:
+            return keys
+        was, then = diff.content(self.before).data, diff.content(self.content).data
+        return frozenset(key for key in keys if was.get(key) != then.get(key))
 
     @property
     def _labels(self) -> list[tuple[str, str]]:
-        return metadata.written(self.content, self.dropped)
+        return metadata.written(self.content, self.dropped, self.before)
 
 
 def laid_over(old: Manifest | None, new: Manifest, live: Json | None) -> ConfigStep:

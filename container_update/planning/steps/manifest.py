@@ -91,6 +91,9 @@ class ManifestStep(WorkloadStep):
     content: Json | None = field(default=None, repr=False)
     """The manifest that takes effect; None for a deletion."""
     dropped: metadata.Dropped = field(default=(), kw_only=True)
+    successor: str = field(default="", kw_only=True)
+    """Of a Deployment that is removed: the name of the one that takes its place, with as many pods
+    as it has by then."""
     mends: bool = field(default=False, kw_only=True)
     """What others changed in the live object is brought back too, not only what is new."""
 
@@ -161,8 +164,11 @@ class ManifestStep(WorkloadStep):
         """Return the live object as it was before; *live* itself where it is so already."""
         if self.is_restored(live):
             return live
-        changed = _with_fields(live, self.old)
-        metadata.restore(changed, self.old, metadata.written(self._manifest, self.dropped))
+        written = self.desired(self.old)
+        source, _ = live_objects.three_ways(self.old, written, live)
+        changed = _with_fields(live, live_objects.with_fields_of_others(source, written, live))
+        names = metadata.written(self._manifest, self.dropped, self.old)
+        metadata.restore(changed, self.old, names)
         _keep_replicas(live, changed)
         _keep_storage(live, changed)
         return changed

@@ -54,9 +54,14 @@ def lay_over(changed: Json, manifest: Json, removed: Dropped) -> None:
         assign(own, field, {name: value for name, value in values.items() if name not in gone})
 
 
-def written(manifest: Json, removed: Dropped) -> list[tuple[str, str]]:
-    """Return (field, name) of every label and annotation that a manifest sets or takes away."""
+def written(manifest: Json, removed: Dropped, before: Json | None) -> list[tuple[str, str]]:
+    """Return (field, name) of every label and annotation that a manifest changes or takes away.
+
+    :param before: the live object that it is laid over.
+    """
     own = [(field, name) for field in _FIELDS for name in manifest["metadata"].get(field) or ()]
+    if before is not None:
+        own = [e for e in own if value_of(before, *e) != value_of(manifest, *e)]
     return [*own, *(entry for entry in removed if entry[0] in _FIELDS)]
 
 

@@ -210,6 +210,25 @@ def test_a_service_that_a_script_switched_is_there_to_be_taken_back() -> None:
     assert there.restored(switched)["spec"] == SERVICE["spec"]
 
 
+def test_the_way_back_leaves_what_another_client_has_changed_and_the_step_has_not() -> None:
+    ports = [{"port": 80, "protocol": "TCP", "targetPort": 80}]
+    manifest = {
+        **SERVICE,
+        "metadata": {"name": "s", "labels": {"team": "a", "release": "2"}},
+        "spec": {"type": "NodePort", "selector": {"app": "new"}, "ports": ports},
+    }
+    before = copy.deepcopy(SERVICE)
+    before["metadata"]["labels"] = {"team": "a", "release": "1"}
+    there = step(manifest, before)
+    live = copy.deepcopy(there.desired(before))
+    live["spec"]["ports"][0]["targetPort"] = 8080
+    live["metadata"]["labels"]["team"] = "theirs"
+    back = there.restored(live)
+    assert back["spec"]["selector"] == {"app": "old"}
+    assert back["spec"]["ports"][0]["targetPort"] == 8080
+    assert back["metadata"]["labels"] == {"team": "theirs", "release": "1"}
+
+
 def test_a_pod_tells_by_its_configuration_digest_whether_the_step_started_it() -> None:
     pod = {"kind": "Pod", "metadata": {"annotations": {DIGEST_ANNOTATION: "d"}}}
     assert step(digest="d").is_applied(pod)

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ours is what the new manifest states differently from the old one: what another client has
+written into a field on which the packages agree stays in every verb, and is noted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from container_update import ClusterError, Plan, change_package, plan_change
+from tests.functional.cnf import IMAGES, Cnf
+from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING
+from tests.internals.core import Json, ObjectKey
+
+HOOK = """apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: NAME, labels: {release: "R"}}
+webhooks:
+- name: a.example.com
+  clientConfig: {service: {name: w, namespace: default}CA}
+  sideEffects: None
+  failurePolicy: Ignore
+  admissionReviewVersions: [v1]
+  matchConditions: [{name: never, expression: 'false'}]
+"""
+DEPLOYMENT = """apiVersion: apps/v1
+kind: Deployment
+metadata: {name: w, labels: {team: core, release: "R"}}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: w}}
+  template:
+    metadata: {labels: {app: w}}
+    spec:
+      containers:
+      - name: main
+        image: IMAGE
+        env: [{name: A, value: said}, {name: B, value: said}]
+        resources: {requests: {cpu: 100m}}
+        ports: [{containerPort: 80}]
+"""
+SERVICE = """apiVersion: v1
+kind: Service
+metadata: {name: w, annotations: {release: "R"}}
+spec:
+  selector: {app: w}
+  sessionAffinity: None
+  ports: [{port: 80, targetPort: 80}]
+"""
+SCALER = """apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: w, labels: {release: "R"}}
+spec:
+  minReplicas: 1
+  maxReplicas: 5
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: absent}
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]
+"""  # noqa: E501
+LIMITS = """apiVersion: v1
+kind: LimitRange
+metadata: {name: w, labels: {release: "R"}}
+spec: {limits: [{type: Container, max: {cpu: "4"}}]}
+"""
+CONFIG = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: w}
+data: {key: said, release: "R"}
+"""
+
+GROUPS = {"ValidatingWebhookConfiguration": "admissionregistration.k8s.io", "Deployment": "apps"}
+GROUPS |= {"HorizontalPodAutoscaler": "autoscaling"}
+MAIN = ("spec", "template", "spec", "containers", 0)
+CA, OTHER_CA = "Cg==", "Q0E="
+
+
+@dataclass(frozen=True)
+class Case:
+    """A field of an object that another client writes between two packages."""
+
+    kind: str
+    text: str
+    """The manifest; ``R`` and ``IMAGE`` differ between the packages."""
+    path: tuple[Any, ...]
+    theirs: Any
+    upgrade_types: tuple[str, ...] = (ROLLING,)
+
+
+HELD = HOOK.replace("CA}", f", caBundle: {CA}}}")
+CA_PATH = ("webhooks", 0, "clientConfig", "caBundle")
+ALL = (ROLLING, BLUE_GREEN, CANARY)
+CASES = {
+    "a placeholder that an injector replaced": Case(
+        "ValidatingWebhookConfiguration", HELD, CA_PATH, OTHER_CA
+    ),
+    "a policy of a webhook": Case(
+        "ValidatingWebhookConfiguration", HELD, ("webhooks", 0, "failurePolicy"), "Fail"
+    ),
+    "a variable": Case("Deployment", DEPLOYMENT, (*MAIN, "env", 0, "value"), "theirs", ALL),
+    "a request": Case(
+        "Deployment", DEPLOYMENT, (*MAIN, "resources", "requests", "cpu"), "50m", ALL
+    ),
+    "a label": Case("Deployment", DEPLOYMENT, ("metadata", "labels", "team"), "ops"),
+    "a port of a Service": Case("Service", SERVICE, ("spec", "ports", 0, "targetPort"), 8081),
+    "an affinity": Case("Service", SERVICE, ("spec", "sessionAffinity"), "ClientIP"),
+    "a target": Case("HorizontalPodAutoscaler", SCALER, ("spec", "maxReplicas"), 9),
+    "a limit": Case("LimitRange", LIMITS, ("spec", "limits", 0, "max", "cpu"), "8"),
+    "a key": Case("ConfigMap", CONFIG, ("data", "key"), "theirs"),
+}
+
+
+def at(body: Any, path: tuple[Any, ...]) -> Any:
+    for step in path:
+        body = body[step] if isinstance(body, list) else (body or {}).get(step)
+    return body
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A CNF of one object whose field another client has written."""
+
+    cnf: Cnf
+    case: Case
+    upgrade_type: str
+
+    @property
+    def key(self) -> ObjectKey:
+        is_global = self.case.kind == "ValidatingWebhookConfiguration"
+        name = self.cnf.namespace if is_global else "w"
+        group = GROUPS.get(self.case.kind, "")
+        return ObjectKey(group, self.case.kind, "" if is_global else self.cnf.namespace, name)
+
+    def live(self) -> Json:
+        body = self.cnf.admin.get(self.key)
+        assert body is not None
+        return body
+
+    def files(self, release: int, text: str = "") -> dict[str, str]:
+        words = {"NAME": self.key.name, "IMAGE": IMAGES[release], '"R"': f'"{release}"'}
+        text = text or self.case.text
+        for word, value in words.items():
+            text = text.replace(word, value)
+        return {"x": text}
+
+    def write(self) -> None:
+        for _ in range(20):
+            body = self.live()
+            at(body, self.case.path[:-1])[self.case.path[-1]] = self.case.theirs
+            try:
+                self.cnf.admin.replace(body)
+            except ClusterError as error:
+                if error.status != 409:
+                    raise
+            else:
+                return
+        raise AssertionError("another client wins each time")
+
+    def arguments(self, text: str = "", release: int = 1) -> tuple[Any, dict[str, Any]]:
+        new = self.cnf.package({f"{n}.yaml": t for n, t in self.files(release, text).items()})
+        parameters = {
+            "vnfdId": "unknown",
+            "additionalParams": {"upgrade_type": self.upgrade_type},
+        }
+        return parameters, {"old": self.cnf.old, "new": new, **self.cnf.where}
+
+    def plan(self, text: str = "", release: int = 1) -> Plan:
+        parameters, more = self.arguments(text, release)
+        return plan_change(parameters, self.cnf.admin, self.cnf.options, **more)
+
+    def change(self, text: str = "", release: int = 1) -> Plan:
+        parameters, more = self.arguments(text, release)
+        outcome = change_package(parameters, self.cnf.admin, self.cnf.options, **more)
+        self.cnf.old = more["new"]
+        return outcome.plan
+
+
+@pytest.fixture
+def lab(request: pytest.FixtureRequest, cnf: Cnf) -> Any:
+    case, upgrade_type = request.param
+    lab = Lab(replace(cnf, cluster=cnf.admin), case, upgrade_type)
+    lab.cnf.instantiate(**lab.files(0))
+    lab.write()
+    yield lab
+    if not lab.key.namespace:
+        lab.cnf.admin.delete(lab.key)
+
+
+def points(*names: str) -> Any:
+    """Parametrize a test by cases; all of them where none is named."""
+    chosen = [(name, CASES[name]) for name in names or CASES]
+    rows = [
+        pytest.param((case, kind), id=f"{name}, {kind}")
+        for name, case in chosen
+        for kind in (case.upgrade_types if not names else case.upgrade_types[:1])
+    ]
+    return pytest.mark.parametrize("lab", rows, indirect=True)
+
+
+def drifts(plan: Plan) -> list[str]:
+    return [note.text for note in plan.notes if note.text.startswith("drift: ")]
+
+
+@points()
+def test_what_another_client_wrote_stays_through_a_change_and_the_way_back(lab: Lab) -> None:
+    for release in (1, 0):
+        noted = drifts(lab.change(release=release))
+        assert at(lab.live(), lab.case.path) == lab.case.theirs
+        assert len(noted) == 1, "it is said each time"
+
+
+@points("a placeholder that an injector replaced", "a variable", "a limit", "a key")
+def test_nothing_is_written_where_both_packages_are_the_same(lab: Lab) -> None:
+    plan = lab.plan(release=0)
+    assert plan.is_empty
+    assert len(drifts(plan)) == 1
+
+
+RESTATED = {
+    "a placeholder that an injector replaced": (CA, OTHER_CA),
+    "a variable": ("A, value: said", "A, value: theirs"),
+    "a key": ("key: said", "key: theirs"),
+}
+
+
+@points(*RESTATED)
+def test_a_package_that_states_the_value_itself_has_nothing_to_do(lab: Lab) -> None:
+    (words,) = (words for name, words in RESTATED.items() if CASES[name] is lab.case)
+    text = lab.case.text.replace(*words)
+    assert text != lab.case.text
+    before = lab.live()["metadata"].get("generation")
+    plan = lab.change(text, release=0)
+    assert drifts(plan) == []
+    assert lab.live()["metadata"].get("generation") == before
+    assert at(lab.live(), lab.case.path) == lab.case.theirs
+
+
+OURS = {
+    "a placeholder that an injector replaced": (CA, "bmV3", "bmV3"),
+    "a variable": ("A, value: said", "A, value: new", "new"),
+    "a request": ("cpu: 100m", "cpu: 200m", "200m"),
+    "a key": ("key: said", "key: new", "new"),
+    "an affinity": ("  sessionAffinity: None\n", "", "None"),
+    "a target": ("maxReplicas: 5", "maxReplicas: 6", 6),
+}
+
+
+@points(*OURS)
+def test_what_the_new_package_states_otherwise_or_drops_takes_effect(lab: Lab) -> None:
+    ((said, new, expected),) = (words for name, words in OURS.items() if CASES[name] is lab.case)
+    lab.change(lab.case.text.replace(said, new))
+    assert at(lab.live(), lab.case.path) == expected
