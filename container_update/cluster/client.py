@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
 from container_update.cluster import kubeconfig as kubeconfigs
@@ -53,6 +53,7 @@ _PAGES = 10
 which a server remembers where the next one begins."""
 
 Query = Mapping[str, str] | None
+Found = TypeVar("Found")
 
 
 def connect(
@@ -187,9 +188,7 @@ class KubernetesCluster:
         self._options = options
         self._logins = Logins(login, renew)
         self._lock = threading.Lock()
-        self._resources = Resources(
-            lambda path, what, form: responses.conforming(what, self._call("GET", path, what), form)
-        )
+        self._resources = Resources(self._discover)
         self._watches: set[Any] = set()
         self.requests = 0
         self.access = access or {}
@@ -396,14 +395,15 @@ class KubernetesCluster:
         what = f"ask for the rights in namespace {namespace}"
         try:
             answer = self._call("POST", path, what, body)
-            responses.conforming(what, answer, responses.REVIEW)
+            with responses.reading(what, "a review of rights"):
+                status = answer.get("status") or {}
+                rules = [_rule(each) for each in status.get("resourceRules") or ()]
         except ClusterError as error:
             if error.transient:
                 raise
             LOG.info("%s", error)
             return None
-        status = answer.get("status") or {}
-        return None if status.get("incomplete") else status.get("resourceRules") or ()
+        return None if status.get("incomplete") else rules
 
     def _is_allowed(self, right: Right, rules: Sequence[Json]) -> bool:
         try:
@@ -422,6 +422,11 @@ class KubernetesCluster:
         except ClusterError as error:
             if error.status != 404:
                 raise
+
+    def _discover(self, path: str, what: str, read: Callable[[Json], Found]) -> Found:
+        answer = self._call("GET", path, what)
+        with responses.reading(what, "a document of discovery"):
+            return read(answer)
 
     def _call(
         self, method: str, path: str, what: str, body: Json | None = None, query: Query = None
@@ -472,6 +477,12 @@ class KubernetesCluster:
                 "the network and the CA certificate",
                 transient=not responses.is_tls(error),
             ) from error
+
+
+def _rule(rule: Json) -> Json:
+    """Return a rule with the lists of texts that are read."""
+    names = ("verbs", "apiGroups", "resources", "resourceNames")
+    return {name: frozenset(rule[name]) for name in names if rule.get(name)}
 
 
 def _delete_options(uid: str | None, version: str | None, *, orphans: bool = False) -> Json:

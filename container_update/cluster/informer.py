@@ -12,10 +12,11 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
+from operator import attrgetter
 from types import MappingProxyType
 
 from container_update.cluster.scope import Scope
@@ -42,12 +43,22 @@ _MOST_DROPPED = 500
 _READERS = 8
 """How many objects of kinds that are not listed are read at the same time."""
 
+_NAME = attrgetter("name")
+
 _HOPELESS = frozenset({401, 403, 404})
 """Statuses of a watch that another try will not change."""
 
 
 class _CrowdedError(Exception):
     """A collection holds many objects of others: the reading of all of them ends here."""
+
+
+@dataclass
+class _Awaited:
+    """The changes of a workload and of what it controls, for those who wait for them."""
+
+    changed: threading.Condition
+    number: int = 0
 
 
 class Informer:
@@ -71,9 +82,14 @@ class Informer:
         self._scope = scope
         self._watch_seconds = watch_seconds
         self._objects: dict[ObjectKey, Json] = {}
+        self._listed: defaultdict[Collection, set[ObjectKey]] = defaultdict(set)
+        """The known objects by kind and namespace, without selectors."""
         self._owned: defaultdict[str | None, set[ObjectKey]] = defaultdict(set)
+        """The known objects by the UID of their controller."""
         self._keys: dict[str, ObjectKey] = {}
         """Of the known objects, by UID."""
+        self._above: dict[str, frozenset[ObjectKey]] = {}
+        """By the UID of a controller that is gone: it and those above it. Its pods outlive it."""
         self._versions: dict[Collection, str] = {}
         self._selected: dict[Collection, Collection] = {}
         """What the server is asked for, of each collection that was read."""
@@ -88,8 +104,8 @@ class Informer:
         self._stopped = threading.Event()
         self._broken: ClusterError | None = None
         self.lock = threading.RLock()
-        self._changes: dict[ObjectKey | None, threading.Condition] = {}
-        """What wakes those who wait for one workload; None: for any change."""
+        self._awaited: dict[ObjectKey | None, _Awaited] = {}
+        """The workloads that are waited for; None: for any change."""
 
     def __enter__(self) -> Informer:
         return self
@@ -122,19 +138,29 @@ class Informer:
     def all(self, collection: Collection) -> tuple[Json, ...]:
         """Return the objects of a collection, as last seen."""
         with self.lock:
-            keys = [key for key in self._objects if Collection.of(key) == collection]
-            return tuple(self._objects[key] for key in sorted(keys))
+            return self._by_name(self._listed.get(collection, ()))
 
     def pods_of(self, workload: Json) -> tuple[Json, ...]:
         """Return the pods that a workload controls, as last seen, by owner references."""
         kind = kind_of_body(workload)
         with self.lock:
-            uid = workload["metadata"]["uid"]
-            owners = [uid]
+            owners = [workload]
             if kind is not None and kind.replica_set_label is not None:
-                owners = [self._objects[key]["metadata"]["uid"] for key in self._owned[uid]]
-            keys = [key for owner in owners for key in self._owned.get(owner, ())]
-            return tuple(self._objects[key] for key in sorted(keys) if (key.group, key.kind) == POD)
+                owners = [self._objects[key] for key in self._owned_by(workload)]
+            keys = [key for owner in owners for key in self._owned_by(owner)]
+            return self._by_name(key for key in keys if (key.group, key.kind) == POD)
+
+    def replica_sets_of(self, workload: Json) -> tuple[Json, ...]:
+        """Return the ReplicaSets that a workload controls, as last seen, by owner references."""
+        with self.lock:
+            keys = self._owned_by(workload)
+            return self._by_name(key for key in keys if (key.group, key.kind) == REPLICA_SET)
+
+    def _owned_by(self, owner: Json) -> Set[ObjectKey]:
+        return self._owned.get(owner["metadata"]["uid"], frozenset())
+
+    def _by_name(self, keys: Iterable[ObjectKey]) -> tuple[Json, ...]:
+        return tuple(self._objects[key] for key in sorted(keys, key=_NAME))
 
     def read(
         self, keys: Iterable[ObjectKey], listed: frozenset[Collection]
@@ -237,7 +263,7 @@ class Informer:
         """Store an object that a write returned: the watch delivers it only later."""
         with self.lock:
             self._store(body)
-            self._wake(self._controllers(body))
+            self._wake(self._concerned(body))
 
     def watch(self, collections: Iterable[Collection]) -> None:
         """Keep these collections, listed before, fresh from now on."""
@@ -286,15 +312,24 @@ class Informer:
         """End the watches; their threads end with the next event or the end of the connection."""
         self._stopped.set()
 
-    def wait(self, seconds: float, key: ObjectKey | None = None) -> None:
+    def changes(self, key: ObjectKey | None = None) -> int:
+        """Return how many changes there were of what :meth:`wait` waits for, since the first
+        call."""
+        with self.lock:
+            return self._awaited.setdefault(key, _Awaited(threading.Condition(self.lock))).number
+
+    def wait(self, seconds: float, key: ObjectKey | None = None, seen: int | None = None) -> None:
         """Wait until something changes, at most *seconds*; the caller holds ``lock``.
 
         :param key: of a workload: until it changes, or what it controls; None: until anything does.
+        :param seen: the number of :meth:`changes` that the caller knows of; None: all.
         :raises ClusterError: a watch ended for good.
         """
         if self._broken is not None:
             raise self._broken
-        self._changes.setdefault(key, threading.Condition(self.lock)).wait(seconds)
+        number = self.changes(key)
+        if seen in (None, number):
+            self._awaited[key].changed.wait(seconds)
 
     def wake(self) -> None:
         """Wake everyone who waits."""
@@ -346,13 +381,14 @@ class Informer:
                 return
             known = self._objects.get(ObjectKey.of(event.object))
             body = self._scope.keep(event.object)
-            concerned = [self._controllers(each) for each in (known, body) if each is not None]
+            concerned = self._concerned(*(each for each in (known, body) if each is not None))
+            if known is not None and body is not None and _has_new_status(known, body):
+                concerned = {ObjectKey.of(body)}
             if event.type == "DELETED" or body is None:  # None also of a pod that was released
                 self._forget(event.object)
             else:
                 self._store(body)
-            for keys in concerned:
-                self._wake(keys)
+            self._wake(concerned)
 
     def _replace(self, collection: Collection, listing: Listing) -> None:
         with self.lock:
@@ -366,28 +402,31 @@ class Informer:
     def _gone(self, collection: Collection, listing: Listing) -> Sequence[Json]:
         """Return what is known of a collection and not in a list, and was not written since."""
         listed, newest = {ObjectKey.of(b) for b in listing.items}, _number(listing.resource_version)
-        return [
-            body
-            for key, body in self._objects.items()
-            if Collection.of(key) == collection and key not in listed and _version(body) <= newest
-        ]
+        gone = [self._objects[key] for key in self._listed.get(collection, set()) - listed]
+        return [body for body in gone if _version(body) <= newest]
 
-    def _controllers(self, body: Json) -> set[ObjectKey] | None:
-        """Return an object and the controllers above it; None where one of them is not known."""
-        keys = {ObjectKey.of(body)}
-        while (uid := ownership.controller_uid(body)) is not None:
-            owner = self._keys.get(uid)
-            if owner is None:
-                return None
-            keys.add(owner)
-            body = self._objects[owner]
+    def _concerned(self, *bodies: Json) -> set[ObjectKey]:
+        """Return these objects and the controllers above them.
+
+        Of a controller that is not known yet nothing is judged by what it owns: its own event tells
+        whom that concerns.
+        """
+        keys: set[ObjectKey] = set()
+        for body in bodies:
+            keys.add(ObjectKey.of(body))
+            uid = ownership.controller_uid(body)
+            while (owner := self._keys.get(uid or "")) is not None:
+                keys.add(owner)
+                uid = ownership.controller_uid(self._objects[owner])
+            keys |= self._above.get(uid or "", frozenset())
         return keys
 
     def _wake(self, concerned: set[ObjectKey] | None) -> None:
         """Wake who waits for one of these objects or for any; None: everyone."""
-        for key in self._changes if concerned is None else (None, *concerned):
-            if key in self._changes:
-                self._changes[key].notify_all()
+        for key in self._awaited if concerned is None else (None, *concerned):
+            if (awaited := self._awaited.get(key)) is not None:
+                awaited.number += 1
+                awaited.changed.notify_all()
 
     def _store(self, body: Json) -> None:
         key = ObjectKey.of(body)
@@ -397,16 +436,29 @@ class Informer:
                 return
             self._forget(known)
         self._objects[key] = body
+        self._listed[Collection.of(key)].add(key)
         self._keys[body["metadata"]["uid"]] = key
         self._owned[ownership.controller_uid(body)].add(key)
 
     def _forget(self, body: Json) -> None:
-        key = ObjectKey.of(body)
+        key, uid = ObjectKey.of(body), body["metadata"]["uid"]
         known = self._objects.get(key)
-        if known is not None and known["metadata"]["uid"] == body["metadata"]["uid"]:
-            del self._objects[key]
-            self._keys.pop(known["metadata"]["uid"], None)
-            self._owned[ownership.controller_uid(known)].discard(key)
+        if known is None or known["metadata"]["uid"] != uid:
+            return
+        if (key.group, key.kind) != POD:
+            self._above[uid] = frozenset(self._concerned(known))
+        del self._objects[key]
+        self._listed[Collection.of(key)].discard(key)
+        self._keys.pop(uid, None)
+        self._owned[ownership.controller_uid(known)].discard(key)
+
+
+def _has_new_status(known: Json, body: Json) -> bool:
+    """Tell whether no more than the status of a ReplicaSet has changed: what controls it counts its
+    pods itself."""
+    key = ObjectKey.of(body)
+    is_same = ownership.controller_uid(known) == ownership.controller_uid(body)
+    return (key.group, key.kind) == REPLICA_SET and is_same and _content(known) == _content(body)
 
 
 def _content(body: Json | None) -> Json | None:

@@ -24,17 +24,6 @@ from typing import Any, NoReturn
 from container_update.model.cluster import WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
-from container_update.model.schema import (
-    MAPPING,
-    TEXT,
-    TRUTH,
-    Fields,
-    ListOf,
-    OneOf,
-    Schema,
-    complete,
-)
-from container_update.package import object_schemas
 
 _CONNECTION = re.compile(r"^(<[^>]*>|\w+\([^)]*\)|None): ")
 """How urllib3 begins a message: with the connection object."""
@@ -54,6 +43,10 @@ MAX_BYTES = 16 * 1024 * 1024
 page of a list that is larger is read as several."""
 MAX_VALUES = 2_000_000
 """Of an answer: each takes ten times as much memory as text."""
+_LONGEST_MARK = 4096
+"""Characters of what goes back to the server in a URL."""
+_CONFIGURATION = frozenset({"ConfigMap", "Secret"})
+_CHANGES = frozenset({"ADDED", "MODIFIED", "DELETED"})
 _BEGINS = (b"{", b"[", b",")
 """Each is where a value begins, if it is not in a text."""
 _CHUNK = 65536
@@ -149,29 +142,30 @@ def is_tls(error: BaseException) -> bool:
     )
 
 
+@contextlib.contextmanager
+def reading(what: str, expected: str) -> Iterator[None]:
+    """Take for an answer of the wrong shape whatever the block fails with that reads it: the server
+    that has our credentials is trusted for the rest.
+
+    :raises ClusterError: something in it is not there, or of another type.
+    """
+    try:
+        yield
+    except MALFORMED as error:
+        raise _unexpected(what, expected) from error
+
+
 def objects(what: str, page: Json, version: str, kind: str) -> tuple[list[Json], str, str]:
     """Return the objects of a page of a list, its version, and where the next one begins.
 
     :param version: of the objects, as is *kind*: a server leaves both out.
     :raises ClusterError: it is no list.
     """
-    if _PAGE.first_violation(page) is not None:
-        raise _unexpected(what, "a list of objects")
-    items, metadata = page.get("items") or [], page["metadata"]
-    for item in items:
-        checked(what, item, version, kind)
-    return items, metadata["resourceVersion"], metadata.get("continue") or ""
-
-
-_PAGE = Fields(
-    {
-        "metadata": complete(
-            {"continue": object_schemas.OPAQUE}, resourceVersion=object_schemas.OPAQUE
-        ),
-        "items": ListOf(MAPPING),
-    },
-    {"metadata"},
-)
+    with reading(what, "a list of objects"):
+        items, metadata = page.get("items") or [], page["metadata"]
+        for item in items:
+            _identify(item, version, kind)
+        return items, _mark(metadata["resourceVersion"]), _mark(metadata.get("continue") or "")
 
 
 def checked(what: str, body: Json, version: str, kind: str, *, is_dry: bool = False) -> Json:
@@ -179,27 +173,35 @@ def checked(what: str, body: Json, version: str, kind: str, *, is_dry: bool = Fa
 
     :param version: that was asked for, as was *kind*: a list does not repeat them.
     :param is_dry: it is what the server would store.
-    :raises ClusterError: a field that is read has another type than it should have.
+    :raises ClusterError: it is no object.
     """
+    with reading(what, f"an object of kind {kind}"):
+        return _identify(body, version, kind, is_dry=is_dry)
+
+
+def _identify(body: Json, version: str, kind: str, *, is_dry: bool = False) -> Json:
+    """Give an object the kind that a list leaves out; refuse what has no identity."""
     body.update(apiVersion=version, kind=kind)
-    if (wrong := object_schemas.first_answered_violation(body, is_dry=is_dry)) is not None:
-        raise _unexpected(what, f"{wrong.expected} as {wrong.field}", found=wrong.found)
+    metadata = body["metadata"]
+    for name in ("name",) if is_dry else ("name", "uid"):
+        _expect(isinstance(metadata[name], str) and bool(metadata[name]))
+    if not is_dry:
+        _mark(metadata["resourceVersion"])
+    mappings = ("spec", "status", "data") if kind in _CONFIGURATION else ("spec", "status")
+    _expect(all(isinstance(body.get(name) or {}, dict) for name in mappings))
     return body
 
 
-def conforming(what: str, body: Json, form: Schema) -> Json:
-    """Return an answer that is as it should be.
-
-    :raises ClusterError: a field that is read has another type than it should have.
-    """
-    if (wrong := form.first_violation(body)) is not None:
-        raise _unexpected(what, f"{wrong.expected} as {wrong.field}", found=wrong.found)
-    return body
+def _mark(value: Any) -> str:
+    """Return what the server is sent back as it was got: versions, where the next page begins."""
+    _expect(isinstance(value, str) and len(value) <= _LONGEST_MARK and value.isascii())
+    _expect(value.isprintable())
+    return str(value)
 
 
-_RULE = Fields(dict.fromkeys(("verbs", "apiGroups", "resources", "resourceNames"), ListOf(TEXT)))
-REVIEW = Fields({"status": Fields({"incomplete": TRUTH, "resourceRules": ListOf(_RULE)})})
-"""Of a SelfSubjectRulesReview what is read."""
+def _expect(condition: bool) -> None:
+    if not condition:
+        raise ValueError
 
 
 def parsed(what: str, answer: Answer) -> Json:
@@ -229,11 +231,9 @@ def _decoded(data: bytes) -> Any:
     return value
 
 
-def _unexpected(
-    what: str, expected: str, status: int | None = None, found: str = "something else"
-) -> ClusterError:
+def _unexpected(what: str, expected: str, status: int | None = None) -> ClusterError:
     return ClusterError(
-        f"{what}: expected {expected} from the API server, found {found}: is its URL right?",
+        f"{what}: expected {expected} from the API server, found something else: is its URL right?",
         status=status,
     )
 
@@ -300,7 +300,7 @@ def events(
         sent an ERROR: 410 means that the watch has to begin anew from a list.
     """
     for line in _lines(what, response, seconds):
-        event = _event(line)
+        event = _event(line, version, kind)
         if event is None:
             raise ClusterError(f"{what}: the connection broke within an event", transient=True)
         if event.type == "ERROR":
@@ -310,25 +310,20 @@ def events(
                 status=code if isinstance(code, int) else None,
                 reason=str(event.object.get("reason", "")),
             )
-        if event.type != "BOOKMARK":
-            checked(what, event.object, version, kind)
-        elif _BOOKMARK.first_violation(event.object) is not None:
-            raise _unexpected(what, "a bookmark with a version")
         yield event
 
 
-_EVENT = complete(
-    type=OneOf(("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")),
-    object=Fields({"metadata": Fields({"resourceVersion": object_schemas.OPAQUE})}),
-)
-_BOOKMARK = complete(metadata=complete(resourceVersion=object_schemas.OPAQUE))
-
-
-def _event(line: bytes) -> WatchEvent | None:
-    with contextlib.suppress(ValueError, RecursionError):
+def _event(line: bytes, version: str, kind: str) -> WatchEvent | None:
+    with contextlib.suppress(*MALFORMED):
         event = _decoded(line)
-        if _EVENT.first_violation(event) is None:
-            return WatchEvent(event["type"], event["object"])
+        body = event["object"]
+        if event["type"] in _CHANGES:
+            return WatchEvent(event["type"], _identify(body, version, kind))
+        _expect(isinstance(body, dict))
+        if event["type"] == "BOOKMARK":
+            _mark(body["metadata"]["resourceVersion"])
+        if event["type"] in ("BOOKMARK", "ERROR"):
+            return WatchEvent(event["type"], body)
     return None
 
 

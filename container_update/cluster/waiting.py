@@ -82,6 +82,7 @@ class Waiter:
         while True:
             self.informer.ask_silent(collections)
             with self.informer.lock:
+                seen = self.informer.changes(key)
                 verdict, now = judge(), self.clock()
                 if verdict.state is RolloutState.DONE:
                     return
@@ -95,12 +96,11 @@ class Waiter:
                 if now >= deadline:
                     self._last_read(judge, collections)
                     return
-                if verdict == reported:
-                    look_again = now + min(self.look_again, _LONGEST_LOOK)
-                    self.pause(min(deadline, give_up, look_again) - now, key)
-                    continue
-            report(verdict, give_up - now if failing else None)
-            reported = verdict  # and judge again: a change may have come meanwhile
+            if verdict != reported:
+                report(verdict, give_up - now if failing else None)
+                reported = verdict
+            look_again = now + min(self.look_again, _LONGEST_LOOK)
+            self.pause(min(deadline, give_up, look_again) - now, key, seen)
 
     def sleep(self, seconds: float) -> None:
         """Wait all of *seconds*, also when something changes.
@@ -111,16 +111,16 @@ class Waiter:
         while (left := deadline - self.clock()) > 0:
             self.pause(left)
 
-    def pause(self, seconds: float, key: ObjectKey | None = None) -> None:
+    def pause(self, seconds: float, key: ObjectKey | None = None, seen: int | None = None) -> None:
         """Wait until something changes, at most *seconds*.
 
-        :param key: see :meth:`Informer.wait`.
+        :param key: see :meth:`Informer.wait`, also for *seen*.
         :raises AbortedError: another step failed.
         """
         with self.informer.lock:
             if self.aborted.is_set():
                 raise AbortedError
-            self.informer.wait(seconds, key)
+            self.informer.wait(seconds, key, seen)
 
     def _last_read(self, judge: Callable[[], Readiness], collections: Iterable[Collection]) -> None:
         """Judge by what is read now, because a watch may lag."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemas of what an update reads: which fields of an object are text, lists or mappings, in a
-package and in what an API server answers.
+"""Schemas of what an update reads: which fields of an object in a package are text, lists or
+mappings.
 
 The API server would refuse most violations too, but only in the middle of an update; and names
 become parts of URLs and of lines on a terminal, so they must be what Kubernetes allows. Fields that
@@ -14,9 +14,7 @@ from collections.abc import Sequence
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.schema import (
     CONTROL,
-    FILLED,
     LINE,
-    MAPPING,
     TEXT,
     TRUTH,
     WHOLE,
@@ -26,7 +24,6 @@ from container_update.model.schema import (
     Schema,
     Text,
     Violation,
-    complete,
 )
 from container_update.workloads.config_references import MOUNTING_SECRETS
 from container_update.workloads.registry import kind_of
@@ -47,8 +44,6 @@ ANY_NAMESPACE = Text(NAMESPACE.description, rf"({_LABEL})?")
 """As the records of a VNFM and the keys of objects have it: empty for none."""
 _KEY = Text("a key of letters, digits, -, _ and .", r"[-._a-zA-Z0-9]{1,253}")
 _WORD = Text("text without spaces", rf"[^\s{CONTROL}]*")
-OPAQUE = Text("visible ASCII characters", r"[!-~]*", longest=4096)
-"""What a server is sent back as it was got, in a URL: versions, where the next page begins."""
 
 # --- objects ------------------------------------------------------------------------------------
 
@@ -124,73 +119,6 @@ _WORKLOAD = Fields({"metadata": _METADATA, "spec": _SCALE})
 _OTHER = Fields({"metadata": _METADATA})
 _PORTS = ListOf(Fields({}))
 _SERVICE = Fields({"spec": Fields({"type": TEXT, "selector": _LABELS, "ports": _PORTS})})
-
-
-# --- what a server answers ----------------------------------------------------------------------
-
-_STATE = Fields(
-    dict.fromkeys(
-        ("waiting", "running", "terminated"),
-        Fields({"reason": TEXT, "message": TEXT, "exitCode": WHOLE, "finishedAt": TEXT}),
-    )
-)
-_STATUSES = ListOf(
-    Fields(
-        {
-            **dict.fromkeys(("name", "image", "imageID", "containerID"), TEXT),
-            "ready": TRUTH,
-            "restartCount": WHOLE,
-            "state": _STATE,
-            "lastState": _STATE,
-        },
-        {"name"},
-    )
-)
-_CONDITION = dict.fromkeys(("type", "status", "reason", "message", "lastTransitionTime"), TEXT)
-_COUNTS = (
-    *(f"{which}Replicas" for which in ("updated", "ready", "available", "current")),
-    *("replicas", "observedGeneration", "desiredNumberScheduled", "updatedNumberScheduled"),
-    *("currentNumberScheduled", "numberReady", "numberAvailable"),
-)
-_STATUS = Fields(
-    {
-        **dict.fromkeys(_COUNTS, WHOLE),
-        **dict.fromkeys(("phase", "reason", "message", "podIP"), TEXT),
-        **dict.fromkeys(("containerStatuses", "initContainerStatuses"), _STATUSES),
-        "conditions": ListOf(Fields(_CONDITION)),
-    }
-)
-_JUDGED = Fields({"status": _STATUS})
-_KUBERNETES = ("", "apps", "batch")
-_OWNER = complete(
-    {"controller": TRUTH}, **dict.fromkeys(("apiVersion", "kind", "name", "uid"), TEXT)
-)
-_OF_ANY = {
-    "labels": _LABELS,
-    "annotations": _LABELS,
-    "generation": WHOLE,
-    "ownerReferences": ListOf(_OWNER),
-    "finalizers": ListOf(TEXT),
-    **dict.fromkeys(("creationTimestamp", "deletionTimestamp", "namespace"), TEXT),
-}
-_ANSWERED = complete(metadata=complete(_OF_ANY, name=FILLED))
-_STORED = complete(metadata=complete(name=FILLED, uid=FILLED, resourceVersion=OPAQUE))
-_TIMES = dict.fromkeys(("renewTime", "acquireTime", "holderIdentity"), TEXT)
-_LEASE = Fields({"spec": Fields({**_TIMES, "leaseDurationSeconds": WHOLE})})
-
-
-def first_answered_violation(body: Json, *, is_dry: bool) -> Violation | None:
-    """Return the first violation in an object that an API server has answered with.
-
-    :param is_dry: the server was asked what it would store.
-    """
-    for each in (_ANSWERED,) if is_dry else (_STORED, _ANSWERED):
-        if (wrong := each.first_violation(body)) is not None:
-            return wrong
-    key = ObjectKey.of(body)
-    is_judged = key.group in _KUBERNETES  # a plugin's kind may count in texts, as Rollouts do
-    more = _JUDGED if is_judged else _LEASE if key.kind == "Lease" else MAPPING
-    return first_violation(key, body) or more.first_violation(body)
 
 
 # --- what a package has -------------------------------------------------------------------------

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from container_update.model.errors import ClusterError
 from container_update.model.objects import CLUSTER_SCOPED, Collection, Json, ObjectKey
-from container_update.model.schema import FILLED, TRUTH, ListOf, Schema, complete
 
 LOG = logging.getLogger(__name__)
 
-_VERSION = complete(groupVersion=FILLED)
-_GROUP = complete({"versions": ListOf(_VERSION)}, preferredVersion=_VERSION)
-_GROUPS = complete(groups=ListOf(_GROUP))
-_KINDS = complete(resources=ListOf(complete({"namespaced": TRUTH}, kind=FILLED, name=FILLED)))
 _KNOWN: Mapping[str, tuple[str, ...]] = {
     "": ("ConfigMap", "Event", "Namespace", "Pod", "Secret", "Service", "ServiceAccount"),
     "apps": ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"),
@@ -28,7 +24,6 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
     "policy": ("PodDisruptionBudget",),
 }
 """By group, kinds whose URL is known without discovery: of version v1, with a regular plural."""
-_DOCUMENT = complete()
 _BUILT_IN = frozenset(
     {
         *_KNOWN,
@@ -56,10 +51,10 @@ class Resources:
     """The kinds of one API server.
 
     :param get: requests a path of discovery; its second argument is the purpose, for messages, the
-        third one what the answer is to be. Its errors are not caught.
+        third one reads the answer. Its errors are not caught.
     """
 
-    def __init__(self, get: Callable[[str, str, Schema], Json]) -> None:
+    def __init__(self, get: Callable[[str, str, Callable[[Json], Any]], Any]) -> None:
         self._get = get
         self._discovered: dict[tuple[str, str, str], tuple[str, str, bool]] = {}
         """By group, kind and the version that was wanted: the names, and whether it has one of the
@@ -105,18 +100,21 @@ class Resources:
 
     def _has_dry_run(self, group: str, kind: str, method: str, version: str) -> bool:
         what = f"ask whether {kind} of group {group} can be tried by a dry run"
+
+        def read(document: Json) -> bool:
+            for path in (document.get("paths") or {}).values():
+                action = path.get(method.lower()) or {}
+                if (action.get("x-kubernetes-group-version-kind") or {}).get("kind") == kind:
+                    own, common = (each.get("parameters") or () for each in (action, path))
+                    return any(each.get("name") == "dryRun" for each in (*common, *own))
+            return False
+
         try:
-            document = self._get(f"/openapi/v3/apis/{version}", what, _DOCUMENT)
+            return bool(self._get(f"/openapi/v3/apis/{version}", what, read))
         except ClusterError as error:
             if error.transient or error.status is None:
                 raise
             return False  # it says nothing of its kinds, or too much to be read
-        for path in (document.get("paths") or {}).values():
-            action = path.get(method.lower()) or {}
-            if (action.get("x-kubernetes-group-version-kind") or {}).get("kind") == kind:
-                parameters = (*(path.get("parameters") or ()), *(action.get("parameters") or ()))
-                return any(each.get("name") == "dryRun" for each in parameters)
-        return False
 
     def served(self, group: str, kind: str) -> frozenset[str]:
         """Ask anew in which apiVersions the server serves a kind, and forget what it served."""
@@ -126,7 +124,7 @@ class Resources:
         return frozenset(
             version
             for version in self._versions(group, what)
-            if any(each["kind"] == kind for each in self._kinds(version, group, what))
+            if any(each == kind for each, _, _ in self._kinds(version, group, what))
         )
 
     def everything(self) -> tuple[str, ...]:
@@ -135,10 +133,12 @@ class Resources:
         A version whose extension API server is away has no kinds.
         """
         what = "look up what the API server serves"
-        groups: Sequence[Json] = self._get("/apis", what, _GROUPS)["groups"]
-        names = dict.fromkeys(
-            each["groupVersion"] for group in groups for each in group.get("versions") or ()
-        )
+
+        def read(answer: Json) -> list[str]:
+            versions = (each for group in answer["groups"] for each in group["versions"])
+            return [each["groupVersion"] for each in versions]
+
+        names = dict.fromkeys(self._get("/apis", what, read))
         for version in ("v1", *names):
             try:
                 kinds = self._kinds(version, version.partition("/")[1], what)
@@ -147,19 +147,20 @@ class Resources:
                     raise
                 LOG.info("the kinds of %s are not known: %s", version, error)
                 kinds = ()
-            names |= dict.fromkeys([version, *(f"{version}/{each['kind']}" for each in kinds)])
+            names |= dict.fromkeys([version, *(f"{version}/{kind}" for kind, _, _ in kinds)])
         return tuple(names)
 
-    def _kinds(self, version: str, group: str, what: str) -> Sequence[Json]:
-        """Return the resources of a version; none where the server does not serve it yet."""
+    def _kinds(self, version: str, group: str, what: str) -> Sequence[tuple[str, str, bool]]:
+        """Return the resources of a version, each with its kind, its plural and whether it has one
+        of the namespaces; none where the server does not serve it yet."""
+
+        def read(answer: Json) -> list[tuple[str, str, bool]]:
+            resources = answer["resources"]
+            return [(e["kind"], e["name"], bool(e.get("namespaced", True))) for e in resources]
+
         root = f"/apis/{version}" if group else f"/api/{version}"
-        try:
-            answer: Sequence[Json] = self._get(root, what, _KINDS)["resources"]
-        except ClusterError as error:
-            if error.status != 404:
-                raise
-            return ()
-        return answer
+        found: Sequence[tuple[str, str, bool]] = self._get_if_served(root, what, read)
+        return found
 
     def _resource(self, group: str, kind: str, wanted: str) -> tuple[str, str, bool]:
         if kind in _KNOWN.get(group, ()):
@@ -175,10 +176,9 @@ class Resources:
     def _discover(self, group: str, kind: str, wanted: str) -> tuple[str, str, bool]:
         what = f"look up the kind {kind} of group {group or 'core'}"
         for version in sorted(self._versions(group, what), key=lambda each: each != wanted):
-            for resource in self._kinds(version, group, what):
-                if resource["kind"] == kind and "/" not in resource["name"]:
-                    is_namespaced = bool(resource.get("namespaced", True))
-                    return version, resource["name"], is_namespaced and kind not in CLUSTER_SCOPED
+            for served, plural, is_namespaced in self._kinds(version, group, what):
+                if served == kind and "/" not in plural:
+                    return version, plural, is_namespaced and kind not in CLUSTER_SCOPED
         raise ClusterError(
             f"{what}: the cluster does not serve it: install its CustomResourceDefinition, or "
             "correct apiVersion and kind in the manifest",
@@ -189,11 +189,18 @@ class Resources:
         """Return the versions of a group, the preferred one first: not every kind is in that."""
         if not group:
             return ("v1",)
+
+        def read(answer: Json) -> tuple[str, ...]:
+            versions = (answer["preferredVersion"], *(answer.get("versions") or ()))
+            return tuple(dict.fromkeys(each["groupVersion"] for each in versions))
+
+        found: tuple[str, ...] = self._get_if_served(f"/apis/{group}", what, read)
+        return found
+
+    def _get_if_served(self, path: str, what: str, read: Callable[[Json], Any]) -> Any:
         try:
-            answer = self._get(f"/apis/{group}", what, _GROUP)
+            return self._get(path, what, read)
         except ClusterError as error:
             if error.status != 404:
                 raise
             return ()
-        versions = (answer["preferredVersion"], *(answer.get("versions") or ()))
-        return tuple(dict.fromkeys(each["groupVersion"] for each in versions))

@@ -79,8 +79,9 @@ def runs_to_its_end(group: str, container: Mapping[str, Any]) -> bool:
 
 
 def with_images(workload: Json, images: Mapping[str, str]) -> Json:
-    """Return a copy in which the containers and volumes named in *images* have those images."""
-    changed = copy.deepcopy(workload)
+    """Return a copy in which the containers and volumes named in *images* have those images; what
+    is outside the pod template it shares with the workload."""
+    changed = _with_own_template(workload)
     spec = pod_spec(changed)
     for _, container in containers(spec):
         if container.get("name") in images:
@@ -88,6 +89,17 @@ def with_images(workload: Json, images: Mapping[str, str]) -> Json:
     for name, image in image_volumes(spec):
         if name in images:
             image["reference"] = images[name]
+    return changed
+
+
+def _with_own_template(workload: Json) -> Json:
+    """Return a copy that shares with the workload whatever is outside its pod template."""
+    changed = template = {**workload}
+    for name in template_path(workload):
+        if isinstance(template.get(name), dict):
+            template[name] = template = {**template[name]}
+    for name in {"metadata", "spec"} & template.keys():
+        template[name] = copy.deepcopy(template[name])
     return changed
 
 
@@ -99,8 +111,8 @@ def config_digest(workload: Mapping[str, Any]) -> str | None:
 
 
 def with_digest(workload: Json, digest: str | None) -> Json:
-    """Return a copy whose pod template has that digest, or has none."""
-    changed = copy.deepcopy(workload)
+    """Return a copy whose pod template has that digest, or has none; see :func:`with_images`."""
+    changed = _with_own_template(workload)
     template = pod_template(changed)
     metadata = template.get("metadata") or {}
     annotations = dict(metadata.get("annotations") or {})

@@ -80,6 +80,7 @@ from container_update.planning.steps.manifest import with_recorded_digest
 from container_update.planning.steps.new_objects import new_object
 from container_update.records.vnf_records import Records
 from container_update.workloads import ownership, registry
+from container_update.workloads.kinds.deployment import Deployment
 from container_update.workloads.ownership import owned_pods
 from container_update.workloads.pod_status import is_deleting, is_finished, is_ready, problem
 from container_update.workloads.pod_template import containers, images, pod_spec, with_images

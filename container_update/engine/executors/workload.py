@@ -11,12 +11,12 @@ from container_update.engine.context import StepExecutor
 from container_update.engine.stuck_pods import StuckPods
 from container_update.engine.writer import ChangedByAnotherError
 from container_update.model.errors import ClusterError
-from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Reverted
 from container_update.model.plan import Action
 from container_update.planning.steps import WorkloadStep
 from container_update.planning.steps.new_objects import recreated_pod
-from container_update.workloads.kind import REPLICA_SET, pods_in
+from container_update.workloads.kind import pods_in
 from container_update.workloads.kinds import pod
 from container_update.workloads.ownership import owned_pods, up_to_date
 from container_update.workloads.pod_status import is_deleting, is_finished, is_ready
@@ -75,7 +75,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
 
             def still_old(pods: Sequence[Json]) -> Baseline:
                 live = self.informer.get(step.key) or written
-                sets = self.informer.all(Collection(*REPLICA_SET, step.key.namespace))
+                sets = self.informer.replica_sets_of(live)
                 return replace(before, uids=before.uids - up_to_date(live, pods, sets))
 
             self.rollout.until_replaced(step.key, still_old, deadline, stuck)

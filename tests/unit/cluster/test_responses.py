@@ -234,7 +234,6 @@ GROUP = {"preferredVersion": {"groupVersion": "v1"}}
         {**GROUP, "versions": [5]},
         GROUP,
         {**GROUP, "resources": [5]},
-        {**GROUP, "resources": [{"kind": 5, "name": "things"}]},
         {**GROUP, "resources": [{"kind": "Thing"}]},
     ],
     ids=repr,

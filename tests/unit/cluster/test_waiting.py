@@ -27,7 +27,7 @@ class ScriptedInformer(Informer):
         self.reads = 0
         self.reports: list[tuple[Readiness, float | None]] = []
 
-    def wait(self, seconds: float, key: object = None) -> None:
+    def wait(self, seconds: float, key: object = None, seen: int | None = None) -> None:
         self.now += min(1.0, seconds)
 
     def list(self, collections: object) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from container_update.model.errors import PackageError
-from container_update.package import manifests, object_schemas
+from container_update.package import manifests
 
 DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -116,16 +116,3 @@ def test_a_name_fits_into_a_url(thing, right):
     else:
         with pytest.raises(PackageError, match=r'"metadata\.name"'):
             manifests.parse(text, "f.yaml", "default")
-
-
-@pytest.mark.parametrize(
-    ("api_version", "kind", "is_right"),
-    [("apps/v1", "Deployment", False), ("argoproj.io/v1alpha1", "Rollout", True)],
-)
-def test_only_kubernetes_own_kinds_have_to_count_in_numbers(
-    api_version: str, kind: str, is_right: bool
-) -> None:
-    metadata = {"name": "web", "namespace": "ns", "uid": "u", "resourceVersion": "1"}
-    status = {"observedGeneration": "2"}  # as Argo's Rollouts have it
-    body = {"apiVersion": api_version, "kind": kind, "metadata": metadata, "status": status}
-    assert (object_schemas.first_answered_violation(body, is_dry=False) is None) is is_right
