@@ -7,9 +7,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
-
-from container_update.emulator.kubernetes import EmbeddedCluster
+from typing import Any, Protocol
 
 DEADLINE_SECONDS = 30.0
 
@@ -23,10 +21,21 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-class Api:
-    """Requests to an embedded cluster, over one kept connection."""
+class Server(Protocol):
+    """An API server on loopback: an embedded cluster, or a real one."""
 
-    def __init__(self, cluster: EmbeddedCluster) -> None:
+    @property
+    def port(self) -> int: ...
+    @property
+    def ca_text(self) -> str: ...
+    @property
+    def token(self) -> str: ...
+
+
+class Api:
+    """Requests to a server, over one kept connection."""
+
+    def __init__(self, cluster: Server) -> None:
         self.cluster = cluster
         self._context = ssl.create_default_context(cadata=cluster.ca_text)
         self._connection = self._connect()

@@ -89,7 +89,7 @@ def _same_leaf(recorded: Any, ours: Any, path: str, pairs: Pairs) -> bool:
     if not (isinstance(recorded, str) and isinstance(ours, str)):
         return bool(recorded == ours) and type(recorded) is type(ours)
     if key in ANY_TEXT:
-        return bool(ours)
+        return bool(ours) == bool(recorded)
     if key == "resourceVersion":
         return ours.isdigit() and ("items" in path or pairs.learn(f"rv{recorded}", f"rv{ours}"))
     if path.endswith(("uid", "controller-uid")) and len(recorded) == 36:

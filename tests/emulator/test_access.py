@@ -170,7 +170,8 @@ def test_the_administrator_may_act_as_another(account):
 
 def test_a_review_without_a_namespace_is_refused(account):
     assert account.asks("POST", f"{REVIEWS}/selfsubjectrulesreviews", {"spec": {}}).status == 400
-    assert account.asks("POST", f"{REVIEWS}/nothing", {}).status == 404
+    assert account.asks("POST", f"{REVIEWS}/nothing", {}).status == 403
+    assert account.api.post(f"{REVIEWS}/nothing", {}).status == 404
 
 
 @pytest.mark.parametrize("plural", ["subjectaccessreviews", "localsubjectaccessreviews"])

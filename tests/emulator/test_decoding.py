@@ -15,6 +15,7 @@ from tests.emulator.client import Api
 from tests.emulator.stage import workload
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/rec/deployments"
+REPLICA_SETS = DEPLOYMENTS.replace("deployments", "replicasets")
 TYPO = 'unknown field "spec.minReadySecond"'
 DEEP = 'unknown field "spec.template.spec.containers[0].imagePullPolicyy"'
 
@@ -48,7 +49,7 @@ def test_unknown_fields_are_refused_where_the_request_says_so(api: Api) -> None:
     patched = api.patch(f"{DEPLOYMENTS}/web{strict}", {"spec": {"minReadySecond": 5}})
     assert (patched.status, patched.body["reason"]) == (422, "Invalid")
     assert f"strict decoding error: {TYPO}" in patched.body["message"]
-    assert api.post(f"{DEPLOYMENTS}?fieldValidation=Some", typo()).status == 400
+    assert api.post(f"{DEPLOYMENTS}?fieldValidation=Some", typo()).status == 422
 
 
 @pytest.mark.parametrize("strict", ["", "?fieldValidation=Strict&dryRun=All"])
@@ -91,20 +92,20 @@ def test_quantities_are_numbers() -> None:
 
 
 def test_the_same_quantity_is_no_change(api: Api) -> None:
-    body = workload("deployments", "web", 1)
+    body = workload("replicasets", "web", 1)
     (container,) = body["spec"]["template"]["spec"]["containers"]
     container["resources"] = {
         "requests": {"cpu": "1000m", "memory": "1024Mi"},
         "limits": {"cpu": 1},
     }
-    stored = api.post(DEPLOYMENTS, body).body["spec"]["template"]["spec"]["containers"][0]
+    stored = api.post(REPLICA_SETS, body).body["spec"]["template"]["spec"]["containers"][0]
     assert stored["resources"] == {
         "requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1"},
     }  # fmt: skip
     container["resources"]["requests"] = {"cpu": "1", "memory": "1Gi"}
-    assert api.put(f"{DEPLOYMENTS}/web", body).body["metadata"]["generation"] == 1
+    assert api.put(f"{REPLICA_SETS}/web", body).body["metadata"]["generation"] == 1
     container["resources"]["requests"] = {"cpu": "much"}
-    refused = api.put(f"{DEPLOYMENTS}/web", body)
+    refused = api.put(f"{REPLICA_SETS}/web", body)
     assert (refused.status, refused.body["reason"]) == (400, "BadRequest")
     assert "quantities must match the regular expression" in refused.body["message"]
 

@@ -111,7 +111,7 @@ REFUSED = [
         'spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"',
     ),
     ("jobs", job(), 'restartPolicy: Required value: valid values: "OnFailure", "Never"'),
-    ("jobs", job(restartPolicy="Always"), 'Unsupported value: "Always"'),
+    ("jobs", job(restartPolicy="Always"), 'restartPolicy: Required value: valid values: "On'),
     (
         "cronjobs",
         {
@@ -142,7 +142,8 @@ REFUSED = [
         service(ports=[{"port": 1, "name": "a"}, {"port": 2}]),
         "spec.ports[1].name: Required value",
     ),
-    ("services", service() | {"metadata": {"name": "1x"}}, "a DNS-1035 label must consist of"),
+    ("services", service() | {"metadata": {"name": "X"}}, "a lowercase RFC 1123 label must"),
+    ("services", service() | {"metadata": {"name": "x.y"}}, "must not contain dots"),
     ("configmaps", {"metadata": {"name": "x" * 254}}, "must be no more than 253 bytes"),
     ("configmaps", {"metadata": {}}, "name or generateName is required"),
     (
@@ -158,7 +159,7 @@ REFUSED = [
                 "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p"}],
             }
         },
-        "metadata.ownerReferences[0].uid: Required value",
+        'metadata.ownerReferences.uid: Invalid value: "": must not be empty',
     ),
 ]
 
@@ -362,8 +363,8 @@ def test_an_object_in_no_namespace_loses_the_one_that_it_states(registry: Regist
         registry.create("configmaps", "n", {"metadata": {"name": "x", "namespace": "other"}})
 
 
-def role_ref(name: str) -> dict[str, Any]:
-    return {"metadata": {"name": "x"}, "roleRef": {"kind": "Role", "name": name}}
+def role_ref(name: str, kind: str = "Role") -> dict[str, Any]:
+    return {"metadata": {"name": "x"}, "roleRef": {"kind": kind, "name": name}}
 
 
 def named(**fields: Any) -> dict[str, Any]:
@@ -373,7 +374,12 @@ def named(**fields: Any) -> dict[str, Any]:
 CHANGED_ROLE = {"APIGroup": "rbac.authorization.k8s.io", "Kind": "Role", "Name": "q"}
 FIXED = [
     ("rolebindings", role_ref("r"), role_ref("q"), f"{compact(CHANGED_ROLE)}: cannot change"),
-    ("clusterrolebindings", role_ref("r"), role_ref("q"), "roleRef: Invalid value: {"),
+    (
+        "clusterrolebindings",
+        role_ref("r", "ClusterRole"),
+        role_ref("q", "ClusterRole"),
+        "roleRef: Invalid value: {",
+    ),
     ("storageclasses", named(provisioner="a"), named(provisioner="b"), "updates to provisioner"),
     ("priorityclasses", named(value=1), named(value=2), "may not be changed in an update"),
     ("runtimeclasses", named(handler="a"), named(handler="b"), 'Invalid value: "b": field is imm'),

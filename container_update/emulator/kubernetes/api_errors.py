@@ -188,6 +188,11 @@ def forbidden(group: str, plural: str, name: str, why: str, causes: list[Json]) 
     return ApiError(403, "Forbidden", message, details)
 
 
+def not_decodable(message: str) -> ApiError:
+    """Return a 500 without a reason: the server answers so to what its own code refuses late."""
+    return ApiError(500, "", message)
+
+
 def bad_request(message: str) -> ApiError:
     """Return a 400: the request is malformed."""
     return ApiError(400, "BadRequest", message)

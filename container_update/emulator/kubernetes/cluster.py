@@ -23,14 +23,12 @@ from container_update.emulator.kubernetes.controllers import start
 from container_update.emulator.kubernetes.controllers.base import Controller
 from container_update.emulator.kubernetes.kubelet import Behaviour
 from container_update.emulator.kubernetes.kubelet.logs import read_log
-from container_update.emulator.kubernetes.registry import Registry
+from container_update.emulator.kubernetes.registry import FIRST_NAMESPACES, Registry
 from container_update.emulator.kubernetes.watches import Watches
 from container_update.emulator.loop_thread import LoopThread
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-
-FIRST_NAMESPACES = ("default", "kube-system")
 
 
 class EmbeddedCluster(LoopThread):

@@ -26,7 +26,7 @@ from container_update.emulator.kubernetes.resources import (
     Resource,
     of_definition,
 )
-from container_update.emulator.kubernetes.rules import quota
+from container_update.emulator.kubernetes.rules import limits, quota
 
 __all__ = ["ApiError", "Registry", "Subscriber"]
 
@@ -41,6 +41,8 @@ one."""
 Webhook = Callable[[Resource, Json], None]
 """Called with a resource and the body of a write, which it may change."""
 
+FIRST_NAMESPACES = ("default", "kube-system")
+"""Namespaces that are there from the start and cannot be deleted."""
 FIRST_VERSION = 1000
 """Versions start here: a watch from '1' is too old, as on a server that has run for long."""
 
@@ -118,13 +120,15 @@ class Registry:
         :param own: returns who owns which of its fields; None: nobody is noted.
         """
         kind = self.catalogue[resource]
-        self._check_definition(kind)
+        self._check_definition(kind, body)
         self._check_namespace(kind, namespace, body)
         body = self._admitted(kind, body)
         new = rules.new_object(kind, namespace, body, self.get)
         metadata = new["metadata"]
         if not metadata.get("name"):
             metadata["name"] = self._unused_name(resource, namespace, metadata["generateName"])
+        if kind.key == "pods":
+            limits.admit(new, self.list)
         quota.admit(kind, new, self.list)
         if (known := self.get(resource, namespace, metadata["name"])) is not None:
             raise api_errors.already_exists(
@@ -162,7 +166,7 @@ class Registry:
         """
         kind = self.catalogue[resource]
         old = self.require(resource, namespace, name)
-        self._check_identity(kind, old, body)
+        self._check_identity(kind, old, body, own is not None and kind.is_versioned)
         body = body if subresource else self._admitted(kind, body)
         new = rules.changed_object(kind, old, body, subresource)
         if own is not None:
@@ -171,7 +175,7 @@ class Registry:
             return old
         if kind.generation and subresource in ("", "ephemeralcontainers"):
             generation = old["metadata"].get("generation", 1)
-            new["metadata"]["generation"] = generation + rules.counts_as_change(old, new)
+            new["metadata"]["generation"] = generation + rules.counts_as_change(kind, old, new)
         if dry_run:
             return new
         if is_finished(kind, new):
@@ -198,20 +202,27 @@ class Registry:
         none, a namespace until it is finalized.
 
         :param propagation: 'Foreground' and 'Orphan' add finalizers for the garbage collector.
-        :returns: the object as last stored.
+        :returns: the object as last stored; without a ``deletionTimestamp`` it went at once.
         """
         kind = self.catalogue[resource]
         old = self.require(resource, namespace, name)
+        if resource == "namespaces" and name in FIRST_NAMESPACES:
+            why = "this namespace may not be deleted"
+            raise api_errors.forbidden("", resource, name, why, [])
         self._check_preconditions(kind, old, uid, resource_version)
         new = _marked_as_deleted(kind, old, grace_seconds, propagation)
-        if dry_run or new == old:
+        goes = is_finished(kind, new)
+        if goes and kind.key != "pods" and not is_deleting(old):
+            new = old  # what goes at once is never marked
+        if dry_run or (new == old and not goes):
             return new
-        if is_finished(kind, new):
-            if kind.key == "pods":
-                new = self._commit("MODIFIED", kind, new, old)
+        if goes and kind.key != "pods":
             self._remove(kind, new)
             return new
-        return self._commit("MODIFIED", kind, new, old)
+        new = self._commit("MODIFIED", kind, new, old)
+        if goes:
+            self._remove(kind, new)
+        return new
 
     def _admitted(self, kind: Resource, body: Json) -> Json:
         """Return the body as the webhooks leave it."""
@@ -223,10 +234,12 @@ class Registry:
 
     # --- checks ---------------------------------------------------------------------------------
 
-    def _check_definition(self, kind: Resource) -> None:
+    def _check_definition(self, kind: Resource, body: Json) -> None:
         definition = self.get("customresourcedefinitions", "", kind.key)
         if definition is not None and is_deleting(definition):
-            raise api_errors.not_supported(kind.group, kind.plural, "create")
+            metadata = body.get("metadata") or {}
+            why = "create not allowed while custom resource definition is terminating"
+            raise api_errors.forbidden(kind.group, kind.plural, metadata.get("name", ""), why, [])
 
     def _check_namespace(self, kind: Resource, namespace: str, body: Json) -> None:
         if not kind.namespaced:  # one that it states is dropped
@@ -251,7 +264,9 @@ class Registry:
             }
             raise api_errors.forbidden(kind.group, kind.plural, name, why, [cause])
 
-    def _check_identity(self, kind: Resource, old: Json, body: Json) -> None:
+    def _check_identity(
+        self, kind: Resource, old: Json, body: Json, needs_version: bool = False
+    ) -> None:
         metadata, known = body.get("metadata") or {}, old["metadata"]
         stated = metadata.get("name")
         if stated and stated != known["name"]:
@@ -267,6 +282,11 @@ class Registry:
             )
             raise api_errors.conflict(kind.group, kind.plural, known["name"], why)
         version = metadata.get("resourceVersion")
+        if needs_version and not version:
+            error = api_errors.invalid_value(
+                "metadata.resourceVersion", 0, "must be specified for an update"
+            )
+            raise api_errors.invalid(kind.group, kind.plural, known["name"], [error])
         if version and version != known["resourceVersion"]:
             why = (
                 "the object has been modified; please apply your changes to the latest version "
@@ -291,7 +311,9 @@ class Registry:
                 "been modified"
             )
         if why:
-            raise api_errors.conflict(kind.group, kind.kind, metadata["name"], why)
+            is_other = kind.key in ("customresourcedefinitions", "namespaces")  # other storages
+            named = kind.plural if is_other else kind.kind
+            raise api_errors.conflict(kind.group, named, metadata["name"], why)
 
     def _unused_name(self, resource: str, namespace: str, base: str) -> str:
         name = names.generate(base)
@@ -356,10 +378,11 @@ def _marked_as_deleted(
     _set_propagation(kind, metadata, propagation)
     grace = _grace_of(kind, old, grace_seconds)
     if "deletionTimestamp" not in metadata:
-        if "generation" in metadata:
+        is_definition = kind.key == "customresourcedefinitions"
+        if "generation" in metadata and not is_definition:
             metadata["generation"] += 1
         metadata["deletionTimestamp"] = clock.stamp(timedelta(seconds=grace))
-        if kind.key != "namespaces":
+        if kind.key != "namespaces" and not is_definition:
             metadata["deletionGracePeriodSeconds"] = grace
     elif grace < metadata.get("deletionGracePeriodSeconds", 0):
         metadata["deletionTimestamp"] = clock.stamp(timedelta(seconds=grace))
@@ -384,8 +407,8 @@ def _grace_of(kind: Resource, old: Json, grace_seconds: int | None) -> int:
 
 
 def _set_propagation(kind: Resource, metadata: Json, propagation: str | None) -> None:
-    if propagation is None and kind.key == "jobs":
-        propagation = "Orphan"  # the default of batch/v1
+    if propagation is None and kind.key in ("jobs", "replicationcontrollers"):
+        propagation = "Orphan"  # the default of their API
     if propagation is None:
         return
     added = _PROPAGATION_FINALIZERS.get(propagation)

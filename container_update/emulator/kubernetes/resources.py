@@ -55,6 +55,8 @@ class Resource:
     """Served because of a CustomResourceDefinition."""
     schemas: Mapping[str, Json] = field(default_factory=dict, compare=False, repr=False)
     """Of a custom one: the schema of each version."""
+    is_versioned: bool = False
+    """A replacement has to have the resourceVersion that it replaces."""
     returns_deleted: bool = False
     """A deletion is answered with the object, even if it is removed at once."""
 
@@ -120,7 +122,10 @@ _STORAGE = "storage.k8s.io"
 _CREATED = ("create",)
 """The verbs of what is answered and not stored."""
 _NO_NAMESPACE: Json = {"namespaced": False}
-_EXTENSION: Json = {"namespaced": False, "generation": True, "categories": ("api-extensions",)}
+_EXTENSION: Json = {
+    "namespaced": False, "generation": True, "is_versioned": True,
+    "categories": ("api-extensions",),
+}  # fmt: skip
 _REVIEW: Json = {"namespaced": False, "verbs": _CREATED}
 
 BUILT_IN: tuple[Resource, ...] = (
@@ -147,7 +152,7 @@ BUILT_IN: tuple[Resource, ...] = (
         "pods", "Pod", "po", categories=_ALL, subresources=_POD_PATHS, status=True,
         generation=True, returns_deleted=True,
     ),
-    _core("podtemplates", "PodTemplate", returns_deleted=True),
+    _core("podtemplates", "PodTemplate", generation=True, returns_deleted=True),
     _core(
         "replicationcontrollers", "ReplicationController", "rc", categories=_ALL,
         subresources=(SCALE,), status=True, generation=True,
@@ -197,7 +202,7 @@ BUILT_IN: tuple[Resource, ...] = (
     _in_group("networking.k8s.io", "servicecidrs", "ServiceCIDR", namespaced=False, status=True),
     _in_group(
         "policy", "poddisruptionbudgets", "PodDisruptionBudget", "pdb", status=True,
-        generation=True,
+        generation=True, is_versioned=True,
     ),
     _in_group(_RBAC, "clusterrolebindings", "ClusterRoleBinding", namespaced=False),
     _in_group(_RBAC, "clusterroles", "ClusterRole", namespaced=False),
@@ -206,7 +211,8 @@ BUILT_IN: tuple[Resource, ...] = (
     _in_group(_STORAGE, "csidrivers", "CSIDriver", **_NO_NAMESPACE),
     _in_group(_STORAGE, "csinodes", "CSINode", **_NO_NAMESPACE),
     _in_group(_STORAGE, "csistoragecapacities", "CSIStorageCapacity"),
-    _in_group(_STORAGE, "storageclasses", "StorageClass", "sc", **_NO_NAMESPACE),
+    _in_group(_STORAGE, "storageclasses", "StorageClass", "sc", returns_deleted=True,
+              **_NO_NAMESPACE),
     _in_group(_STORAGE, "volumeattachments", "VolumeAttachment", status=True, **_NO_NAMESPACE),
     _in_group(_STORAGE, "volumeattributesclasses", "VolumeAttributesClass", "vac",
               **_NO_NAMESPACE),
@@ -253,9 +259,10 @@ BUILT_IN: tuple[Resource, ...] = (
               generation=True),
     _in_group(
         "apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition", "crd",
-        "crds", namespaced=False, status=True, generation=True, categories=("api-extensions",),
+        "crds", namespaced=False, status=True, generation=True, is_versioned=True,
+        categories=("api-extensions",),
     ),
-    _in_group("coordination.k8s.io", "leases", "Lease"),
+    _in_group("coordination.k8s.io", "leases", "Lease", is_versioned=True),
     _in_group("discovery.k8s.io", "endpointslices", "EndpointSlice", generation=True),
 )  # fmt: skip
 """The kinds of Kubernetes 1.36 that are served from the start."""
@@ -283,6 +290,7 @@ def of_definition(definition: Json) -> Resource:
         namespaced=spec.get("scope", "Namespaced") == "Namespaced",
         subresources=subresources,
         generation=True,
+        is_versioned=True,
         custom=True,
         schemas={
             version["name"]: (version.get("schema") or {}).get("openAPIV3Schema") or {}

@@ -44,7 +44,24 @@ class RequestAttributes:
         if resource.plural == "namespaces" and not resource.group:
             space = target.name
         plural = resource.plural + (f"/{target.subresource}" if target.subresource else "")
-        return cls(_verb(method, target, query), resource.group, plural, space, target.name)
+        return cls(_verb(method, target.name, query), resource.group, plural, space, target.name)
+
+    @classmethod
+    def of_unknown(
+        cls, method: str, path: str, query: Mapping[str, str]
+    ) -> RequestAttributes | None:
+        """Return the attributes of a request for a kind that is not served; None: it names none."""
+        parts = [part for part in path.split("/") if part]
+        before = {"api": 2, "apis": 3}.get(parts[0] if parts else "", 0)
+        if not before or len(parts) <= before:
+            return None
+        group = "" if before == 2 else parts[1]
+        rest, space = parts[before:], ""
+        if rest[0] == "namespaces" and len(rest) > 2:
+            space, rest = rest[1], rest[2:]
+        plural, name, below = [*rest, "", ""][:3]
+        verb = _verb(method, name, query)
+        return cls(verb, group, f"{plural}/{below}" if below else plural, space, name)
 
     def is_granted_by(self, rule: Json) -> bool:
         """Return whether one rule of a Role allows the request."""
@@ -72,14 +89,14 @@ class RequestAttributes:
         return ApiError(403, "Forbidden", message, details)
 
 
-def _verb(method: str, target: RequestTarget, query: Mapping[str, str]) -> str:
+def _verb(method: str, name: str, query: Mapping[str, str]) -> str:
     if method == "DELETE":
-        return "delete" if target.name else "deletecollection"
+        return "delete" if name else "deletecollection"
     if method != "GET":
         return _VERBS.get(method, method.lower())
     if flag(query, "watch"):
         return "watch"
-    return "get" if target.name else "list"
+    return "get" if name else "list"
 
 
 @dataclass
@@ -143,10 +160,11 @@ class Access:
             bindings += [(namespace, binding) for binding in local]
         for space, binding in bindings:
             if any(_is_user(user, subject, space) for subject in binding.get("subjects") or ()):
-                role = self._role(binding["roleRef"], space)
+                role = self.role(binding["roleRef"], space)
                 yield from (role or {}).get("rules") or ()
 
-    def _role(self, reference: Json, namespace: str) -> Json | None:
+    def role(self, reference: Json, namespace: str) -> Json | None:
+        """Return the Role or ClusterRole that a binding of the namespace refers to."""
         if reference["kind"] == "ClusterRole":
             return self.registry.get("clusterroles", "", reference["name"])
         return self.registry.get("roles", namespace, reference["name"])

@@ -14,7 +14,7 @@ from container_update.emulator.kubernetes import selectors, tables
 from container_update.emulator.kubernetes.api.encoding import Encoder
 from container_update.emulator.kubernetes.api.negotiation import Representation
 from container_update.emulator.kubernetes.api.paths import RequestTarget
-from container_update.emulator.kubernetes.api_errors import bad_request
+from container_update.emulator.kubernetes.api_errors import bad_request, forbidden_field, invalid
 from container_update.emulator.kubernetes.registry import Registry
 
 
@@ -42,6 +42,19 @@ def selector(target: RequestTarget, query: Mapping[str, str]) -> Callable[[Json]
     return lambda item: all(test(item) for test in tests)
 
 
+def check_options(query: Mapping[str, str]) -> None:
+    """Raise 422 for options of a list or watch that do not go together."""
+    match, initial = query.get("resourceVersionMatch"), query.get("sendInitialEvents")
+    why = ""
+    if initial and match != "NotOlderThan":
+        why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+    elif match and not initial and not query.get("resourceVersion"):
+        why = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+    if why:
+        error = forbidden_field("resourceVersionMatch", why)
+        raise invalid("meta.k8s.io", "ListOptions", "", [error])
+
+
 def list_page(
     registry: Registry, target: RequestTarget, query: Mapping[str, str]
 ) -> tuple[Page, int | None]:
@@ -59,8 +72,14 @@ def list_page(
         continued = int(version)
         items = [item for item in items if _sort_key(item) >= start]
     metadata: Json = {"resourceVersion": version}
+    if target.resource.custom:
+        metadata["continue"] = ""  # it is always there
+    if not (query.get("resourceVersion") or "0").isdigit():
+        raise bad_request(f"invalid resource version: {query['resourceVersion']}")
     limit = int(query.get("limit") or 0)
-    if limit and len(items) > limit:
+    if query.get("resourceVersion") == "0":
+        limit = 0  # answered from the watch cache, as a whole
+    if limit > 0 and len(items) > limit:
         metadata["continue"] = _token(version, _sort_key(items[limit - 1]) + "\0")
         if selected is None:
             metadata["remainingItemCount"] = len(items) - limit

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from container_update.emulator.kubernetes.api_errors import not_found
 from container_update.emulator.kubernetes.resources import Catalogue, Resource
 
 _OF_NAMESPACES = ("status", "finalize")
@@ -35,7 +36,10 @@ class RequestTarget:
 
 
 def parse_path(path: str, catalogue: Catalogue) -> RequestTarget | None:
-    """Return the target of a path ('/api/v1/...', '/apis/GROUP/VERSION/...'), or None."""
+    """Return the target of a path ('/api/v1/...', '/apis/GROUP/VERSION/...'), or None.
+
+    :raises ApiError: 404 for a subresource that a custom resource does not have.
+    """
     parts = [part for part in path.split("/") if part]
     if len(parts) >= 3 and parts[0] == "api":
         group, version, rest = "", parts[1], parts[2:]
@@ -55,5 +59,7 @@ def parse_path(path: str, catalogue: Catalogue) -> RequestTarget | None:
     if name and resource.namespaced and namespace is None:
         return None
     if subresource and resource.subresource(subresource) is None:
+        if resource.custom:
+            raise not_found(group, resource.plural, name)
         return None
     return RequestTarget(resource, version, namespace, name, subresource)

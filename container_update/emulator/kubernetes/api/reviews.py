@@ -20,8 +20,15 @@ Review = Callable[[Access, str, Json], Json]
 
 def answer(access: Access, user: str, plural: str, body: Json) -> Json:
     """Return the review that was posted, with its status."""
-    status = _REVIEWS[plural](access, user, body.get("spec") or {})
-    return {**body, "metadata": body.get("metadata") or {}, "status": status}
+    kind, group = _KINDS[plural]
+    spec = body.get("spec") or {}
+    if plural in _NEED_ATTRIBUTES and not spec.keys() & _ATTRIBUTES:
+        why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        error = api_errors.invalid_value("spec.resourceAttributes", None, why)
+        raise api_errors.invalid(group, "", "", [error])
+    status = _REVIEWS[plural](access, user, spec)
+    head = {"kind": kind, "apiVersion": f"{group}/v1", "metadata": body.get("metadata") or {}}
+    return {**body, **head, "status": status}
 
 
 def _access(access: Access, user: str, spec: Json) -> Json:
@@ -79,3 +86,15 @@ _REVIEWS: Mapping[str, Review] = {
     "subjectaccessreviews": _access_of_other,
     "tokenreviews": _token,
 }
+
+_AUTHORIZATION, _AUTHENTICATION = "authorization.k8s.io", "authentication.k8s.io"
+_KINDS: Mapping[str, tuple[str, str]] = {
+    "localsubjectaccessreviews": ("LocalSubjectAccessReview", _AUTHORIZATION),
+    "selfsubjectaccessreviews": ("SelfSubjectAccessReview", _AUTHORIZATION),
+    "selfsubjectreviews": ("SelfSubjectReview", _AUTHENTICATION),
+    "selfsubjectrulesreviews": ("SelfSubjectRulesReview", _AUTHORIZATION),
+    "subjectaccessreviews": ("SubjectAccessReview", _AUTHORIZATION),
+    "tokenreviews": ("TokenReview", _AUTHENTICATION),
+}
+_NEED_ATTRIBUTES = frozenset(plural for plural in _KINDS if plural.endswith("accessreviews"))
+_ATTRIBUTES = frozenset({"nonResourceAttributes", "resourceAttributes"})

@@ -6,6 +6,7 @@ from __future__ import annotations
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import selectors
 from container_update.emulator.kubernetes.api.paths import RequestTarget
+from container_update.emulator.kubernetes.api_errors import invalid, invalid_value
 from container_update.emulator.kubernetes.registry import Own, Registry
 
 _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -32,6 +33,10 @@ def write(
     """Store the replicas of *scale* and return the new Scale; 409 for an old resourceVersion."""
     workload = registry.require(target.resource.key, target.space, target.name)
     replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if replicas < 0:
+        why = "must be greater than or equal to 0"
+        error = invalid_value("spec.replicas", replicas, why)
+        raise invalid("autoscaling", "Scale", target.name, [error])
     metadata = dict(workload["metadata"])
     version = (scale.get("metadata") or {}).get("resourceVersion")
     if version:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import ssl
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import yaml
@@ -16,6 +17,7 @@ from container_update.emulator.json_type import Json, compact
 from container_update.emulator.kubernetes import api_errors, tables
 from container_update.emulator.kubernetes.api import (
     discovery,
+    escalation,
     listing,
     patching,
     protobuf,
@@ -40,6 +42,13 @@ from container_update.emulator.kubernetes.watches import Watches
 
 _OPEN_TO_ALL = ("/healthz", "/livez", "/readyz", "/version")
 _JSON = "application/json"
+_OPTIONS = {
+    "POST": "CreateOptions",
+    "PUT": "UpdateOptions",
+    "PATCH": "PatchOptions",
+    "DELETE": "DeleteOptions",
+}
+"""What the server calls the query of each method."""
 ReadLog = Callable[[Json, Mapping[str, str]], str]
 
 _AGGREGATED = f"{_JSON};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -91,8 +100,14 @@ class ApiServer(HttpServer):
             return
         user = self._user(request)
         target = parse_path(request.path, self._registry.catalogue)
-        if target is not None and not _is_of_oneself(target):
-            self._access.check(user, RequestAttributes.of(request.method, target, request.query))
+        if target is None:
+            attributes = RequestAttributes.of_unknown(request.method, request.path, request.query)
+        elif _is_of_oneself(target):
+            attributes = None
+        else:
+            attributes = RequestAttributes.of(request.method, target, request.query)
+        if attributes is not None:
+            self._access.check(user, attributes)
 
     def _user(self, request: web.Request) -> str:
         """Return who sent the request; the administrator may impersonate (``kubectl --as``)."""
@@ -110,6 +125,7 @@ class ApiServer(HttpServer):
         if target.subresource == "log":
             pod = self._registry.require("pods", target.space, target.name)
             return web.Response(text=self._read_log(pod, request.query))
+        listing.check_options(request.query)
         if flag(request.query, "watch"):
             return await stream(request, target, self._source)
         return self._read(request, target)
@@ -148,7 +164,15 @@ class ApiServer(HttpServer):
         if target.subresource == "token" and request.method == "POST":
             return _json(201, self._access.issue(target, body or {}))
         agent = request.headers.get("User-Agent", "")
-        write = WriteRequest(target, request.query, body, request.content_type, agent)
+        write = WriteRequest(
+            target,
+            request.query,
+            body,
+            request.content_type,
+            agent,
+            _OPTIONS.get(request.method, ""),
+            partial(escalation.check, self._access, self._user(request), target),
+        )
         handlers = {
             "POST": writing.create,
             "PUT": writing.replace,

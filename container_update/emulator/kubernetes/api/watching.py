@@ -19,7 +19,7 @@ from container_update.emulator.kubernetes.api.negotiation import (
     representation,
 )
 from container_update.emulator.kubernetes.api.paths import RequestTarget
-from container_update.emulator.kubernetes.api_errors import ApiError
+from container_update.emulator.kubernetes.api_errors import ApiError, not_decodable
 from container_update.emulator.kubernetes.registry import Registry
 from container_update.emulator.kubernetes.watches import Watches, WatchQueue
 
@@ -46,6 +46,7 @@ async def stream(
     A version that is too old is answered with one ERROR event with the 410, as the API server does.
     """
     query = request.query
+    after = _after(query)
     selector = listing.selector(target, query)
     lines = _Lines(
         target, representation(request.headers.get("Accept", "")), query.get("includeObject")
@@ -53,7 +54,7 @@ async def stream(
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     await response.prepare(request)
     try:
-        watch = source.watches.open(target.resource.key, target.namespace, selector, _after(query))
+        watch = source.watches.open(target.resource.key, target.namespace, selector, after)
     except ApiError as error:
         await response.write(_line("ERROR", compact(error.status())))
         return response
@@ -74,6 +75,8 @@ def _after(query: Mapping[str, str]) -> int | None:
     version = query.get("resourceVersion", "")
     if version in ("", "0") or flag(query, "sendInitialEvents"):
         return None
+    if not version.isdigit():
+        raise not_decodable(f'resourceVersion: Invalid value: "{version}": it is no number')
     return int(version)
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,14 +12,15 @@ from container_update.emulator.kubernetes import api_errors
 from container_update.emulator.kubernetes.api import listing, patching, scale
 from container_update.emulator.kubernetes.api.negotiation import flag
 from container_update.emulator.kubernetes.api.paths import RequestTarget
-from container_update.emulator.kubernetes.api_errors import ApiError
+from container_update.emulator.kubernetes.api_errors import ApiError, FieldError
 from container_update.emulator.kubernetes.eviction import evict
-from container_update.emulator.kubernetes.objects import key_of
+from container_update.emulator.kubernetes.objects import is_deleting, key_of
 from container_update.emulator.kubernetes.registry import Own, Registry, is_finished
 from container_update.emulator.kubernetes.rules import ownership, schema, shape, warnings
 from container_update.emulator.kubernetes.rules.ownership import FieldManager
 
 _VALIDATIONS = ("Ignore", "Strict", "Warn")
+_PROPAGATIONS = ("Foreground", "Background", "Orphan")
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,10 @@ class WriteRequest:
     body: Any
     content_type: str = "application/json"
     user_agent: str = ""
+    options_kind: str = "CreateOptions"
+    """What the server calls the options in the query."""
+    admit: Callable[[Json], None] = lambda _body: None
+    """Raises 403 where the account may not write the body, though it may write such objects."""
     warnings: list[str] = field(default_factory=list)
     """What the response's ``Warning`` headers say."""
 
@@ -62,10 +67,8 @@ class WriteRequest:
         """
         stated = self.query.get("fieldValidation") or "Warn"
         if stated not in _VALIDATIONS:
-            allowed = ", ".join(f'"{value}"' for value in _VALIDATIONS)
-            raise api_errors.bad_request(
-                f'fieldValidation: Unsupported value: "{stated}": supported values: {allowed}'
-            )
+            error = api_errors.unsupported("fieldValidation", stated, ("", *_VALIDATIONS))
+            raise self.invalid_options(error)
         target = self.target
         if stated == "Ignore" or target.subresource not in ("", "status"):
             return ""
@@ -78,13 +81,18 @@ class WriteRequest:
 
     @property
     def dry_run(self) -> bool:
-        """True for ``dryRun=All``; raises 400 for any other value."""
-        stated = self.query.get("dryRun")
-        if stated not in (None, "", "All"):
-            raise api_errors.bad_request(
-                f'dryRun: Unsupported value: "{stated}": supported values: "All"'
-            )
-        return stated == "All"
+        """True for ``dryRun=All``; raises 422 for any other value."""
+        return self.is_dry_run([self.query["dryRun"]] if self.query.get("dryRun") else [])
+
+    def is_dry_run(self, stated: list[str]) -> bool:
+        """Return whether the options say ``All``; raise 422 where they say something else."""
+        if any(value != "All" for value in stated):
+            raise self.invalid_options(api_errors.unsupported("dryRun", stated, ["All"]))
+        return bool(stated)
+
+    def invalid_options(self, *errors: FieldError) -> ApiError:
+        """Return the 422 for wrong options of the request."""
+        return api_errors.invalid("meta.k8s.io", self.options_kind, "", list(errors))
 
 
 def create(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
@@ -92,11 +100,15 @@ def create(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
     target, body = request.target, _checked_object_in(request)
     key, space = target.resource.key, target.space
     if target.subresource == "eviction":
+        stated = (body.get("metadata") or {}).get("name")
+        if stated != target.name:
+            raise api_errors.bad_request(f"the name in the body ({stated}) is not that of the path")
         return 201, evict(registry, space, target.name, body, dry_run=request.dry_run)
     if target.subresource == "binding":
         return 201, bind(registry, space, {**body, "metadata": {"name": target.name}})
-    if target.name:
+    if target.name or (target.resource.namespaced and not space):
         raise not_allowed("POST")
+    request.admit(body)
     return 201, registry.create(key, space, body, own=request.own, dry_run=request.dry_run)
 
 
@@ -121,6 +133,7 @@ def _replace(
         raise not_allowed("PUT")
     if target.subresource == "scale":
         return 200, scale.write(registry, target, body, request.own, dry_run=request.dry_run)
+    request.admit(body)
     key, below = target.resource.key, target.subresource
     options: Json = {"subresource": below, "dry_run": request.dry_run}
     if not below:
@@ -143,6 +156,11 @@ def patch(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
     if problem := request.unknown_fields(patched):
         error = api_errors.invalid_value("patch", request.body, problem)
         raise api_errors.invalid("", "", "", [error])
+    uid = (patched.get("metadata") or {}).get("uid", "")
+    if not target.subresource and uid != base["metadata"]["uid"]:
+        kind = target.resource
+        error = api_errors.invalid_value("metadata.uid", uid, "field is immutable")
+        raise api_errors.invalid(kind.group, kind.kind, target.name, [error])
     return _replace(registry, request, patched)
 
 
@@ -165,6 +183,7 @@ def _apply(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
 
     live = registry.get(kind.key, target.space, name)
     if live is None:
+        request.admit(applied)
         options: Json = {"own": own, "dry_run": request.dry_run}
         return 201, registry.create(kind.key, target.space, applied, **options)
     found = ownership.conflicts(kind, manager, live, applied)
@@ -180,7 +199,8 @@ def delete(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
         raise not_allowed("DELETE")
     options = _delete_options(request)
     last = registry.delete(target.resource.key, target.space, target.name, **options)
-    if target.resource.returns_deleted or not is_finished(target.resource, last):
+    is_held = is_deleting(last) and not is_finished(target.resource, last)
+    if target.resource.returns_deleted or is_held:
         return 200, last
     kind, uid = target.resource, last["metadata"]["uid"]
     return 200, success(api_errors.details_of(target.name, kind.group, kind.plural, uid))
@@ -200,8 +220,13 @@ def delete_collection(registry: Registry, request: WriteRequest) -> tuple[int, J
         "kind": target.resource.list_kind,
         "apiVersion": target.api_version,
         "metadata": {"resourceVersion": registry.resource_version},
-        "items": items,
+        "items": [without_kind(item) for item in items],
     }
+
+
+def without_kind(item: Json) -> Json:
+    """Return an object as it is in a list, whose kind says what it has."""
+    return {key: value for key, value in item.items() if key not in ("kind", "apiVersion")}
 
 
 def success(details: Json | None = None) -> Json:
@@ -241,9 +266,9 @@ def _delete_options(request: WriteRequest) -> Json:
     ``endpoints/handlers/delete.go``): a ``dryRun`` beside a body is not seen, and the object goes.
     """
     body, query = request.body, request.query
-    if isinstance(body, dict) and body:
-        options: Json = body
-        dry_run = bool(body.get("dryRun"))
+    if body is not None:
+        options = _options_in(body)
+        dry_run = request.is_dry_run(list(options.get("dryRun") or ()))
     else:
         options = dict(query)
         if "orphanDependents" in query:
@@ -251,10 +276,17 @@ def _delete_options(request: WriteRequest) -> Json:
         dry_run = request.dry_run
     preconditions = options.get("preconditions") or {}
     grace, propagation = options.get("gracePeriodSeconds"), options.get("propagationPolicy")
-    if propagation is None and "orphanDependents" in options:
-        propagation = "Orphan" if options["orphanDependents"] else "Background"
-    if propagation not in (None, "Foreground", "Background", "Orphan"):
-        raise api_errors.bad_request(f"invalid propagation policy {propagation!r}")
+    orphan = options.get("orphanDependents")
+    if propagation not in (None, *_PROPAGATIONS):
+        error = api_errors.unsupported("propagationPolicy", propagation, (*_PROPAGATIONS, "nil"))
+        raise request.invalid_options(error)
+    if propagation is not None and orphan is not None:
+        why = "orphanDependents and deletionPropagation cannot be both set"
+        raise request.invalid_options(
+            api_errors.invalid_value("propagationPolicy", propagation, why)
+        )
+    if orphan is not None:
+        propagation = "Orphan" if orphan else "Background"
     return {
         "uid": preconditions.get("uid"),
         "resource_version": preconditions.get("resourceVersion"),
@@ -262,6 +294,15 @@ def _delete_options(request: WriteRequest) -> Json:
         "propagation": propagation,
         "dry_run": dry_run,
     }
+
+
+def _options_in(body: Any) -> Json:
+    if not isinstance(body, dict):
+        raise api_errors.bad_request("couldn't get version/kind: the body is not an object")
+    kind = body.get("kind", "DeleteOptions")
+    if kind != "DeleteOptions":
+        raise api_errors.bad_request(f'no kind "{kind}" is registered as options of a deletion')
+    return body
 
 
 def not_allowed(verb: str) -> ApiError:

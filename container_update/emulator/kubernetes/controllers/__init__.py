@@ -15,8 +15,9 @@ from container_update.emulator.kubernetes.controllers.endpoints import EndpointS
 from container_update.emulator.kubernetes.controllers.garbage import GarbageCollector
 from container_update.emulator.kubernetes.controllers.index import Index
 from container_update.emulator.kubernetes.controllers.namespaces import Namespaces
+from container_update.emulator.kubernetes.controllers.quotas import Quotas
 from container_update.emulator.kubernetes.controllers.scheduler import Scheduler
-from container_update.emulator.kubernetes.controllers.volumes import VolumeClaims
+from container_update.emulator.kubernetes.controllers.volumes import VolumeClaims, Volumes
 from container_update.emulator.kubernetes.controllers.workloads.cronjob import CronJobs
 from container_update.emulator.kubernetes.controllers.workloads.daemonset import DaemonSets
 from container_update.emulator.kubernetes.controllers.workloads.deployment import Deployments
@@ -39,6 +40,8 @@ _KINDS: tuple[type[Controller], ...] = (
     EndpointSlices,
     GarbageCollector,
     VolumeClaims,
+    Volumes,
+    Quotas,
     Scheduler,
 )
 

@@ -19,7 +19,8 @@ from container_update.emulator.kubernetes.objects import (
     without_finalizer,
 )
 from container_update.emulator.kubernetes.pod_state import is_finished
-from container_update.emulator.kubernetes.rules.defaults import CLAIM_PROTECTION
+from container_update.emulator.kubernetes.registry import Registry
+from container_update.emulator.kubernetes.rules.defaults import PROTECTION
 
 _BOUND = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
 
@@ -38,13 +39,10 @@ class VolumeClaims(Controller):
         }
 
     def reconcile(self, claim: Json) -> None:
-        """Bind a new claim; let a deleted one go when no pod uses it."""
-        if is_deleting(claim):
-            if has_finalizer(claim, CLAIM_PROTECTION) and not self._is_used(claim):
-                self.registry.update(
-                    self.resource, *key_of(claim), without_finalizer(claim, CLAIM_PROTECTION)
-                )
-        elif claim["status"].get("phase") == "Pending" and (volume := self._volume_for(claim)):
+        """Protect and bind a claim; let a deleted one go when no pod uses it."""
+        claim = _protect(self.registry, self.resource, claim, is_used=self._is_used(claim))
+        waits = claim["status"].get("phase") == "Pending" and not is_deleting(claim)
+        if waits and (volume := self._volume_for(claim)):
             self._bind(claim, volume)
 
     def _volume_for(self, claim: Json) -> Json | None:
@@ -102,6 +100,31 @@ class VolumeClaims(Controller):
             for claim in self.registry.list(self.resource):
                 if claim["spec"].get("volumeName") == volume["metadata"]["name"]:
                     self.queue.add(key_of(claim))
+
+
+class Volumes(Controller):
+    """Protects volumes, and lets go of those that are deleted and not bound."""
+
+    resource = "persistentvolumes"
+
+    def reconcile(self, volume: Json) -> None:
+        """Protect a volume, or let it go."""
+        claim = volume["spec"].get("claimRef") or {}
+        key = claim.get("namespace", ""), claim.get("name", "")
+        is_used = self.registry.get("persistentvolumeclaims", *key) is not None
+        _protect(self.registry, self.resource, volume, is_used=is_used)
+
+
+def _protect(registry: Registry, resource: str, obj: Json, *, is_used: bool) -> Json:
+    """Give an object the finalizer of its kind; take it from a deleted one that is not in use."""
+    finalizer, key = PROTECTION[resource], key_of(obj)
+    if not is_deleting(obj) and not has_finalizer(obj, finalizer):
+        finalizers = [*(obj["metadata"].get("finalizers") or []), finalizer]
+        metadata = {**obj["metadata"], "finalizers": finalizers}
+        return registry.update(resource, *key, {**obj, "metadata": metadata})
+    if is_deleting(obj) and has_finalizer(obj, finalizer) and not is_used:
+        return registry.update(resource, *key, without_finalizer(obj, finalizer))
+    return obj
 
 
 def claims_of(pod: Json) -> list[str]:

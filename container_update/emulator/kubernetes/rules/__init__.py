@@ -47,10 +47,10 @@ def complete_new(kind: Resource, new: Json) -> None:
     if kind.key == "jobs":
         defaults.label_job(new, name, uid)
     if kind.key == "namespaces":
-        new["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
-    if kind.key == "persistentvolumeclaims":
+        defaults.label_namespace(new)
+    if kind.key in defaults.PROTECTION:
         finalizers = new["metadata"].get("finalizers", [])
-        new["metadata"]["finalizers"] = [*finalizers, defaults.CLAIM_PROTECTION]
+        new["metadata"]["finalizers"] = [*finalizers, defaults.PROTECTION[kind.key]]
     if kind.key == "customresourcedefinitions":
         new["status"] = initial_status.of_definition(new)
 
@@ -69,14 +69,24 @@ def changed_object(kind: Resource, old: Json, body: Json, subresource: str) -> J
     updates.keep(kind, old, new)
     defaults.apply(kind, new)
     updates.derive(kind, old, new)
-    _raise_invalid(kind, new, metadata.errors(kind, new) + validation.errors(kind, new, old))
+    if kind.key == "namespaces":
+        defaults.label_namespace(new)
+    _raise_invalid(kind, new, metadata.errors(kind, new, old) + validation.errors(kind, new, old))
     return new
 
 
-def counts_as_change(old: Json, new: Json) -> bool:
-    """Return whether a write changes more than metadata and status: ``generation`` counts it."""
+_COUNTED_METADATA = {"deployments": "annotations", "endpointslices": "labels"}
+
+
+def counts_as_change(kind: Resource, old: Json, new: Json) -> bool:
+    """Return whether a write changes more than metadata and status: ``generation`` counts it.
+
+    Of some kinds it counts annotations or labels too.
+    """
     others = {"metadata": None, "status": None}
-    return {**old, **others} != {**new, **others}
+    part = _COUNTED_METADATA.get(kind.key, "")
+    changed = old["metadata"].get(part) != new["metadata"].get(part)
+    return changed or {**old, **others} != {**new, **others}
 
 
 def _raise_invalid(kind: Resource, new: Json, errors: list[api_errors.FieldError]) -> None:

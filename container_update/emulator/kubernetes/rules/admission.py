@@ -29,8 +29,23 @@ def admit_pod(pod: Json, lookup: Lookup) -> None:
     if spec.get("automountServiceAccountToken", default):
         _mount_token(spec)
     _tolerate_lost_nodes(spec)
-    spec.setdefault("priority", 0)
+    spec.setdefault("priority", _priority(pod, lookup))
     spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+
+_SYSTEM_PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
+"""The classes that every cluster has; they are not stored here."""
+
+
+def _priority(pod: Json, lookup: Lookup) -> int:
+    name = pod["spec"].get("priorityClassName", "")
+    if not name or name in _SYSTEM_PRIORITIES:
+        return _SYSTEM_PRIORITIES.get(name, 0)
+    known = lookup("priorityclasses", "", name)
+    if known is None:
+        why = f"no PriorityClass with name {name} was found"
+        raise forbidden("", "pods", pod["metadata"].get("name", ""), why, [])
+    return int(known.get("value", 0))
 
 
 def _account(pod: Json, account_name: str, lookup: Lookup) -> Json:

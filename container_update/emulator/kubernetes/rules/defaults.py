@@ -14,6 +14,11 @@ from container_update.emulator.kubernetes.rules import pod_defaults, structural
 
 CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
 """Holds a deleted claim while a pod uses it."""
+PROTECTION = {
+    "persistentvolumeclaims": CLAIM_PROTECTION,
+    "persistentvolumes": "kubernetes.io/pv-protection",
+}
+"""The finalizers of new claims and volumes."""
 RBAC = "rbac.authorization.k8s.io"
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 """An annotation in which the server still counts the changes of a DaemonSet's template."""
@@ -43,6 +48,13 @@ def label_job(job: Json, name: str, uid: str) -> None:
     template = spec["template"]["metadata"]
     template["labels"] = {**template.get("labels", {}), **labels}
     job["metadata"]["labels"] = {**job["metadata"].get("labels", {}), **labels}
+
+
+def label_namespace(new: Json) -> None:
+    """Give a Namespace the label by which selectors find it."""
+    metadata = new["metadata"]
+    own = {"kubernetes.io/metadata.name": metadata["name"]}
+    metadata["labels"] = metadata.get("labels", {}) | own
 
 
 def _fill(target: Json, **defaults: Any) -> None:
@@ -88,7 +100,7 @@ def _daemon_set(new: Json) -> None:
 def _stateful_set(new: Json) -> None:
     _replica_set(new)
     spec = new["spec"]
-    spec.setdefault("podManagementPolicy", "OrderedReady")
+    _fill(spec, podManagementPolicy="OrderedReady", serviceName="")
     _update_strategy(spec, "updateStrategy", partition=0)
     spec.setdefault("revisionHistoryLimit", 10)
     retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
@@ -130,6 +142,7 @@ def _cron_job(new: Json) -> None:
 def _pod(new: Json) -> None:
     spec = new.setdefault("spec", {})
     pod_defaults.apply(spec)
+    pod_defaults.request_limits(spec)
     spec.setdefault("enableServiceLinks", True)
 
 
@@ -147,10 +160,17 @@ def _service(new: Json) -> None:
     for port in spec.get("ports", []):
         _fill(port, protocol="TCP", targetPort=port.get("port"))
     _fill(spec, type="ClusterIP", sessionAffinity="None")
+    if spec["sessionAffinity"] == "ClientIP":
+        affinity = spec.setdefault("sessionAffinityConfig", {}).setdefault("clientIP", {})
+        affinity.setdefault("timeoutSeconds", 10800)
+    if not spec.get("selector", {"is": "absent"}):
+        del spec["selector"]
     if spec["type"] == "ExternalName":
         return
     if not spec.get("clusterIP"):
         spec["clusterIP"] = f"10.96.{secrets.randbelow(256)}.{1 + secrets.randbelow(254)}"
+    if spec["clusterIP"] == "None" and not spec.get("selector"):
+        _fill(spec, ipFamilies=["IPv4", "IPv6"], ipFamilyPolicy="RequireDualStack")
     _fill(spec, clusterIPs=[spec["clusterIP"]], ipFamilies=["IPv4"], ipFamilyPolicy="SingleStack")
     spec.setdefault("internalTrafficPolicy", "Cluster")
     if spec["type"] in ("NodePort", "LoadBalancer"):
@@ -197,6 +217,8 @@ def _replication_controller(new: Json) -> None:
 def _volume(new: Json) -> None:
     spec = new.setdefault("spec", {})
     _fill(spec, persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem")
+    if "hostPath" in spec:
+        spec["hostPath"].setdefault("type", "")
 
 
 def _storage_class(new: Json) -> None:
@@ -212,6 +234,30 @@ def _binding(new: Json) -> None:
     for subject in new.get("subjects", []):
         if subject.get("kind") in ("User", "Group"):
             subject.setdefault("apiGroup", RBAC)
+
+
+def _limit_range(new: Json) -> None:
+    for limit in new.get("spec", {}).get("limits", []):
+        if limit.get("type") == "Container":
+            for source, target in (("max", "default"), ("default", "defaultRequest")):
+                if source in limit:
+                    limit[target] = limit[source] | limit.get(target, {})
+
+
+def _slice(new: Json) -> None:
+    for endpoint in new.get("endpoints", []):
+        endpoint.setdefault("conditions", {})
+    for port in new.get("ports", []):
+        _fill(port, name="", protocol="TCP")
+
+
+def _event(new: Json) -> None:
+    _fill(new, source={}, firstTimestamp=None, lastTimestamp=None, eventTime=None)
+    _fill(new, reportingComponent="", reportingInstance="")
+
+
+def _rules(new: Json) -> None:
+    new.setdefault("rules", None)
 
 
 def _network_policy(new: Json) -> None:
@@ -236,22 +282,28 @@ def _webhooks(new: Json) -> None:
 
 _DEFAULTS: Mapping[str, Callable[[Json], None]] = {
     "clusterrolebindings": _binding,
+    "clusterroles": _rules,
     "cronjobs": _cron_job,
     "customresourcedefinitions": _definition,
     "daemonsets": _daemon_set,
     "deployments": _deployment,
+    "endpointslices": _slice,
+    "events": _event,
     "horizontalpodautoscalers": _autoscaler,
     "jobs": _job,
+    "limitranges": _limit_range,
     "mutatingwebhookconfigurations": _webhooks,
     "namespaces": _namespace,
     "networkpolicies": _network_policy,
     "persistentvolumeclaims": _claim,
     "persistentvolumes": _volume,
     "pods": _pod,
+    "podtemplates": _template,
     "priorityclasses": _priority_class,
     "replicasets": _replica_set,
     "replicationcontrollers": _replication_controller,
     "rolebindings": _binding,
+    "roles": _rules,
     "secrets": _secret,
     "services": _service,
     "statefulsets": _stateful_set,

@@ -33,6 +33,8 @@ _INITIAL: Mapping[str, Json] = {
         "expectedPods": 0,
     },
     "replicasets": {"replicas": 0},
+    "replicationcontrollers": {"replicas": 0},
+    "resourcequotas": {},
     "services": {"loadBalancer": {}},
     "statefulsets": {"replicas": 0, "availableReplicas": 0},
 }
@@ -44,9 +46,17 @@ def reset(kind: Resource, new: Json) -> None:
         return
     new.pop("status", None)
     if kind.key == "pods":
-        new["status"] = {"phase": "Pending", "qosClass": quality_of_service(new.get("spec", {}))}
+        reset_pod(new)
     elif kind.key in _INITIAL:
         new["status"] = copy.deepcopy(_INITIAL[kind.key])
+    if kind.key == "persistentvolumes":
+        new["status"]["lastPhaseTransitionTime"] = clock.stamp()
+
+
+def reset_pod(pod: Json) -> None:
+    """Write the status of a new pod."""
+    quality = quality_of_service(pod.get("spec", {}))
+    pod["status"] = {"phase": "Pending", "qosClass": quality}
 
 
 def quality_of_service(spec: Json) -> str:
@@ -68,6 +78,7 @@ def of_definition(definition: Json) -> Json:
     versions = definition["spec"]["versions"]
     return {
         "acceptedNames": {"plural": "", "kind": ""},
+        "conditions": None,
         "storedVersions": [entry["name"] for entry in versions if entry.get("storage")],
     }
 

@@ -42,9 +42,6 @@ def apply_to_container(container: Json) -> None:
     container.setdefault("terminationMessagePath", "/dev/termination-log")
     container.setdefault("terminationMessagePolicy", "File")
     container.setdefault("imagePullPolicy", _pull_policy(str(container.get("image", ""))))
-    limits = container["resources"].get("limits")
-    if limits:
-        container["resources"]["requests"] = limits | container["resources"].get("requests", {})
     for port in container.get("ports", []):
         port.setdefault("protocol", "TCP")
     for variable in container.get("env", []):
@@ -54,6 +51,14 @@ def apply_to_container(container: Json) -> None:
             _probe(container[name])
     for handler in (container.get("lifecycle") or {}).values():
         _http_get(handler)
+
+
+def request_limits(spec: Json) -> None:
+    """Let the containers of a Pod request what they are limited to; a template is not changed."""
+    for group in ("containers", "initContainers"):
+        for resources in (container["resources"] for container in spec.get(group, [])):
+            if resources.get("limits"):
+                resources["requests"] = resources["limits"] | resources.get("requests", {})
 
 
 def _pull_policy(image: str) -> str:

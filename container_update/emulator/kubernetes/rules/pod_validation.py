@@ -16,7 +16,8 @@ from container_update.emulator.kubernetes.api_errors import (
     required,
     unsupported,
 )
-from container_update.emulator.kubernetes.rules.metadata import LABEL, LABEL_RULE
+from container_update.emulator.kubernetes.rules import quantity
+from container_update.emulator.kubernetes.rules.metadata import LABEL, label_rule
 
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")
@@ -34,6 +35,7 @@ def spec_errors(spec: Json, field: str) -> list[FieldError]:
     volumes = [str(volume.get("name", "")) for volume in spec.get("volumes", [])]
     for index, name in enumerate(volumes):
         errors += _name_error(name, f"{field}.volumes[{index}].name", volumes[:index])
+        errors += _volume_errors(spec["volumes"][index], f"{field}.volumes[{index}]")
     containers = spec.get("containers", [])
     if not containers:
         errors.append(required(f"{field}.containers"))
@@ -51,13 +53,26 @@ def spec_errors(spec: Json, field: str) -> list[FieldError]:
     return errors
 
 
+def _volume_errors(volume: Json, field: str) -> list[FieldError]:
+    sources = sorted(volume.keys() - {"name"})
+    if len(sources) > 1:
+        why = "may not specify more than 1 volume type"
+        first = "emptyDir" if "emptyDir" in sources else sources[0]
+        return [forbidden_field(f"{field}.{name}", why) for name in sources if name != first]
+    if "configMap" in volume and not volume["configMap"].get("name"):
+        return [required(f"{field}.configMap.name")]
+    if "secret" in volume and not volume["secret"].get("secretName"):
+        return [required(f"{field}.secret.secretName")]
+    return []
+
+
 def _name_error(name: str, field: str, taken: list[str]) -> list[FieldError]:
     if not name:
         return [required(field)]
     if name in taken:
         return [duplicate(field, name)]
     if not re.fullmatch(LABEL, name):
-        return [invalid_value(field, name, LABEL_RULE)]
+        return [invalid_value(field, name, label_rule(name))]
     if len(name) > 63:
         return [invalid_value(field, name, "must be no more than 63 bytes")]
     return []
@@ -75,6 +90,14 @@ def _container_errors(container: Json, field: str, volumes: list[str]) -> list[F
     policy = container.get("imagePullPolicy", "IfNotPresent")
     if policy not in _PULL_POLICIES:
         errors.append(unsupported(f"{field}.imagePullPolicy", policy, _PULL_POLICIES))
+    for index, port in enumerate(container.get("ports", [])):
+        number = port.get("containerPort", 0)
+        if not number:
+            errors.append(required(f"{field}.ports[{index}].containerPort"))
+        elif not 0 < number < 65536:
+            why = "must be between 1 and 65535, inclusive"
+            errors.append(invalid_value(f"{field}.ports[{index}].containerPort", number, why))
+    errors += _resource_errors(container.get("resources", {}), f"{field}.resources")
     for index, variable in enumerate(container.get("env", [])):
         errors += _variable_errors(variable, f"{field}.env[{index}]")
     paths: list[str] = []
@@ -91,6 +114,19 @@ def _container_errors(container: Json, field: str, volumes: list[str]) -> list[F
             errors.append(invalid_value(f"{place}.mountPath", path, "must be unique"))
         paths.append(path)
     return errors
+
+
+def _resource_errors(resources: Json, field: str) -> list[FieldError]:
+    limits = resources.get("limits", {})
+    return [
+        invalid_value(
+            f"{field}.requests",
+            asked,
+            f"must be less than or equal to {name} limit of {limits[name]}",
+        )
+        for name, asked in resources.get("requests", {}).items()
+        if name in limits and quantity.value(asked) > quantity.value(limits[name])
+    ]
 
 
 def _variable_errors(variable: Json, field: str) -> list[FieldError]:

@@ -14,7 +14,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from container_update.emulator.json_type import Json
-from container_update.emulator.kubernetes.api_errors import ApiError, undecodable
+from container_update.emulator.kubernetes.api_errors import (
+    ApiError,
+    bad_request,
+    invalid,
+    invalid_value,
+    undecodable,
+)
 from container_update.emulator.kubernetes.resources import Resource
 from container_update.emulator.kubernetes.rules import schema, structural
 from container_update.emulator.kubernetes.rules.schema import Type
@@ -23,6 +29,12 @@ _TEXT_MAPS = frozenset(
     {"annotations", "binaryData", "data", "labels", "matchLabels", "nodeSelector", "stringData"}
 )
 _DROPPED_WHEN_EMPTY = _TEXT_MAPS | {"limits", "requests", "overhead", "disruptedPods"}
+_DROPPED_WHEN_ZERO = frozenset({
+    "failureThreshold", "globalDefault", "hostIPC", "hostNetwork", "hostPID", "hostPort",
+    "initialDelaySeconds", "minReadySeconds", "nodePort", "paused", "periodSeconds",
+    "publishNotReadyAddresses", "readOnly", "stdin", "stdinOnce", "successThreshold", "tty",
+})  # fmt: skip
+"""Fields that the server cannot tell from absent ones where they are 0 or false."""
 _KEPT_WHEN_EMPTY = frozenset({"endpoints", "rules"})
 _KEPT_WHEN_NULL = frozenset({"lastProbeTime"})
 
@@ -34,6 +46,12 @@ _UNKNOWN = Type("Unknown")
 def read(kind: Resource, body: Json) -> Json:
     """Return a copy of *body* as the server decodes it; raise 400 for a wrong type."""
     stated = body.get("kind")
+    if kind.custom and not (stated and body.get("apiVersion")):
+        raise bad_request("Object 'Kind' or 'apiVersion' is missing")
+    if kind.custom and stated != kind.kind:
+        name = (body.get("metadata") or {}).get("name", "")
+        error = invalid_value("kind", stated, f"must be {kind.kind}")
+        raise invalid(kind.group, str(stated), name, [error])
     if stated and stated != kind.kind:
         raise _unreadable(kind, f"the object provided is a {stated}")
     if kind.custom:
@@ -58,7 +76,7 @@ def _unreadable(kind: Resource, problem: str) -> ApiError:
 
 
 def without_empty(value: Any) -> Any:
-    """Return a deep copy without nulls, empty lists and empty maps of texts."""
+    """Return a deep copy without what the server does not store because it is empty."""
     if isinstance(value, dict):
         return {key: _field(key, entry) for key, entry in value.items() if _is_kept(key, entry)}
     if isinstance(value, list):
@@ -79,6 +97,8 @@ def _is_kept(key: str, value: Any) -> bool:
         return key in _KEPT_WHEN_EMPTY
     if value == {}:
         return key not in _DROPPED_WHEN_EMPTY
+    if value is False or value == 0:
+        return key not in _DROPPED_WHEN_ZERO
     return not (value == "" and key == "value")
 
 

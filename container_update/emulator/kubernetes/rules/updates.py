@@ -58,14 +58,18 @@ def _keep_pod_fields(old: Json, new: Json) -> None:
 def _keep_allocated(stored: Json, spec: Json) -> None:
     if spec.get("type", "ClusterIP") == "ExternalName":
         return
+    given, same = spec.get("clusterIP"), spec.get("clusterIPs") == stored.get("clusterIPs")
+    if given and given != stored.get("clusterIP") and same:
+        spec["clusterIPs"] = [given]
+    is_addressed = spec.get("clusterIP") or spec.get("clusterIPs")
     for key in _KEPT_OF_SERVICE:
-        if key in stored:
-            spec.setdefault(key, copy.deepcopy(stored[key]))
+        if key in stored and not (spec.get(key) or (key.startswith("clusterIP") and is_addressed)):
+            spec[key] = copy.deepcopy(stored[key])
     node_ports = {port["port"]: port.get("nodePort") for port in stored.get("ports", [])}
     for port in spec.get("ports", []):
         known = node_ports.get(port.get("port"))
-        if known and spec.get("type") in ("NodePort", "LoadBalancer"):
-            port.setdefault("nodePort", known)
+        if known and spec.get("type") in ("NodePort", "LoadBalancer") and not port.get("nodePort"):
+            port["nodePort"] = known
 
 
 def _status(kind: Resource, old: Json, body: Json) -> Json:

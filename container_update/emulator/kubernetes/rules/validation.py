@@ -8,14 +8,17 @@ are those recorded from a Kubernetes 1.36 API server, or those in its API refere
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Callable, Mapping
+from ipaddress import ip_address, ip_network
 from typing import Any
 
-from container_update.emulator.json_type import Json, compact
+from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import selectors
 from container_update.emulator.kubernetes.api_errors import (
     FieldError,
+    duplicate,
     forbidden_field,
     invalid_value,
     required,
@@ -29,6 +32,9 @@ Check = Callable[[Json, "Json | None"], list[FieldError]]
 
 MAX_DATA_BYTES = 1048576
 """The limit of all values of a ConfigMap or Secret together."""
+
+SERVICE_RANGE = ip_network("10.96.0.0/16")
+"""The addresses of Services."""
 
 _IMMUTABLE = "field is immutable"
 _IMMUTABLE_DATA = "field is immutable when `immutable` is set"
@@ -62,6 +68,11 @@ def errors(kind: Resource, new: Json, old: Json | None = None) -> list[FieldErro
 def _config_map(new: Json, old: Json | None) -> list[FieldError]:
     data, binary = new.get("data", {}), new.get("binaryData", {})
     problems = _key_errors("data", data) + _key_errors("binaryData", binary)
+    problems += [
+        invalid_value(f"data[{key}]", key, "duplicate of key present in binaryData")
+        for key in data
+        if key in binary
+    ]
     size = sum(len(text.encode()) for text in data.values())
     if size + _decoded_size(binary) > MAX_DATA_BYTES:
         problems.append(too_long("", MAX_DATA_BYTES))
@@ -79,7 +90,25 @@ def _secret(new: Json, old: Json | None) -> list[FieldError]:
     elif not old:
         missing = [key for key in _SECRET_KEYS.get(kind, ()) if key not in data]
         problems += [required(f"data[{key}]") for key in missing]
+        problems += _typed_secret_errors(kind, new, data)
     return problems + _immutable_errors(new, old)
+
+
+def _typed_secret_errors(kind: str, new: Json, data: Json) -> list[FieldError]:
+    """Return what a Secret of a type that the server knows lacks beside its keys."""
+    if kind == "kubernetes.io/basic-auth" and not {"username", "password"} & data.keys():
+        return [required("data[username]"), required("data[password]")]
+    if kind == "kubernetes.io/service-account-token":
+        name = "kubernetes.io/service-account.name"
+        if name not in new["metadata"].get("annotations", {}):
+            return [required(f"metadata.annotations[{name}]")]
+    if kind == "kubernetes.io/dockerconfigjson" and ".dockerconfigjson" in data:
+        try:
+            json.loads(base64.b64decode(data[".dockerconfigjson"]))
+        except ValueError:
+            field, hidden = "data[.dockerconfigjson]", "<secret contents redacted>"
+            return [invalid_value(field, hidden, "it is no JSON")]
+    return []
 
 
 def _immutable_errors(new: Json, old: Json | None) -> list[FieldError]:
@@ -126,6 +155,13 @@ def _replicated(new: Json, old: Json | None) -> list[FieldError]:
 def _deployment(new: Json, old: Json | None) -> list[FieldError]:
     problems = _replicated(new, old)
     strategy = new["spec"]["strategy"]
+    if strategy["type"] not in ("Recreate", "RollingUpdate"):
+        problems.append(unsupported("spec.strategy", strategy, ["Recreate", "RollingUpdate"]))
+    rolling = strategy.get("rollingUpdate", {})
+    if all(str(rolling.get(part)) in ("0", "0%") for part in ("maxSurge", "maxUnavailable")):
+        field = "spec.strategy.rollingUpdate.maxUnavailable"
+        why = "may not be 0 when `maxSurge` is 0"
+        problems.append(invalid_value(field, rolling["maxUnavailable"], why))
     if strategy["type"] == "Recreate" and "rollingUpdate" in strategy:
         why = "may not be specified when strategy `type` is 'Recreate'"
         problems.append(forbidden_field("spec.strategy.rollingUpdate", why))
@@ -162,15 +198,17 @@ def _template_errors(new: Json) -> list[FieldError]:
     spec = new["spec"]
     template, selector = spec["template"], spec.get("selector")
     problems = []
-    if not selector:
+    if selector is None:
         problems.append(required("spec.selector"))
+    elif not selector:
+        why = f"empty selector is invalid for {new['kind'].lower()}"
+        problems.append(invalid_value("spec.selector", selector, why))
     if spec.get("replicas", 0) < 0:
         why = "must be greater than or equal to 0"
         problems.append(invalid_value("spec.replicas", spec["replicas"], why))
     labels = template["metadata"].get("labels", {})
-    if not selector or not selectors.matches(selector, labels):
-        why = "`selector` does not match template `labels`"
-        problems.append(invalid_value("spec.template.metadata.labels", labels or None, why))
+    if selector is None or not selectors.matches(selector, labels):
+        problems.append(_unmatched(labels or None))
     policy = template["spec"].get("restartPolicy")
     if policy != "Always":
         problems.append(unsupported("spec.template.spec.restartPolicy", policy, ["Always"]))
@@ -193,12 +231,42 @@ _FIXED_IN_JOB = (
 def _job(new: Json, old: Json | None) -> list[FieldError]:
     spec = new["spec"]
     problems = _job_template_errors(spec["template"], "spec.template")
-    if old:
-        before = old["spec"]
-        for key in _FIXED_IN_JOB:
-            if spec.get(key) != before.get(key):
-                problems.append(invalid_value(f"spec.{key}", spec.get(key), _IMMUTABLE))
+    selector = spec.get("selector")
+    if old is None:
+        if selector is not None and not spec["manualSelector"]:
+            problems.append(_unmatched({"job-name": new["metadata"].get("name", "")}))
+            problems.append(
+                invalid_value("spec.selector", selector, "`selector` not auto-generated")
+            )
+        return problems
+    if selector is None:
+        labels = spec["template"]["metadata"].get("labels")
+        problems += [_unmatched(labels), required("spec.selector")]
+    before = old["spec"]
+    parts = {key: (before.get(key), spec.get(key)) for key in _FIXED_IN_JOB}
+    if before.get("suspend"):
+        then, now = map(_fixed_in_suspended, parts["template"])
+        parts["template"] = then, now
+    problems += [
+        invalid_value(f"spec.{key}", now, _IMMUTABLE)
+        for key, (then, now) in parts.items()
+        if then != now
+    ]
     return problems
+
+
+def _unmatched(labels: Json | None) -> FieldError:
+    why = "`selector` does not match template `labels`"
+    return invalid_value("spec.template.metadata.labels", labels, why)
+
+
+def _fixed_in_suspended(template: Json) -> Json:
+    """Return what cannot change of a suspended Job's template: not labels, nor where pods run."""
+    free = ("affinity", "nodeSelector", "schedulingGates", "tolerations")
+    spec = {key: value for key, value in template["spec"].items() if key not in free}
+    metadata = template["metadata"].items()
+    fixed = {key: value for key, value in metadata if key not in ("annotations", "labels")}
+    return {**template, "metadata": fixed, "spec": spec}
 
 
 def _cron_job(new: Json, _old: Json | None) -> list[FieldError]:
@@ -207,10 +275,9 @@ def _cron_job(new: Json, _old: Json | None) -> list[FieldError]:
     if not spec.get("schedule"):
         problems.append(required("spec.schedule"))
     elif len(spec["schedule"].split()) != 5 and not spec["schedule"].startswith("@"):
-        why = f"expected exactly 5 fields, found {len(spec['schedule'].split())}: "
-        problems.append(
-            invalid_value("spec.schedule", spec["schedule"], why + compact([spec["schedule"]]))
-        )
+        fields = spec["schedule"].split()
+        why = f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
+        problems.append(invalid_value("spec.schedule", spec["schedule"], why))
     template = spec["jobTemplate"]["spec"]["template"]
     return problems + _job_template_errors(template, "spec.jobTemplate.spec.template")
 
@@ -218,11 +285,9 @@ def _cron_job(new: Json, _old: Json | None) -> list[FieldError]:
 def _job_template_errors(template: Json, field: str) -> list[FieldError]:
     problems = pod_validation.spec_errors(template["spec"], f"{field}.spec")
     policy = template["spec"].get("restartPolicy")
-    if policy is None:
+    if policy in (None, "Always"):
         why = 'valid values: "OnFailure", "Never"'
         problems.append(required(f"{field}.spec.restartPolicy", why))
-    elif policy == "Always":
-        problems.append(unsupported(f"{field}.spec.restartPolicy", policy, ["OnFailure", "Never"]))
     return problems
 
 
@@ -239,17 +304,15 @@ def _disruption_budget(new: Json, _old: Json | None) -> list[FieldError]:
 
 def _service(new: Json, old: Json | None) -> list[FieldError]:
     spec = new["spec"]
-    problems = []
+    if spec["type"] not in _SERVICE_TYPES:
+        return [unsupported("spec.type", spec["type"], _SERVICE_TYPES)]
+    problems = _service_port_errors(spec.get("ports", []))
+    if spec["type"] == "ExternalName" and not spec.get("externalName"):
+        problems.append(required("spec.externalName"))
+    problems += _address_errors(spec) if old is None else []
     headless = spec.get("clusterIP") == "None" or spec["type"] == "ExternalName"
     if not spec.get("ports") and not headless:
         problems.append(required("spec.ports"))
-    for index, port in enumerate(spec.get("ports", [])):
-        if not port.get("name") and len(spec["ports"]) > 1:
-            problems.append(required(f"spec.ports[{index}].name"))
-        number = port.get("port", 0)
-        if not 0 < number < 65536:
-            why = "must be between 1 and 65535, inclusive"
-            problems.append(invalid_value(f"spec.ports[{index}].port", number, why))
     if spec.get("clusterIP") == "None" and spec["type"] in ("NodePort", "LoadBalancer"):
         why = f"may not be set to 'None' for {spec['type']} services"
         problems.append(invalid_value("spec.clusterIPs[0]", spec.get("clusterIPs"), why))
@@ -260,12 +323,57 @@ def _service(new: Json, old: Json | None) -> list[FieldError]:
     return problems
 
 
+_SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_PROTOCOLS = ("SCTP", "TCP", "UDP")
+
+
+def _service_port_errors(ports: list[Json]) -> list[FieldError]:
+    problems: list[FieldError] = []
+    names: list[str] = []
+    for index, port in enumerate(ports):
+        field = f"spec.ports[{index}]"
+        if not port.get("name") and len(ports) > 1:
+            problems.append(required(f"{field}.name"))
+        elif port.get("name") in names:
+            problems.append(duplicate(f"{field}.name", port["name"]))
+        names += [port["name"]] if port.get("name") else []
+        for part in ("port", "targetPort"):
+            number = port.get(part, 0)
+            if isinstance(number, int) and not 0 < number < 65536:
+                why = "must be between 1 and 65535, inclusive"
+                problems.append(invalid_value(f"{field}.{part}", number, why))
+        if port["protocol"] not in _PROTOCOLS:
+            problems.append(unsupported(f"{field}.protocol", port["protocol"], _PROTOCOLS))
+        used = [(entry.get("port"), entry["protocol"]) for entry in ports[:index]]
+        if (port.get("port"), port["protocol"]) in used:
+            names_in_go = {"Name": "", "Protocol": port["protocol"], "AppProtocol": None}
+            names_in_go |= {"Port": port.get("port"), "TargetPort": 0, "NodePort": 0}
+            problems.append(duplicate(field, names_in_go))
+    return problems
+
+
+def _address_errors(spec: Json) -> list[FieldError]:
+    """Return what is wrong with the address that a new Service asks for."""
+    given = spec.get("clusterIP", "")
+    if given in ("", "None"):
+        return []
+    try:
+        address = ip_address(given)
+    except ValueError:
+        why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+        return [invalid_value("spec.clusterIPs[0]", given, why)]
+    if address in SERVICE_RANGE:
+        return []
+    why = f"failed to allocate IP {given}: the provided network does not match the current range"
+    return [invalid_value("spec.clusterIPs", [given], why)]
+
+
 _CLAIM_CHANGEABLE = ("resources", "volumeAttributesClassName")
 
 
 def _claim(new: Json, old: Json | None) -> list[FieldError]:
     if old is None:
-        return []
+        return _new_claim_errors(new["spec"])
     given_later = {"volumeName", "storageClassName"} - old["spec"].keys()
     changeable = {*_CLAIM_CHANGEABLE, *given_later}
     fixed = [{k: v for k, v in body["spec"].items() if k not in changeable} for body in (old, new)]
@@ -278,6 +386,24 @@ def _claim(new: Json, old: Json | None) -> list[FieldError]:
     return [forbidden_field("spec", why)]
 
 
+def _new_claim_errors(spec: Json) -> list[FieldError]:
+    modes = spec.get("accessModes", [])
+    problems = []
+    if not modes:
+        problems.append(required("spec.accessModes", "at least 1 access mode is required"))
+    problems += [
+        unsupported("spec.accessModes", mode, _ACCESS_MODES)
+        for mode in modes
+        if mode not in _ACCESS_MODES
+    ]
+    if "storage" not in spec.get("resources", {}).get("requests", {}):
+        problems.append(required("spec.resources[storage]"))
+    return problems
+
+
+_ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+
+
 def _shrunk(new: Json, old: Json) -> list[FieldError]:
     sizes = [body["spec"].get("resources", {}).get("requests", {}) for body in (new, old)]
     sizes.append(old.get("status", {}).get("capacity", {}))
@@ -288,7 +414,7 @@ def _shrunk(new: Json, old: Json) -> list[FieldError]:
     return [forbidden_field(field, "field can not be less than status.capacity")]
 
 
-def _definition(new: Json, _old: Json | None) -> list[FieldError]:
+def _definition(new: Json, old: Json | None) -> list[FieldError]:
     spec, name = new["spec"], new["metadata"].get("name", "")
     problems = []
     if name != f"{spec['names'].get('plural', '')}.{spec.get('group', '')}":
@@ -297,17 +423,83 @@ def _definition(new: Json, _old: Json | None) -> list[FieldError]:
     for index, version in enumerate(spec.get("versions", [])):
         if not (version.get("schema") or {}).get("openAPIV3Schema"):
             field = f"spec.versions[{index}].schema.openAPIV3Schema"
-            problems.append(required(field, "schemas are required"))
+            problems.append(required(field))
+    stored = [version for version in spec.get("versions", []) if version.get("storage")]
+    if len(stored) != 1:
+        why = "must have exactly one version marked as storage version"
+        problems.append(invalid_value("spec.versions", spec.get("versions"), why))
+    if not stored and old is None:
+        why = "must have at least one stored version"
+        problems.append(invalid_value("status.storedVersions", None, why))
+    for path in (("scope",), ("group",), ("names", "plural"), ("names", "kind")):
+        problems += _fixed("spec", *path)(new, old)
     return problems
+
+
+def _quota(new: Json, _old: Json | None) -> list[FieldError]:
+    return [
+        invalid_value(f"spec.hard[{name}]", amount, "must be greater than or equal to 0")
+        for name, amount in new.get("spec", {}).get("hard", {}).items()
+        if quantity.value(amount) < 0
+    ]
+
+
+def _autoscaler(new: Json, _old: Json | None) -> list[FieldError]:
+    spec = new["spec"]
+    if spec.get("maxReplicas", 0) >= spec["minReplicas"]:
+        return []
+    why = "must be greater than or equal to `minReplicas`"
+    return [invalid_value("spec.maxReplicas", spec.get("maxReplicas", 0), why)]
+
+
+def _role(new: Json, _old: Json | None) -> list[FieldError]:
+    """Check a Role; a ClusterRole may have paths beside resources."""
+    problems = []
+    for index, rule in enumerate(new.get("rules") or ()):
+        field = f"rules[{index}]"
+        if not rule.get("verbs"):
+            problems.append(required(f"{field}.verbs", "verbs must contain at least one value"))
+        if rule.get("nonResourceURLs"):
+            if "namespace" in new["metadata"]:
+                why = "namespaced rules cannot apply to non-resource URLs"
+                paths = rule["nonResourceURLs"]
+                problems.append(invalid_value(f"{field}.nonResourceURLs", paths, why))
+            continue
+        for part, what in (("apiGroups", "api group"), ("resources", "resource")):
+            if not rule.get(part):
+                why = f"resource rules must supply at least one {what}"
+                problems.append(required(f"{field}.{part}", why))
+    return problems
+
+
+_SUBJECTS = ("ServiceAccount", "User", "Group")
 
 
 def _binding(new: Json, old: Json | None) -> list[FieldError]:
     role = new.get("roleRef")
-    if old is None or role == old.get("roleRef"):
+    if old is None:
+        return _new_binding_errors(new)
+    if role == old.get("roleRef"):
         return []
     names = {"APIGroup": "apiGroup", "Kind": "kind", "Name": "name"}  # as the server is written
     value = {name: (role or {}).get(field, "") for name, field in names.items()}
     return [invalid_value("roleRef", value, "cannot change roleRef")]
+
+
+def _new_binding_errors(new: Json) -> list[FieldError]:
+    role, problems = new.get("roleRef") or {}, []
+    kinds = ("Role", "ClusterRole") if "namespace" in new["metadata"] else ("ClusterRole",)
+    if role.get("kind") not in kinds:
+        problems.append(unsupported("roleRef.kind", role.get("kind", ""), kinds))
+    if not role.get("name"):
+        problems.append(required("roleRef.name"))
+    for index, subject in enumerate(new.get("subjects", [])):
+        if not subject.get("name"):
+            problems.append(required(f"subjects[{index}].name"))
+        if subject.get("kind") not in _SUBJECTS:
+            field = f"subjects[{index}].kind"
+            problems.append(unsupported(field, subject.get("kind", ""), _SUBJECTS))
+    return problems
 
 
 def _storage_class(new: Json, old: Json | None) -> list[FieldError]:
@@ -344,11 +536,13 @@ def _fixed(*path: str) -> Check:
 
 _CHECKS: Mapping[str, Check] = {
     "clusterrolebindings": _binding,
+    "clusterroles": _role,
     "configmaps": _config_map,
     "cronjobs": _cron_job,
     "customresourcedefinitions": _definition,
     "daemonsets": _daemon_set,
     "deployments": _deployment,
+    "horizontalpodautoscalers": _autoscaler,
     "ingressclasses": _fixed("spec", "controller"),
     "jobs": _job,
     "persistentvolumeclaims": _claim,
@@ -357,6 +551,8 @@ _CHECKS: Mapping[str, Check] = {
     "priorityclasses": _priority_class,
     "replicasets": _replicated,
     "rolebindings": _binding,
+    "resourcequotas": _quota,
+    "roles": _role,
     "runtimeclasses": _fixed("handler"),
     "secrets": _secret,
     "services": _service,
