@@ -73,7 +73,7 @@ def tried(lab: Lab, verb: Verb, attack: Attack) -> Iterator[str]:
             begin()
             verb.act(site, cluster)
 
-    wrong, raised = attack.on(lab.embedded.middlewares, act)
+    wrong, raised = attack.on(lab.server.middlewares, act)
     until(partial(_rolled_back, site), 60)
     # whose creation has no answer is by nobody; the next operation would take it
     lab.cluster.delete(ObjectKey(*LEASE, site.namespace, name_of(INSTANCE)))

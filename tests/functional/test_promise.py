@@ -216,7 +216,7 @@ def leaves_the_new_state_or_the_old_one(lab: Lab, world: World) -> None:
     namespace = lab.deploy(world.files("old"))
     try:
         drift(lab, namespace, world)
-        unsettled = Checker(lab.embedded, namespace)
+        unsettled = Checker(lab.server, namespace)
         wrong = settled(lambda: unsettled.differences(world.before, as_before=False))
         assert wrong == [], "the model of what was there is wrong"
         check(lab, namespace, world)
@@ -225,7 +225,7 @@ def leaves_the_new_state_or_the_old_one(lab: Lab, world: World) -> None:
 
 
 def check(lab: Lab, namespace: str, world: World) -> None:
-    checker = Checker(lab.embedded, namespace)
+    checker = Checker(lab.server, namespace)
     request = lab.request(namespace, world.files("old"), world.files("new"))
     faults = [Fault(matrix.TROUBLE[name], nth=nth) for name, nth in world.faults]
     expected = put_back = world.put_back

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from container_update import (
     CancelToken,
@@ -39,11 +40,18 @@ from tests.functional.change_vnfpkg.kubernetes import VDU, VNFD
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.promise import Checker, Expected, Running, settled
-from tests.functional.reference_update import Lab
+from tests.functional.real import REAL
+from tests.functional.reference_update import Lab, until
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING
-from tests.internals.core import Event, Heal, Placing, Scale, build, run
+from tests.internals.core import Collection, Event, Heal, ObjectKey, Placing, Scale, build, run
 
 OPTIONS = replace(reference_update.OPTIONS, drain_seconds=0.05)
+CRASHING = "crash:1"
+"""An image that the kubelets of a real cluster for tests let crash."""
+LAST_WORDS = (
+    (f"starting {CRASHING}", "fatal: crashed on purpose") if REAL else ("no licence found",)
+)
+"""What a container writes before it crashes."""
 FAST = ("--grace-period", "0.3", "--drain-seconds", "0.05")
 
 
@@ -96,7 +104,7 @@ class Site:
     @property
     def checker(self) -> Checker:
         """Compares what is there with what was there when it was first asked for."""
-        self._before = self._before or Checker(self.lab.embedded, self.namespace)
+        self._before = self._before or Checker(self.lab.server, self.namespace)
         return self._before
 
     def differences(self, *states: Expected, undone: bool = False) -> list[str]:
@@ -113,7 +121,11 @@ class Site:
 
     @contextmanager
     def lingering(self) -> Iterator[None]:
-        """Have pods that are deleted while the block runs stay until it ends."""
+        """Have pods that are deleted while the block runs stay until it ends; those of a real
+        cluster take long enough by themselves."""
+        if REAL:
+            yield
+            return
         behaviour = self.lab.behaviour
         seconds, behaviour.stop_seconds = behaviour.stop_seconds, 30.0
         try:
@@ -129,16 +141,83 @@ class Site:
 
     @contextmanager
     def broken(self, image: str) -> Iterator[None]:
-        """Have containers of an image that start while the block runs write a line and exit."""
+        """Have containers of an image that start while the block runs write LAST_WORDS and exit."""
+        with self._replaced_by_crashing(image) if REAL else self._crashing(image):
+            yield
+
+    @contextmanager
+    def _crashing(self, image: str) -> Iterator[None]:
         behaviour = self.lab.behaviour
         rule = Exit(image=image, pod="w-*", code=3)
         behaviour.exits.append(rule)
-        behaviour.logs[image] = "no licence found\n"
+        behaviour.logs[image] = "".join(f"{line}\n" for line in LAST_WORDS)
         try:
             yield
         finally:
             behaviour.exits.remove(rule)
             del behaviour.logs[image]
+
+    @contextmanager
+    def _replaced_by_crashing(self, image: str) -> Iterator[None]:
+        """Have the API server replace the image of new pods by one that crashes."""
+        admin, bodies = self.lab.admin, crash_policy(self.namespace, image)
+        for body in bodies:
+            admin.create(body)
+        try:
+            until(lambda: self._image_of_a_new_pod(image) == CRASHING)
+            yield
+        finally:
+            for body in reversed(bodies):
+                admin.delete(ObjectKey(POLICIES, body["kind"], "", body["metadata"]["name"]))
+            until(lambda: self._image_of_a_new_pod(image) == image)
+            self._end_crashing_pods()
+
+    def _end_crashing_pods(self) -> None:
+        """Delete the pods that have the image for good; their controllers replace them."""
+        for pod in self.lab.admin.list(Collection("", "Pod", self.namespace)).items:
+            if pod["spec"]["containers"][0]["image"] == CRASHING:
+                self.lab.admin.delete(ObjectKey.of(pod, self.namespace))
+
+    def _image_of_a_new_pod(self, image: str) -> str:
+        """Return the image that the server stores for this one; tried by a dry run."""
+        pod = yaml.safe_load(workload("Pod", "tried", image=image))
+        pod["metadata"]["namespace"] = self.namespace
+        stored = self.lab.admin.dry_run("create", pod).body
+        return str(stored["spec"]["containers"][0]["image"])
+
+
+POLICIES = "admissionregistration.k8s.io"
+
+
+def crash_policy(namespace: str, image: str) -> list[Any]:
+    """Return a policy that replaces an image of new pods of a namespace, and its binding."""
+    name = f"crash-{namespace}"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
+    only_here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    patch = {"op": "replace", "path": "/spec/containers/0/image", "value": CRASHING}
+    fields = ", ".join(f"{key}: '{value}'" for key, value in patch.items())
+    policy = {
+        "matchConstraints": {
+            "namespaceSelector": only_here,
+            "resourceRules": [{**rule, "resources": ["pods"]}],
+        },
+        "matchConditions": [
+            {"name": "image", "expression": f"object.spec.containers[0].image == '{image}'"}
+        ],
+        "mutations": [
+            {"patchType": "JSONPatch", "jsonPatch": {"expression": f"[JSONPatch{{{fields}}}]"}}
+        ],
+        "reinvocationPolicy": "Never",
+        "failurePolicy": "Fail",
+    }
+    specs = {
+        "MutatingAdmissionPolicy": policy,
+        "MutatingAdmissionPolicyBinding": {"policyName": name},
+    }
+    return [
+        {"apiVersion": f"{POLICIES}/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+        for kind, spec in specs.items()
+    ]
 
 
 # --- the verbs ------------------------------------------------------------------------------------

@@ -75,10 +75,10 @@ def test_a_second_update_is_refused_naming_the_first_and_writes_nothing(
         running(lambda: lab.update(request)) as first,
     ):
         with gate.held():
-            lab.embedded.clear_requests()
+            lab.server.clear_requests()
             with pytest.raises(UpdateInProgressError) as raised:
                 lab.update(request)
-            writes = [r for r in lab.embedded.requests if r.method != "GET" and r.status < 400]
+            writes = [r for r in lab.server.requests if r.method != "GET" and r.status < 400]
         first.result()
     names = {(r.method, r.path.rpartition("/")[2]) for r in writes}
     # renewals of the first one; what the account may do is asked by a POST
@@ -130,10 +130,10 @@ def test_a_plan_that_another_update_overtook_is_refused(
     ):
         with gate.held():
             lab.update(lab.request(namespace, OLD_FILES, others))
-            lab.embedded.clear_requests()
+            lab.server.clear_requests()
         with pytest.raises(UpdateInProgressError, match=r"^Deployment \S+/b changed ") as error:
             overtaken.result()
-        writes = [r.path for r in lab.embedded.requests if r.method in ("PUT", "POST", "DELETE")]
+        writes = [r.path for r in lab.server.requests if r.method in ("PUT", "POST", "DELETE")]
     assert error.value.next_step is NextStep.RETRY
     own = ("/leases", "/secrets", f"/{LOCK}", "reviews")
     assert [path for path in writes if not path.endswith(own)] == []
@@ -155,7 +155,7 @@ def test_a_lease_that_certainly_nobody_holds_goes_with_an_update_with_nothing_to
 ) -> None:
     write_lease(lab, namespace, **SILENT, holderIdentity=holder)
     assert lab.update(lab.request(namespace, OLD_FILES, OLD_FILES)).plan.is_empty
-    assert list(Snapshot.at(lab.embedded, namespace).objects["Lease"]) == left
+    assert list(Snapshot.at(lab.server, namespace).objects["Lease"]) == left
     assert_no_workload_changed(checker)
 
 
@@ -187,10 +187,10 @@ def test_an_undo_that_loses_its_lease_stops_too(lab: Lab, namespace: str, checke
         with gate.held():
             write_lease(lab, namespace, renewTime="2999-01-01T00:00:00.000000Z")
             until(lambda: cancel.lease_lost)
-            lab.embedded.clear_requests()
+            lab.server.clear_requests()
         with pytest.raises(LeaseLostError):
             losing.result()
-        writes = [r.path for r in lab.embedded.requests if r.method != "GET"]
+        writes = [r.path for r in lab.server.requests if r.method != "GET"]
     assert [path for path in writes if "/apis/apps/" in path or "/pods/" in path] == []
     lab.free_leases(namespace)
     lab.instance(namespace).recover(back=True)
@@ -199,7 +199,7 @@ def test_an_undo_that_loses_its_lease_stops_too(lab: Lab, namespace: str, checke
 
 def assert_no_workload_changed(checker: Checker) -> None:
     """Check that the pods and their containers are the same as before."""
-    snapshot = Snapshot.at(checker.cluster, checker.namespace)
+    snapshot = Snapshot.at(checker.server, checker.namespace)
     for kind, name in OLD.workloads:
         now, before = snapshot.pods_of(kind, name), checker.before.pods_of(kind, name)
         assert [pod["status"] for pod in now] == [pod["status"] for pod in before]
@@ -283,7 +283,7 @@ def test_a_journal_larger_than_one_object_may_be_is_split(lab: Lab, back: bool) 
         "b2": config_map("b2", x=noise[3]),
     }
     namespace = lab.deploy(old)
-    checker = Checker(lab.embedded, namespace)
+    checker = Checker(lab.server, namespace)
     cancel, gate = CancelToken(), Gate()
     request = lab.request(namespace, old, new)
     listed = (*request.config_paths, "Files/big.yaml", "Files/b2.yaml")
@@ -299,6 +299,6 @@ def test_a_journal_larger_than_one_object_may_be_is_split(lab: Lab, back: bool) 
     assert len(checker.left_over()) > 1
     lab.instance(namespace).recover(back=back)
     assert_is(checker, OLD if back else NEW)
-    big = Snapshot.at(lab.embedded, namespace).get("ConfigMap", "big")
+    big = Snapshot.at(lab.server, namespace).get("ConfigMap", "big")
     assert big["data"]["noise"] == (noise[0] if back else noise[2])
     lab.remove(namespace)
