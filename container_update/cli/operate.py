@@ -21,6 +21,8 @@ from container_update.model.requests import InstallRequest, Request, UpdateReque
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
     from container_update.engine.goal import Goal
+    from container_update.model.cluster import Cluster
+    from container_update.model.options import Options
 
 Asked = Callable[[], Request]
 """Returns what a command was asked for; its namespace is known once it has connected."""
@@ -62,8 +64,22 @@ def show(parsed: argparse.Namespace, out: TextIO, request: Asked) -> int:
     with connection.connected_cluster(parsed) as cluster:
         goal = _goal(parsed, cluster, request)
         with planned(parsed, out):
-            plan = preview(goal, cluster, option_arguments.read(parsed))
+            options = option_arguments.read(parsed)
+            plan = with_images_checked(preview(goal, cluster, options), cluster, options)
         return present(plan, parsed, out, request, cluster)
+
+
+def with_images_checked(plan: Plan, cluster: Cluster, options: Options) -> Plan:
+    """Return the plan with what the nodes say of its new images, where the options ask for that.
+
+    A plan has no way to write, and this creates pods: it comes after the plan, by its own option.
+    """
+    if not options.pull or plan.is_empty:
+        return plan
+    from container_update.cluster.retry import RetryingCluster  # noqa: PLC0415, slow to load
+    from container_update.engine.checks.image_check import check_images_pullable  # noqa: PLC0415
+
+    return check_images_pullable(plan, RetryingCluster(cluster, options.retry_seconds), options)
 
 
 @contextmanager

@@ -34,7 +34,7 @@ from container_update.model.cluster import (
     Right,
     WatchEvent,
 )
-from container_update.model.errors import ClusterError
+from container_update.model.errors import ClusterError, DryRunNotDeclaredError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.planning import permissions
@@ -314,6 +314,12 @@ class KubernetesCluster:
     def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
         """Return what the server would do with a write; see Cluster."""
         method, path, what = self._write(verb, body)
+        key = ObjectKey.of(body)
+        if not self._resources.declares_dry_run(key.group, key.kind, key.api_version, method):
+            raise DryRunNotDeclaredError(
+                f"{what} as a dry run: expected a server that declares dry run for {key.kind} "
+                f"of group {key.group}, found one that does not: nothing was sent"
+            )
         query = {"dryRun": "All", "fieldValidation": "Strict"}
         answer = self._answer(method, path, what, body, query)
         parsed, its = responses.parsed(what, answer), (body["apiVersion"], body["kind"])

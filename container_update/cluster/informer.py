@@ -20,7 +20,7 @@ from types import MappingProxyType
 
 from container_update.cluster.scope import Scope
 from container_update.model import context_threads
-from container_update.model.cluster import Cluster, Listing, WatchEvent
+from container_update.model.cluster import Listing, ReadOnlyCluster, WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.workloads import ownership
@@ -61,7 +61,7 @@ class Informer:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ReadOnlyCluster,
         scope: Scope,
         *,
         watch_seconds: float = 300.0,

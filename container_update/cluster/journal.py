@@ -22,7 +22,7 @@ from container_update.cluster import keeping
 from container_update.cluster.history import revision, schemas
 from container_update.cluster.lease import LeaseLock
 from container_update.model import context_threads, errors
-from container_update.model.cluster import Cluster, WatchEvent, if_allowed
+from container_update.model.cluster import Cluster, ReadOnlyCluster, WatchEvent, if_allowed
 from container_update.model.objects import Collection, Json, Manifest, ObjectKey
 from container_update.model.operation import OperationRecord, Phase, from_bytes, name_of, to_bytes
 from container_update.model.packing import DAMAGED, packed, unpacked
@@ -183,24 +183,18 @@ _WATCH_SECONDS = 5.0
 
 
 @dataclass
-class Journal:
-    """The journal of one VNF instance, as one run reads and writes it.
+class JournalReader:
+    """The journal of one VNF instance, for whatever looks at it.
 
     A head and, where one Secret cannot hold it, parts. The head is created first, and is a journal
     only when all parts are there: until then nothing was changed, and it belongs to the lease of
     its run, so that the garbage collector removes what a late request creates. The parts belong to
-    the head. Whoever has the head removed has ended the operation.
-
-    Every write and deletion is for the version that this run wrote or claimed: one that arrives
-    after another run has claimed the journal meets another version, and is refused.
-
-    :param run: the id of the run that writes.
+    the head. The operation has ended once the head is removed.
     """
 
-    cluster: Cluster
+    cluster: ReadOnlyCluster
     namespace: str
     instance_id: str | None
-    run: str = ""
     read_at: str = field(default="", init=False)
     """The version of the collection when the journal was read; empty where it is unknown."""
     _head: Json | None = field(default=None, init=False)
@@ -304,6 +298,68 @@ class Journal:
         names = " ".join(self._key(self.namespace, n).name for n in range(number))
         command = f"kubectl delete secret {names} -n {self.namespace} --cascade=orphan"
         return f"{command} --ignore-not-found"
+
+    def leftovers(self) -> tuple[ObjectKey, ...]:
+        """Return what :meth:`clear` would delete."""
+        head = self.cluster.get(self.key)
+        if head is not None and keeping.is_complete(head):
+            return ()
+        return (*((self.key,) if head is not None else ()), *self._stale_parts())
+
+    @property
+    def key(self) -> ObjectKey:
+        """The head."""
+        return self._key(self.namespace, 0)
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """The namespaces in which it has a Secret: whoever wrote it may write Secrets there."""
+        return tuple(self._keys(self._written))
+
+    @property
+    def _written(self) -> Json:
+        assert self._head is not None, "the journal was read or written before"
+        return self._head
+
+    def _stale_parts(self) -> list[ObjectKey]:
+        """Return the parts that are there without a head."""
+        keys = (self._key(self.namespace, number) for number in range(1, keeping.MAX_PARTS))
+        return list(itertools.takewhile(lambda key: self.cluster.get(key) is not None, keys))
+
+    def _keys(self, head: Json) -> dict[str, list[ObjectKey]]:
+        """Return what holds the record, by namespace; the head is the first of its own.
+
+        :raises ContainerUpdateError: it does not say so.
+        """
+        try:
+            numbers = keeping.part_numbers(head, self.namespace)
+        except ValueError as error:
+            raise self._damaged from error
+        return {
+            namespace: [self._key(namespace, n) for n in range(number)]
+            for namespace, number in numbers.items()
+        }
+
+    def _key(self, namespace: str, number: int) -> ObjectKey:
+        """Return a part's key; in another namespace its name says whose it is."""
+        suffix = f".{number}" if number or namespace != self.namespace else ""
+        if namespace != self.namespace:
+            suffix = f".of.{self.namespace}{suffix}"
+        return ObjectKey("", "Secret", namespace, name_of(self.instance_id) + suffix)
+
+
+@dataclass
+class Journal(JournalReader):
+    """The journal of one VNF instance, as one run reads and writes it.
+
+    Every write and deletion is for the version that this run wrote or claimed: one that arrives
+    after another run has claimed the journal meets another version, and is refused.
+
+    :param run: the id of the run that writes.
+    """
+
+    cluster: Cluster
+    run: str = ""
 
     def write(
         self, record: Record, lease: LeaseLock, confirm: Callable[[], object] = lambda: None
@@ -495,23 +551,6 @@ class Journal:
                     raise  # 409: it was written meanwhile, and may be complete
         self._delete_all(self._stale_parts())
 
-    def leftovers(self) -> tuple[ObjectKey, ...]:
-        """Return what :meth:`clear` would delete."""
-        head = self.cluster.get(self.key)
-        if head is not None and keeping.is_complete(head):
-            return ()
-        return (*((self.key,) if head is not None else ()), *self._stale_parts())
-
-    @property
-    def key(self) -> ObjectKey:
-        """The head."""
-        return self._key(self.namespace, 0)
-
-    @property
-    def namespaces(self) -> tuple[str, ...]:
-        """The namespaces in which it has a Secret: whoever wrote it may write Secrets there."""
-        return tuple(self._keys(self._written))
-
     @property
     def owner(self) -> Json:
         """The ownerReference of what is removed with the journal, should it stay behind."""
@@ -519,10 +558,7 @@ class Journal:
 
     # --- one version after another --------------------------------------------------------------
 
-    @property
-    def _written(self) -> Json:
-        assert self._head is not None, "the journal was read or written before"
-        return self._head
+    # --- one version after another --------------------------------------------------------------
 
     def _set(self, values: Mapping[str, str]) -> None:
         if not self._update(lambda head: keeping.with_values(head, values)):
@@ -564,29 +600,3 @@ class Journal:
     def _delete(self, body: Json) -> None:
         key, metadata = ObjectKey.of(body), body["metadata"]
         self.cluster.delete(key, uid=metadata["uid"], version=metadata["resourceVersion"])
-
-    def _stale_parts(self) -> list[ObjectKey]:
-        """Return the parts that are there without a head."""
-        keys = (self._key(self.namespace, number) for number in range(1, keeping.MAX_PARTS))
-        return list(itertools.takewhile(lambda key: self.cluster.get(key) is not None, keys))
-
-    def _keys(self, head: Json) -> dict[str, list[ObjectKey]]:
-        """Return what holds the record, by namespace; the head is the first of its own.
-
-        :raises ContainerUpdateError: it does not say so.
-        """
-        try:
-            numbers = keeping.part_numbers(head, self.namespace)
-        except ValueError as error:
-            raise self._damaged from error
-        return {
-            namespace: [self._key(namespace, n) for n in range(number)]
-            for namespace, number in numbers.items()
-        }
-
-    def _key(self, namespace: str, number: int) -> ObjectKey:
-        """Return a part's key; in another namespace its name says whose it is."""
-        suffix = f".{number}" if number or namespace != self.namespace else ""
-        if namespace != self.namespace:
-            suffix = f".of.{self.namespace}{suffix}"
-        return ObjectKey("", "Secret", namespace, name_of(self.instance_id) + suffix)

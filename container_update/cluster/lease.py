@@ -48,6 +48,11 @@ def utc_now() -> datetime:
     return datetime.now(timezone.utc)
 
 
+def lease_key(namespace: str, instance_id: str | None) -> ObjectKey:
+    """Return the Lease that keeps a second operation of an instance out."""
+    return ObjectKey("coordination.k8s.io", "Lease", namespace, name_of(instance_id))
+
+
 @dataclass
 class LeaseLock:
     """The lease of a VNF instance, held while in the block; a thread of its own renews it.
@@ -82,7 +87,7 @@ class LeaseLock:
     @property
     def key(self) -> ObjectKey:
         """The Lease."""
-        return ObjectKey("coordination.k8s.io", "Lease", self.namespace, name_of(self.instance_id))
+        return lease_key(self.namespace, self.instance_id)
 
     @property
     def uid(self) -> str:

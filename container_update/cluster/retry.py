@@ -22,6 +22,7 @@ from container_update.model.cluster import (
     DryRunVerb,
     Keep,
     Listing,
+    ReadOnlyCluster,
     Right,
     WatchEvent,
 )
@@ -40,8 +41,10 @@ a slow server gets no more than it can do."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 
 
-class RetryingCluster:
-    """A Cluster that retries; implements :class:`container_update.model.cluster.Cluster`.
+class RetryingReader:
+    """A cluster that can only be read, with retries; implements ReadOnlyCluster.
+
+    What plans is given one: none of its methods writes.
 
     :param cluster: where the requests go.
     :param seconds: for how long a request is retried. A server that never answered at all is not
@@ -50,7 +53,7 @@ class RetryingCluster:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ReadOnlyCluster,
         seconds: float,
         *,
         clock: Callable[[], float] = time.monotonic,
@@ -63,24 +66,8 @@ class RetryingCluster:
         self._pause = pause or threading.Event().wait
         self._answered = threading.Event()
         self._slots = threading.BoundedSemaphore(CONCURRENT_REQUESTS)
-        self._may_write: Callable[[], object] = lambda: None
         self._rights: dict[str, Callable[[], Callable[[Right], bool]]] = {}
         """Those that were asked for, by namespace."""
-
-    @property
-    def unretried(self) -> Cluster:
-        """The cluster without retries: for who has a rhythm of its own."""
-        inner = self._cluster
-        return inner.unretried if isinstance(inner, RetryingCluster) else inner
-
-    def guarded(self, may_write: Callable[[], object]) -> RetryingCluster:
-        """Return a client of the same cluster that asks before every attempt at a write.
-
-        :param may_write: raises where nothing must be written any more.
-        """
-        guarded = copy.copy(self)
-        guarded._may_write = may_write
-        return guarded
 
     @property
     def requests(self) -> int:
@@ -108,13 +95,6 @@ class RetryingCluster:
                 self._answered.set()
                 return answer
 
-    def _write(self, call: Callable[[], Answer]) -> Answer:
-        def attempt() -> Answer:
-            self._may_write()
-            return call()
-
-        return self._try(attempt)
-
     def list(self, collection: Collection, keep: Keep | None = None) -> Listing:
         """See Cluster."""
         return self._try(lambda: self._cluster.list(collection, keep))
@@ -133,25 +113,9 @@ class RetryingCluster:
         """See Cluster; not retried, nothing depends on it."""
         return self._cluster.log(pod, container, previous=previous, lines=lines, limit=limit)
 
-    def create(self, body: Json) -> Json:
-        """See Cluster."""
-        return self._write(lambda: self._cluster.create(body))
-
-    def replace(self, body: Json) -> Json:
-        """See Cluster."""
-        return self._write(lambda: self._cluster.replace(body))
-
-    def delete(self, key: ObjectKey, **how: Any) -> None:
-        """See Cluster."""
-        self._write(lambda: self._cluster.delete(key, **how))
-
     def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
         """See Cluster."""
         return self._try(lambda: self._cluster.dry_run(verb, body))
-
-    def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
-        """See Cluster."""
-        self._write(lambda: self._cluster.evict(key, uid=uid))
 
     def ask_rights(self, namespace: str) -> None:
         """Begin to ask for the rights in a namespace; the next :meth:`refused` has the answer."""
@@ -172,3 +136,51 @@ class RetryingCluster:
     def close(self) -> None:
         """See Cluster."""
         self._cluster.close()
+
+
+class RetryingCluster(RetryingReader):
+    """A Cluster that retries; implements :class:`container_update.model.cluster.Cluster`."""
+
+    _cluster: Cluster
+    _may_write: Callable[[], object] = staticmethod(lambda: None)
+
+    def __init__(self, cluster: Cluster, seconds: float, **timing: Any) -> None:
+        super().__init__(cluster, seconds, **timing)
+
+    @property
+    def unretried(self) -> Cluster:
+        """The cluster without retries: for who has a rhythm of its own."""
+        inner = self._cluster
+        return inner.unretried if isinstance(inner, RetryingCluster) else inner
+
+    def guarded(self, may_write: Callable[[], object]) -> RetryingCluster:
+        """Return a client of the same cluster that asks before every attempt at a write.
+
+        :param may_write: raises where nothing must be written any more.
+        """
+        guarded = copy.copy(self)
+        guarded._may_write = may_write
+        return guarded
+
+    def _write(self, call: Callable[[], Answer]) -> Answer:
+        def attempt() -> Answer:
+            self._may_write()
+            return call()
+
+        return self._try(attempt)
+
+    def create(self, body: Json) -> Json:
+        """See Cluster."""
+        return self._write(lambda: self._cluster.create(body))
+
+    def replace(self, body: Json) -> Json:
+        """See Cluster."""
+        return self._write(lambda: self._cluster.replace(body))
+
+    def delete(self, key: ObjectKey, **how: Any) -> None:
+        """See Cluster."""
+        self._write(lambda: self._cluster.delete(key, **how))
+
+    def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
+        """See Cluster."""
+        self._write(lambda: self._cluster.evict(key, uid=uid))

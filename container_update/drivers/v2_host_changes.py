@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 
 from container_update.cluster.history.revision import InstanceRecord
-from container_update.cluster.history.store import History
+from container_update.cluster.history.store import HistoryWriter
 from container_update.drivers import v2_memory
 from container_update.drivers.v2_process import NEXT_STEP
 from container_update.drivers.v2_records import (
@@ -192,7 +192,7 @@ def delete_others(script: Json, output: Json) -> None:  # noqa: ARG001 (has noth
         if live_objects.live_names(live) or _has_others(package, placing, options):
             goal = Uninstall(package, placing, instance["id"], options, is_recorded=True)
             run(goal, cluster, options)
-        History(cluster, base.namespace, instance["id"]).clear()
+        HistoryWriter(cluster, base.namespace, instance["id"]).clear()
 
 
 def _has_others(package: str, placing: Placing, options: Options) -> bool:

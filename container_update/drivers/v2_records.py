@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from container_update.drivers import change_by_modify, v2_memory, vim
 from container_update.drivers.change_by_modify import Work
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import Cluster, ReadOnlyCluster
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
 from container_update.model.objects import (
     INSTANCE_LABEL,
@@ -135,7 +135,7 @@ def cluster_of(instance: Json, *, packages: int = 0) -> Iterator[tuple[Cluster, 
         yield cluster, options
 
 
-def with_live_pods(instance: Json, cluster: Cluster) -> Json:
+def with_live_pods(instance: Json, cluster: ReadOnlyCluster) -> Json:
     """Return a VnfInstance whose VNFCs are the live pods of its recorded workloads.
 
     No package is needed for that: Tacker keeps the manifest of each VDU's workload in the instance
@@ -152,7 +152,7 @@ def with_live_pods(instance: Json, cluster: Cluster) -> Json:
 
 
 def live_vnfcs(
-    vdus: Mapping[str, str], manifests: Iterable[Manifest], cluster: Cluster
+    vdus: Mapping[str, str], manifests: Iterable[Manifest], cluster: ReadOnlyCluster
 ) -> tuple[tuple[Vnfc, ...], tuple[Manifest, ...]]:
     """Return the pods of VDUs now, and the manifests under their live names.
 

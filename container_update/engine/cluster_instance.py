@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,11 +17,11 @@ from typing import Any
 from container_update.cluster.history.store import Kept, origin_of
 from container_update.cluster.informer import Informer
 from container_update.cluster.journal import Journal, Record
-from container_update.cluster.lease import Holder, LeaseLock, utc_now
+from container_update.cluster.lease import LeaseLock, utc_now
 from container_update.cluster.retry import RetryingCluster
-from container_update.cluster.scope import Scope, scope_of
-from container_update.engine.checks.image_check import pulled
-from container_update.engine.checks.server_check import asked
+from container_update.cluster.scope import scope_of
+from container_update.engine.checks.image_check import check_images_pullable
+from container_update.engine.cluster_view import ClusterView, wrong_requests_first
 from container_update.engine.execute import Execution, pods_by_workload
 from container_update.engine.fence import Fence
 from container_update.engine.goal import Goal, Observed
@@ -29,16 +29,12 @@ from container_update.engine.journalled_run import JournalledRun
 from container_update.engine.undo_events import EventRecorder
 from container_update.model import errors, operation
 from container_update.model.cancellation import CancelToken
-from container_update.model.objects import Collection, Json, ObjectKey
-from container_update.model.options import Options
+from container_update.model.objects import ObjectKey
 from container_update.model.outcome import Outcome, Progress, ResumeStarted, StepResult
 from container_update.model.plan import Action, Plan, Step
 from container_update.model.reporter import reporter
 from container_update.planning import permissions
-from container_update.planning.foreign_steps import Owned
-from container_update.planning.order import arranged
 from container_update.planning.steps import ObjectStep, object_steps
-from container_update.planning.summary import with_change_causes
 from container_update.planning.update import collections, traffic
 from container_update.workloads import ownership
 from container_update.workloads.registry import known_kind
@@ -51,13 +47,10 @@ GoOn = Callable[[JournalledRun], tuple[StepResult, ...]]
 
 
 @dataclass
-class ClusterInstance:
+class ClusterInstance(ClusterView):
     """A VNF instance in a cluster, on which one operation at a time can be under way."""
 
     cluster: RetryingCluster
-    namespace: str
-    instance_id: str | None
-    options: Options
     progress: Progress = lambda _: None
     leave_failed: bool = False
     """A failed operation is left for a rollback or a resume, not undone."""
@@ -80,11 +73,6 @@ class ClusterInstance:
             return {}
         return {"revision": self.kept.number, "has_way_back": self.kept.has_way_back}
 
-    @property
-    def journal(self) -> Journal:
-        """The journal of an operation that is under way, for readers."""
-        return Journal(self.cluster, self.namespace, self.instance_id)
-
     def _journal_of(self, lock: LeaseLock) -> Journal:
         """Return the journal that the holder of the lease may write."""
         cluster = self.cluster.guarded(lock.check)
@@ -104,15 +92,10 @@ class ClusterInstance:
 
     # --- an operation, step by step -------------------------------------------------------------
 
-    @property
-    def requests(self) -> int:
-        """How many requests went to the API server so far."""
-        return self.cluster.requests
-
     def recovered(self, goal: Goal) -> Outcome | None:
         """Finish what an earlier run left where it has the same goal, else undo it; see
         :meth:`recover`."""
-        with _wrong_requests_first(goal):
+        with wrong_requests_first(goal):
             outcome = self.recover(
                 goal=goal.digest,
                 promote=goal.promotes,
@@ -123,24 +106,12 @@ class ClusterInstance:
             self.cluster.ask_rights(self.namespace)  # meanwhile
         return outcome
 
-    @contextmanager
-    def observed(self, goal: Goal) -> Iterator[Observed]:
-        """Watch the objects of a goal while the block plans it and carries it out."""
-        seconds = self.options.watch_seconds
-        with Informer(self.cluster, goal.scope(), watch_seconds=seconds) as informer:
-            yield Observed(self.cluster, informer)
-
     def planned(self, goal: Goal, observed: Observed) -> Plan:
-        """Return the plan of a goal, tried by dry runs where it asks for them; write nothing."""
-        with _wrong_requests_first(goal):
-            plan = arranged(goal.plan(observed))
-        if goal.recorded_in is not None:
-            self._refuse_foreign(plan, goal.described(), goal.recorded_in)
-        if goal.asks_server:
-            plan = asked(plan, self.cluster, self.options)
+        """Return the plan of a goal; have the nodes pull its images where the options say so."""
+        plan = super().planned(goal, observed)
         if self.options.pull and not plan.is_empty:
-            plan = pulled(plan, self.cluster, self.options, self.cancel)
-        return with_change_causes(replace(plan, kind=goal.kind)) if goal.kind else plan
+            plan = check_images_pullable(plan, self.cluster, self.options, self.cancel)
+        return plan
 
     @contextmanager
     def begun(self, goal: Goal, plan: Plan, observed: Observed) -> Iterator[JournalledRun]:
@@ -248,22 +219,6 @@ class ClusterInstance:
         execution.resumed, execution.ended = resumed, record.ended
         return run
 
-    def status(self) -> operation.Status:
-        """Return what is under way."""
-        journal = self.journal
-        record, holder = journal.read(), self.holder()
-        leftovers = journal.leftovers() if record is None else ()
-        if holder is None:
-            return operation.Status(record, leftovers=leftovers)
-        expired = not holder.seems_alive(utc_now())
-        since = f"since {holder.since}"
-        return operation.Status(record, holder.identity, since, expired, leftovers)
-
-    def holder(self) -> Holder | None:
-        """Return who holds the lease, also where it has expired."""
-        lease = self.cluster.get(self.lock("").key)
-        return None if lease is None else Holder.of(lease)
-
     def recover(
         self,
         *,
@@ -329,7 +284,7 @@ class ClusterInstance:
                 return step.group < record.ended and not (step.waits_again or is_known)
 
             known = described()
-            owned = self._owned(known, journal.namespaces, all_of_it=known is None)
+            trust = self.trust(known, journal.namespaces, all_of_it=known is None)
             deletes = Action.CREATE if goes_back else Action.DELETE
             # steps that have ended are not repeated, and no undo brings back what the plan created
             left = [
@@ -337,7 +292,7 @@ class ClusterInstance:
                 for step in record.object_steps
                 if not (step.is_removal and step.is_of_new_object if goes_back else is_over(step))
             ]
-            steps = self._believed(left, {}, owned, deletes, str(journal.key))
+            steps = trust.steps_of(left, {}, deletes, str(journal.key))
             scripts = (step for step in record.steps if not isinstance(step, ObjectStep))
             ordered = sorted((*steps, *scripts), key=lambda step: step.group)
             return replace(record, steps=tuple(ordered))
@@ -361,71 +316,6 @@ class ClusterInstance:
             return self._go_back(run(record, stack))
 
         return operation.recover(read, held, claim, finish, undo, goal=goal, back=back)
-
-    def _refuse_foreign(
-        self, plan: Plan, described: Iterable[ObjectKey] | None, recorded_in: Iterable[str]
-    ) -> None:
-        """Raise PlanError where a plan made from an unsigned history is about an object that is not
-        known to be the VNF's."""
-        if not self.cluster.journal_key:
-            source = f"the history of the VNF instance in namespace {self.namespace}"
-            owned = self._owned(described, recorded_in, all_of_it=True)
-            steps, both = object_steps(plan), errors.NextStep.NAME_BOTH_PACKAGES
-            seen = {step.key: step.before for step in steps}
-            self._believed(steps, seen, owned, Action.DELETE, source, next_step=both)
-
-    def _owned(
-        self, described: Iterable[ObjectKey] | None, namespaces: Iterable[str], *, all_of_it: bool
-    ) -> Owned:
-        known = frozenset(described or ())
-        own = {self.namespace, *namespaces, *(key.namespace for key in known)} - {""}
-        return Owned(self.instance_id, known, frozenset(own), all_of_it)
-
-    def _believed(  # noqa: PLR0913
-        self,
-        steps: Sequence[ObjectStep],
-        seen: Mapping[ObjectKey, Json | None],
-        owned: Owned,
-        deletes: Action,
-        source: str,
-        *,
-        next_step: errors.NextStep = errors.NextStep.NAME_PACKAGES,
-    ) -> tuple[ObjectStep, ...]:
-        """Return the steps that are believed; see :class:`Owned`.
-
-        :param seen: the live objects of steps, as far as they are known; None: there is none.
-        :param source: the name of what the steps are read from, for the message.
-        :param next_step: of the error.
-        :raises PlanError: a step is about an object that is not known to be the VNF's.
-        """
-        keys = [key for key in owned.undescribed(steps) if key not in seen]
-        with Informer(self.cluster, Scope(keys)) as informer:
-            listed = collections(keys).intersection(map(Collection.of, keys))
-            read = informer.read(keys, listed)
-        live = {**read, **{key: body for key, body in seen.items() if body is not None}}
-        believed, foreign = owned.believed(steps, live, deletes)
-        if foreign:
-            more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
-            raise errors.PlanError(
-                f"{source}: expected steps about objects of this VNF instance, found one about "
-                f"{foreign[0]}{more}, which no package of this request describes and which is not "
-                "known to be the instance's: whoever may create Secrets there may have written "
-                "it; nothing was written",
-                next_step=next_step,
-            )
-        return believed
-
-    def plan_of(self, record: Record) -> Plan:
-        """Return the plan of an operation, as far as its journal has it."""
-        plan = Plan(
-            self.namespace,
-            self.instance_id,
-            record.steps,
-            def_files=record.def_files,
-            packages=record.origin.packages if record.origin else (),
-            kind=record.origin.kind if record.origin else "",
-        )
-        return arranged(plan)  # an earlier version has written no groups
 
     def tidy(self, _: Goal) -> None:
         """Remove the lease of a run that was killed at its very end: no other run takes it where
@@ -472,16 +362,6 @@ class ClusterInstance:
         operation.refuse_incomplete(record, outcome)
         run.end(outcome, cause)
         return outcome
-
-
-@contextmanager
-def _wrong_requests_first(goal: Goal) -> Iterator[None]:
-    """Raise the error of a wrong request instead of a ClusterError: no other try would help."""
-    try:
-        yield
-    except errors.ClusterError:
-        goal.check()
-        raise
 
 
 def restarted_pods(

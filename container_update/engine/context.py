@@ -77,6 +77,11 @@ class StepExecutor(ABC, Generic[S]):
             abandoned=self.abandoned(step.old), conditions=conditions(live), restores=restores
         )
 
+    def expect(self, step: S, written: Json) -> None:
+        """Store what was written, and have each wait for it end where another client changes it."""
+        self.informer.observe(written)
+        self.rollout.expect(step.key, lambda live: step.loss(written, live))
+
     def restore(self, step: S, live: Json) -> Reverted:
         """Write a live object as it was before the step, where it has traces of the step."""
         if step.is_restored(live):
@@ -84,5 +89,7 @@ class StepExecutor(ABC, Generic[S]):
             return Reverted.UNCHANGED
         if not step.has_traces(live):
             return Reverted.OF_OTHERS
-        self.informer.observe(self.writer.restore(step, live))
+        restored = self.writer.restore(step, live)
+        self.informer.observe(restored)
+        self.rollout.expect(step.key, lambda live: step.loss_of_restored(restored, live))
         return Reverted.RESTORED

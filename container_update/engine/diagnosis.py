@@ -16,11 +16,13 @@ from dataclasses import dataclass, replace
 
 from container_update.cluster.informer import Informer
 from container_update.model import context_threads
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import ReadOnlyCluster
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Diagnosis
 from container_update.planning.comparison import diff
+from container_update.workloads import ownership
+from container_update.workloads.kind import POD
 from container_update.workloads.pod_status import FailingContainer, failing_container, is_deleting
 from container_update.workloads.readiness import Baseline
 from container_update.workloads.registry import kind_of
@@ -47,7 +49,7 @@ class Diagnostician:
     :param seconds: how long a diagnosis may take.
     """
 
-    cluster: Cluster
+    cluster: ReadOnlyCluster
     informer: Informer
     secrets: Collection[Json] = ()
     seconds: float = _SECONDS
@@ -88,6 +90,8 @@ class Diagnostician:
         if kind is None or live is None:
             return None, None
         pods = [live] if kind.is_pod else self.informer.pods_of(live)
+        if kind.runs_to_completion:  # the informer keeps pods of those that run on
+            pods = ownership.owned_pods(live, self.informer.everything(POD), ())
         failing = [
             (pod, container)
             for pod in pods

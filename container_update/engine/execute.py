@@ -309,7 +309,7 @@ class Execution:
                 self._waiter.pause(left)
         except AbortedError:
             self.give_up()
-        except (NotReadyError, errors.ClusterError) as error:
+        except (NotReadyError, ChangedByAnotherError, errors.ClusterError) as error:
             failed = replace(
                 self._results[step.place],
                 state=StepState.FAILED,

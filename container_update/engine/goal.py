@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from container_update.cluster.history.revision import InstanceRecord
 from container_update.cluster.informer import Informer
-from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
 from container_update.engine.journalled_run import JournalledRun
 from container_update.model.objects import Collection, ObjectKey
@@ -30,7 +30,7 @@ from container_update.planning.update import collections, traffic
 class Observed:
     """A cluster as an operation sees it while it is planned and carried out."""
 
-    cluster: RetryingCluster
+    cluster: RetryingReader
     informer: Informer
 
     @property

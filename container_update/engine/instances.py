@@ -10,9 +10,9 @@ from functools import partial
 from container_update.cluster.history.revision import InstanceRecord
 from container_update.cluster.history.store import History
 from container_update.cluster.informer import Informer
-from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
-from container_update.model.cluster import Cluster, if_allowed
+from container_update.model.cluster import ReadOnlyCluster, if_allowed
 from container_update.model.errors import PlanError
 from container_update.model.objects import Collection, Json, ObjectKey, instance_of
 from container_update.model.options import Options
@@ -21,7 +21,7 @@ from container_update.workloads.registry import is_workload, known_kind
 
 
 def only_instance(
-    cluster: Cluster,
+    cluster: ReadOnlyCluster,
     namespace: str,
     options: Options = Options(),  # noqa: B008
 ) -> str | None:
@@ -46,14 +46,14 @@ def only_instance(
     return named[0] if named else None
 
 
-def _ids(cluster: Cluster, namespace: str, options: Options) -> frozenset[str | None]:
+def _ids(cluster: ReadOnlyCluster, namespace: str, options: Options) -> frozenset[str | None]:
     """Return the ids of the instances of a namespace; none where the account may not look."""
-    history = History(RetryingCluster(cluster, options.retry_seconds), namespace, None)
+    history = History(RetryingReader(cluster, options.retry_seconds), namespace, None)
     return if_allowed(history.instances, frozenset[str | None]())
 
 
 def unknown_instance(
-    cluster: Cluster, namespace: str, instance_id: str | None, options: Options
+    cluster: ReadOnlyCluster, namespace: str, instance_id: str | None, options: Options
 ) -> str:
     """Return a sentence where a namespace knows other instances than that one, '' elsewhere."""
     ids = _ids(cluster, namespace, options) if instance_id else ()
@@ -68,14 +68,14 @@ class NotInstalledError(PlanError):
 
 
 def record_of(
-    cluster: Cluster, namespace: str, instance_id: str | None, options: Options
+    cluster: ReadOnlyCluster, namespace: str, instance_id: str | None, options: Options
 ) -> InstanceRecord:
     """Return the record of what an instance runs from.
 
     :raises NotInstalledError: there is none.
     :raises PlanError: its manifests were too large to be kept.
     """
-    history = History(RetryingCluster(cluster, options.retry_seconds), namespace, instance_id)
+    history = History(RetryingReader(cluster, options.retry_seconds), namespace, instance_id)
     record = history.instance()
     name = f"VNF instance {instance_id}" if instance_id else "a VNF instance"
     if record is None:
@@ -139,7 +139,7 @@ class WorkloadState:
 
 
 def workloads(
-    cluster: Cluster,
+    cluster: ReadOnlyCluster,
     namespace: str,
     instance_id: str | None,
     options: Options = Options(),  # noqa: B008
@@ -153,7 +153,7 @@ def workloads(
 
     :raises ClusterError: the API server cannot be read.
     """
-    retrying = RetryingCluster(cluster, options.retry_seconds)
+    retrying = RetryingReader(cluster, options.retry_seconds)
     record = History(retrying, namespace, instance_id).instance()
     keys = [manifest.key for manifest in record.manifests] if record else []
     spaces = {namespace, *(key.namespace for key in keys if key.namespace)}

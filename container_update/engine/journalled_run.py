@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from container_update.cluster.history.store import History, Kept
+from container_update.cluster.history.store import HistoryWriter, Kept
 from container_update.cluster.journal import Journal, Record, ended_revision
 from container_update.cluster.lease import LeaseLock, utc_now
 from container_update.engine.execute import Execution
@@ -131,8 +131,10 @@ class JournalledRun:
         return self._history.keep(ended, self.execution.options.history, self._kept_before)
 
     @property
-    def _history(self) -> History:
-        return History(self.execution.cluster, self.journal.namespace, self.record.instance_id)
+    def _history(self) -> HistoryWriter:
+        return HistoryWriter(
+            self.execution.cluster, self.journal.namespace, self.record.instance_id
+        )
 
     @property
     def _is_uninstalled(self) -> bool:

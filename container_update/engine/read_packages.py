@@ -12,7 +12,7 @@ from container_update.cluster.history.revision import InstanceRecord
 from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.scripts.located import package_with_script
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import ReadOnlyCluster
 from container_update.model.errors import ClusterError, PackageError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.options import Options
@@ -204,7 +204,7 @@ def _refuse_unknown_vdus(request: ChangeRequest, packages: Packages) -> None:
             )
 
 
-def stored_images(cluster: Cluster, bodies: Iterable[Json]) -> StoredImages:
+def stored_images(cluster: ReadOnlyCluster, bodies: Iterable[Json]) -> StoredImages:
     """Return the images of these live workloads as the server would store them, by dry runs.
 
     A workload whose dry run is refused is left out: its package decides alone.

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from container_update.cluster.history.schemas import CONTEXT
 from container_update.cluster.history.store import History
 from container_update.cluster.journal import Record
-from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.retry import RetryingCluster, RetryingReader
 from container_update.engine.checks.namespaces import refuse_if_known_missing
 from container_update.engine.cluster_instance import ClusterInstance, restarted_pods
+from container_update.engine.cluster_view import ClusterView
 from container_update.engine.goals import upgrade_types
 from container_update.engine.goals.change import KubernetesTarget, PackageChange
 from container_update.engine.goals.change_job import ChangeJob
@@ -22,7 +23,7 @@ from container_update.engine.goals.change_package import coordination_of
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.read_packages import described_in
 from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import Cluster, ReadOnlyCluster
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError, PlanError
 from container_update.model.objects import ObjectKey
 from container_update.model.operation import Status
@@ -210,7 +211,7 @@ def recorded_change(
 
 
 def status(
-    cluster: Cluster,
+    cluster: ReadOnlyCluster,
     options: Options = Options(),  # noqa: B008
     *,
     namespace: str = "default",
@@ -224,14 +225,14 @@ def status(
 
     :param cluster: where the VNF runs.
     :param namespace: of the VNF.
-    :param instance_id: the VNF instance.
+    :param instance_id: the VNF view.
     :raises PlanError: there is no such namespace.
     """
-    retrying = RetryingCluster(cluster, options.retry_seconds)
-    instance = ClusterInstance(retrying, namespace, instance_id, options)
-    current = instance.status()
+    retrying = RetryingReader(cluster, options.retry_seconds)
+    view = ClusterView(retrying, namespace, instance_id, options)
+    current = view.status()
     if not (current.record or current.holder or current.leftovers):
-        refuse_if_known_missing(namespace, instance.cluster)
+        refuse_if_known_missing(namespace, view.cluster)
     return current
 
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from container_update.cluster.informer import Informer
 from container_update.cluster.waiting import NotReadyError, RefusedPods, Waiter
 from container_update.engine.stuck_pods import StuckError, StuckPods
+from container_update.engine.writer import OverwrittenError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import StepWait
 from container_update.model.plan import Action
 from container_update.planning.steps import ObjectStep
 from container_update.planning.update import traffic
 from container_update.workloads import ownership
-from container_update.workloads.kind import pods_in
+from container_update.workloads.kind import WorkloadKind, pods_in
 from container_update.workloads.kinds import pod
 from container_update.workloads.readiness import DONE, Baseline, Readiness, RolloutState
 from container_update.workloads.registry import kind_of, known_kind
@@ -35,6 +36,22 @@ class RolloutWaiter:
     """Called when an object waits for something else than before."""
     _reached: dict[ObjectKey, Callable[[], Readiness]] = field(default_factory=dict)
     """The last condition that was waited for, by object."""
+    _losses: dict[ObjectKey, Callable[[Json], str]] = field(default_factory=dict)
+    """What another client took away of what was written, by object."""
+
+    def expect(self, key: ObjectKey, loss: Callable[[Json], str]) -> None:
+        """From now on, end each wait for the object with OverwrittenError where *loss* says so."""
+        self._losses[key] = loss
+
+    def expect_nothing(self, key: ObjectKey) -> None:
+        """End what :meth:`expect` began: another step changes the object."""
+        self._losses.pop(key, None)
+
+    def _refuse_loss(self, key: ObjectKey, live: Json | None) -> None:
+        if (loss := self._losses.get(key)) is None:
+            return
+        if lost := "was deleted by another client" if live is None else loss(live):
+            raise OverwrittenError(f"{key} {lost}")
 
     @property
     def informer(self) -> Informer:
@@ -52,6 +69,18 @@ class RolloutWaiter:
         elif not kind.runs_to_completion:
             restores = None if before is None else kind.counts(before)
             self.until_new(key, Baseline(restores=restores), deadline)
+        elif before is None:
+            self._until_ended(key, deadline)
+
+    def _until_ended(self, key: ObjectKey, deadline: float) -> None:
+        """Wait for a Job that is to be waited for; from then on it may go by its TTL."""
+        live = self.informer.get(key)
+        if live is None or not known_kind(key).is_waited_for(live):
+            self.expect_nothing(key)
+            return
+        self.until_new(key, Baseline(), deadline)
+        self.expect_nothing(key)
+        self._reached.pop(key)
 
     def until_new(self, key: ObjectKey, baseline: Baseline, deadline: float) -> None:
         """Wait until a controller has replaced all pods of the baseline."""
@@ -110,7 +139,13 @@ class RolloutWaiter:
         old = Baseline(frozenset({old_uid}))
         if before is not None and pod.recreated(before, Baseline()).state is not RolloutState.DONE:
             return
-        self._wait(key, lambda: pod.recreated(self.informer.get(key), old), deadline)
+
+        def judge() -> Readiness:
+            live = self.informer.get(key)
+            self._refuse_loss(key, live)
+            return pod.recreated(live, old)
+
+        self._wait(key, judge, deadline)
 
     def until_gone(
         self, key: ObjectKey, uid: str, deadline: float, known: frozenset[str] = frozenset()
@@ -153,8 +188,9 @@ class RolloutWaiter:
 
         def judge_live() -> Readiness:
             live = self.informer.get(key)
+            self._refuse_loss(key, live)
             if live is None:
-                return Readiness(RolloutState.FAILED, f"{key} was deleted by somebody else")
+                return Readiness(RolloutState.FAILED, f"{key} was deleted by another client")
             return refused.judge(live, judge(live)) if refused else judge(live)
 
         self._wait(key, judge_live, deadline)
@@ -195,7 +231,16 @@ def followed_by(steps: Iterable[ObjectStep]) -> frozenset[Collection]:
     """Return what to watch while these steps are carried out: the traffic only of Services that are
     there before and afterwards."""
     passing = (Action.CREATE, Action.DELETE)
-    return followed(s.key for s in steps if kind_of(s.key) or s.action not in passing)
+    return followed(
+        s.key
+        for s in steps
+        if (s.action not in passing if (kind := kind_of(s.key)) is None else _is_followed(s, kind))
+    )
+
+
+def _is_followed(step: ObjectStep, kind: WorkloadKind) -> bool:
+    """Tell whether a workload is waited for: of those that run to their end only a new one."""
+    return not kind.runs_to_completion or step.action is Action.CREATE
 
 
 def followed(keys: Iterable[ObjectKey]) -> frozenset[Collection]:

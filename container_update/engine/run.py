@@ -15,13 +15,14 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
-from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.retry import RetryingCluster, RetryingReader
 from container_update.engine.cluster_instance import ClusterInstance
+from container_update.engine.cluster_view import ClusterView
 from container_update.engine.goal import Goal
 from container_update.engine.progress import log_remarks
 from container_update.model import errors
 from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import Cluster, ReadOnlyCluster
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Plan
@@ -154,9 +155,9 @@ def run(  # noqa: PLR0913
     return operate(goal, instance)
 
 
-def preview(goal: Goal, cluster: Cluster, options: Options = Options()) -> Plan:  # noqa: B008
+def preview(goal: Goal, cluster: ReadOnlyCluster, options: Options = Options()) -> Plan:  # noqa: B008
     """Return the plan that :func:`run` would carry out; write nothing, raise the same errors."""
-    retrying = RetryingCluster(cluster, options.retry_seconds)
-    instance = ClusterInstance(retrying, goal.namespace, goal.instance_id, options)
-    with instance.observed(goal) as observed:
-        return instance.planned(goal, observed)
+    retrying = RetryingReader(cluster, options.retry_seconds)
+    view = ClusterView(retrying, goal.namespace, goal.instance_id, options)
+    with view.observed(goal) as observed:
+        return view.planned(goal, observed)

@@ -20,7 +20,7 @@ from itertools import groupby
 from container_update.cluster.waiting import AbortedError, NotReadyError
 from container_update.engine.context import ExecutionContext, StepExecutor
 from container_update.engine.executors.table import executor_of
-from container_update.engine.writer import ChangedByAnotherError
+from container_update.engine.writer import ChangedByAnotherError, OverwrittenError
 from container_update.model import context_threads
 from container_update.model.errors import ClusterError, LeaseLostError
 from container_update.model.objects import ObjectKey
@@ -135,6 +135,10 @@ class Undo:
         began, reverted, diagnosis = clock(), None, None
         try:
             reverted = self._insist(step, deadline)
+            state, message = StepState.UNDONE, reverted.value
+        except OverwrittenError as error:
+            LOG.warning("%s was put back: %s", step.key, error)
+            reverted = Reverted.OF_OTHERS
             state, message = StepState.UNDONE, reverted.value
         except (ClusterError, ChangedByAnotherError, NotReadyError) as error:
             LOG.error("%s could not be put back: %s", step.key, error, extra=REPORTED)

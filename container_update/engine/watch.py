@@ -16,13 +16,13 @@ from datetime import datetime
 from container_update.cluster.informer import Informer
 from container_update.cluster.journal import Record
 from container_update.cluster.lease import utc_now
-from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import scope_of
 from container_update.cluster.waiting import Clock, Waiter
 from container_update.engine.checks.namespaces import refuse_if_known_missing
-from container_update.engine.cluster_instance import ClusterInstance
+from container_update.engine.cluster_view import ClusterView
 from container_update.engine.rollout import followed, step_wait
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import ReadOnlyCluster
 from container_update.model.errors import NextStep, UpdateInterruptedError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.operation import Phase
@@ -39,7 +39,7 @@ _PACE = 1.0
 
 
 def attach(
-    cluster: Cluster,
+    cluster: ReadOnlyCluster,
     options: Options = Options(),  # noqa: B008
     *,
     namespace: str = "default",
@@ -49,8 +49,8 @@ def attach(
 
     :raises PlanError: there is no such namespace.
     """
-    retrying = RetryingCluster(cluster, options.retry_seconds)
-    operation = ClusterInstance(retrying, namespace, instance_id, options)
+    retrying = RetryingReader(cluster, options.retry_seconds)
+    operation = ClusterView(retrying, namespace, instance_id, options)
     record = operation.journal.read()
     if record is None:
         refuse_if_known_missing(namespace, retrying)
@@ -62,7 +62,7 @@ def attach(
 class Watch:
     """One operation, seen from outside."""
 
-    operation: ClusterInstance
+    operation: ClusterView
     record: Record
     clock: Clock = time.monotonic
     pace: float = _PACE

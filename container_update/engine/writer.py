@@ -26,6 +26,10 @@ class ChangedByAnotherError(Exception):
     """Somebody else changed the object of a step since the plan was made."""
 
 
+class OverwrittenError(ChangedByAnotherError):
+    """Another client changed an object after this run has written it."""
+
+
 @dataclass(frozen=True)
 class ObjectWriter:
     """Writes objects of one cluster for one VNF instance."""

@@ -108,10 +108,12 @@ class Right:
         return f"{self.verb} {kind} {self.name}".rstrip() + namespace
 
 
-class Cluster(Protocol):
-    """An API server. Every method may raise ClusterError; nothing is retried behind its back.
+class ReadOnlyCluster(Protocol):
+    """An API server as whatever plans or looks sees it: there is no way to write.
 
-    >>> def is_current(cluster: Cluster, request: UpdateRequest) -> bool:
+    Every method may raise ClusterError; nothing is retried behind its back.
+
+    >>> def is_current(cluster: ReadOnlyCluster, request: UpdateRequest) -> bool:
     ...     return plan_update(request, cluster).is_empty
     """
 
@@ -152,6 +154,30 @@ class Cluster(Protocol):
         :param previous: of the run before the present one.
         """
 
+    def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
+        """Return what the server would do with a write, which it does not do.
+
+        A field that the object's kind does not have is an error (``fieldValidation=Strict``).
+        """
+
+    def rights_in(self, namespace: str) -> Callable[[Right], bool]:
+        """Return what tells whether this account has a right in a namespace, which is so where the
+        server cannot tell; one request."""
+
+    def refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
+        """Return the rights that this account does not have."""
+
+    def close(self) -> None:
+        """Close the connections."""
+
+
+class Cluster(ReadOnlyCluster, Protocol):
+    """An API server that an operation may also write to.
+
+    >>> def bring(cluster: Cluster, request: UpdateRequest) -> Outcome:
+    ...     return update(request, cluster)
+    """
+
     def create(self, body: Json) -> Json:
         """Create an object; return it as the server stored it."""
 
@@ -173,24 +199,8 @@ class Cluster(Protocol):
         :param orphans: what it owns stays, without an owner; otherwise it goes too.
         """
 
-    def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
-        """Return what the server would do with a write, which it does not do.
-
-        A field that the object's kind does not have is an error (``fieldValidation=Strict``).
-        """
-
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
         """Request the eviction of a Pod, if it exists; with a UID, only of the Pod with this UID.
 
         :raises ClusterError: with status 429: a disruption budget forbids it now.
         """
-
-    def rights_in(self, namespace: str) -> Callable[[Right], bool]:
-        """Return what tells whether this account has a right in a namespace, which is so where the
-        server cannot tell; one request."""
-
-    def refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
-        """Return the rights that this account does not have."""
-
-    def close(self) -> None:
-        """Close the connections."""

@@ -153,6 +153,10 @@ class ClusterError(ContainerUpdateError):
         self.transient = transient
 
 
+class DryRunNotDeclaredError(ClusterError):
+    """The server of a kind does not declare dry run: the request was not sent."""
+
+
 class UpdateFailedError(ContainerUpdateError):
     """Something did not become ready; what had been written was undone.
 

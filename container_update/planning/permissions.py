@@ -62,8 +62,10 @@ def of_step(step: Step) -> Iterator[Right]:
         yield Right(key.namespace, key.group, key.kind, verb, name)
     key = step.key
     kind = kind_of(key)
-    if kind is None or kind.runs_to_completion or step.action is Action.DELETE:
+    if kind is None or step.action is Action.DELETE:
         return
+    if kind.runs_to_completion and (step.action is not Action.CREATE or not kind.followed("")):
+        return  # only one that is created is waited for
     pods = pods_in(key.namespace)
     for followed in (key, pods):
         yield Right(key.namespace, followed.group, followed.kind, "watch")

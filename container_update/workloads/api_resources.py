@@ -24,6 +24,28 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
     "policy": ("PodDisruptionBudget",),
 }
 """By group, kinds whose URL is known without discovery: of version v1, with a regular plural."""
+_DOCUMENT = complete()
+_BUILT_IN = frozenset(
+    {
+        *_KNOWN,
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        "authentication.k8s.io",
+        "authorization.k8s.io",
+        "autoscaling",
+        "certificates.k8s.io",
+        "events.k8s.io",
+        "flowcontrol.apiserver.k8s.io",
+        "networking.k8s.io",
+        "node.k8s.io",
+        "rbac.authorization.k8s.io",
+        "resource.k8s.io",
+        "scheduling.k8s.io",
+        "storage.k8s.io",
+    }
+)
+"""The groups that kube-apiserver serves itself, with dry run for each kind (since 1.18)."""
 
 
 class Resources:
@@ -38,6 +60,8 @@ class Resources:
         self._discovered: dict[tuple[str, str, str], tuple[str, str, bool]] = {}
         """By group, kind and the version that was wanted: the names, and whether it has one of the
         namespaces."""
+        self._dry_runs: dict[tuple[str, str, str], bool] = {}
+        """By group, kind and method: whether it can be a dry run."""
 
     def object_path(self, key: ObjectKey) -> str:
         """Return the path of an object's URL, in the version of its key where that is served."""
@@ -59,6 +83,36 @@ class Resources:
         :raises ClusterError: with status 404: the cluster does not serve it.
         """
         return self._resource(group, kind, wanted)[:2]
+
+    def declares_dry_run(self, group: str, kind: str, wanted: str, method: str) -> bool:
+        """Tell whether the server of a kind says that a request may be a dry run.
+
+        An extension API server may know none, and carry the request out. kubectl asks the same way,
+        for the parameter ``dryRun`` in the OpenAPI document of the version.
+
+        :param method: of the request: POST or PUT.
+        """
+        if group in _BUILT_IN:
+            return True
+        asked = group, kind, method
+        if asked not in self._dry_runs:
+            self._dry_runs[asked] = self._has_dry_run(*asked, self.names(group, kind, wanted)[0])
+        return self._dry_runs[asked]
+
+    def _has_dry_run(self, group: str, kind: str, method: str, version: str) -> bool:
+        what = f"ask whether {kind} of group {group} can be tried by a dry run"
+        try:
+            document = self._get(f"/openapi/v3/apis/{version}", what, _DOCUMENT)
+        except ClusterError as error:
+            if error.transient or error.status is None:
+                raise
+            return False  # it says nothing of its kinds, or too much to be read
+        for path in (document.get("paths") or {}).values():
+            action = path.get(method.lower()) or {}
+            if (action.get("x-kubernetes-group-version-kind") or {}).get("kind") == kind:
+                parameters = (*(path.get("parameters") or ()), *(action.get("parameters") or ()))
+                return any(each.get("name") == "dryRun" for each in parameters)
+        return False
 
     def _resource(self, group: str, kind: str, wanted: str) -> tuple[str, str, bool]:
         if kind in _KNOWN.get(group, ()):

@@ -49,7 +49,7 @@ class WorkloadKind:
     """The pod label whose value ends the name of each of its ReplicaSets; None where it owns its
     pods itself."""
     runs_to_completion: ClassVar[bool] = False
-    """Its pods end by themselves: nothing waits for them, and they are no VNFCs."""
+    """Its pods end by themselves: they are no VNFCs."""
     can_change: ClassVar[bool] = True
     """The server accepts another pod template."""
     is_scaled: ClassVar[bool] = True
@@ -150,6 +150,21 @@ class WorkloadKind:
             available=readiness.status_count(live, "availableReplicas"),
             total=readiness.status_count(live, "replicas"),
         )
+
+    def is_waited_for(self, body: Json) -> bool:
+        """Tell whether an object that is created is waited for."""
+        del body
+        return not self.runs_to_completion
+
+    def stopped(self, written: Json, live: Json) -> str:
+        """Return why none of its pods is to run any more, '' where some are or none was to.
+
+        :param written: the object as an operation wrote it.
+        """
+        one, other = self.counts(written).desired, self.counts(live).desired
+        generations = (body["metadata"].get("generation") for body in (written, live))
+        is_changed = len(set(generations)) > 1 and readiness.is_observed(live)
+        return f"expected {one} pods, found 0" if is_changed and one > other == 0 else ""
 
     def counts_without(self, live: Json, leaving: Sequence[Json]) -> Counts:
         """Return the counts for a workload that gets no pod in the place of *leaving*.

@@ -140,6 +140,11 @@ def is_held_up(pod: Mapping[str, Any]) -> bool:
     return any((state.get("waiting") or {}).get("reason") in _PROBLEMS for state in states)
 
 
+def cannot_start(pod: Mapping[str, Any]) -> bool:
+    """Return whether a container waits for what seldom comes, and none has run: for its image."""
+    return is_held_up(pod) and not any(map(was_started, container_statuses(pod)))
+
+
 def _trouble(status: Json, restarts: Mapping[str, int] | None) -> str:
     """Return the trouble of a container: 'ErrImagePull: not found'; '' where it has none."""
     if status.get("ready"):

@@ -36,10 +36,13 @@ def admin_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if REAL:
         yield REAL
         return
-    from container_update.emulator.kubernetes import EmbeddedCluster  # noqa: PLC0415
+    from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster  # noqa: PLC0415
+    from container_update.emulator.kubernetes.kubelet import Exit  # noqa: PLC0415
     from tests.functional.rollouts.controller import Rollouts  # noqa: PLC0415
 
-    with EmbeddedCluster(nodes=2, controllers=[Rollouts]) as embedded:
+    exits = [Exit(image="*crash*"), Exit(pod="j-*", code=0, after_seconds=0.3)]
+    behaviour = Behaviour(exits=exits)
+    with EmbeddedCluster(nodes=2, behaviour=behaviour, controllers=[Rollouts]) as embedded:
         yield str(embedded.write_kubeconfig(tmp_path_factory.mktemp("embedded") / "kubeconfig"))
 
 

@@ -20,7 +20,7 @@ from tests.functional.manifests import ENV, config_map, secret, workload
 from tests.internals.core import (
     Action,
     Collection,
-    History,
+    HistoryWriter,
     JournalledRun,
     Json,
     ObjectKey,
@@ -206,7 +206,7 @@ def test_a_history_that_cannot_be_kept_fails_no_update(
     cnf: Cnf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cnf.instantiate(**OLD)
-    monkeypatch.setattr(History, "_keep", lambda *_: {}["labels"])
+    monkeypatch.setattr(HistoryWriter, "_keep", lambda *_: {}["labels"])
     outcome = cnf.update(NEW)
     assert (outcome.revision, setting(cnf)) == (None, "new")
     assert cnf.resume() is None, "there is no journal"
@@ -296,7 +296,7 @@ def test_an_update_of_another_namespace_is_undone_and_what_was_there_is_kept_the
     live = cnf.admin.get(ObjectKey("", "ConfigMap", elsewhere, "there"))
     assert live is not None
     assert live["data"] == {"setting": "previous"}
-    History(cnf.cluster, cnf.namespace, INSTANCE).clear()
+    HistoryWriter(cnf.cluster, cnf.namespace, INSTANCE).clear()
     left = cnf.admin.list(Collection("", "Secret", elsewhere)).items
     assert [each for each in left if each["type"].startswith("container-update/")] == []
 
@@ -313,7 +313,7 @@ def test_what_is_too_large_for_the_history_deletes_older_revisions(
     cnf.update(large("old"))
     assert [revision.number for revision in cnf.history()] == [3, 2]
     assert len(parts(cnf)) == 2 * number
-    History(cnf.cluster, cnf.namespace, INSTANCE).clear()
+    HistoryWriter(cnf.cluster, cnf.namespace, INSTANCE).clear()
     assert parts(cnf) == []
 
 
@@ -366,7 +366,7 @@ def test_parts_that_a_killed_run_has_not_written_are_written_by_the_next(
 
     def keep_without_parts(*arguments: Any) -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(History, "_write_parts", lambda *_: None)
+            patch.setattr(HistoryWriter, "_write_parts", lambda *_: None)
             keep_history(*arguments)
 
     update_and_die(cnf, monkeypatch, keep_without_parts, large("new"))

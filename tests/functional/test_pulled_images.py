@@ -16,7 +16,14 @@ from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import OPTIONS, REAL
 from tests.functional.manifests import config_map, workload
 from tests.functional.test_quotas import set_quota
-from tests.internals.core import LABEL, Collection, UnpulledImagesError, image_check, main
+from tests.internals.core import (
+    LABEL,
+    Collection,
+    UnpulledImagesError,
+    image_check,
+    main,
+    with_images_checked,
+)
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="sets what the embedded registries have")
 
@@ -95,7 +102,8 @@ def test_what_can_be_pulled_is_carried_out_and_what_a_killed_check_left_is_delet
 
 
 def cnf_plan(cnf: Cnf, image: str = IMAGES[1]) -> Plan:
-    return plan_update(cnf.request(files(image, "2")), cnf.cluster, PULLING)
+    plan = plan_update(cnf.request(files(image, "2")), cnf.cluster, PULLING)
+    return with_images_checked(plan, cnf.cluster, PULLING)
 
 
 def notes(plan: Plan) -> str:

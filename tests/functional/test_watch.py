@@ -31,7 +31,7 @@ from tests.functional import role
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import ENV, config_map, workload
-from tests.internals.core import Event, StepState, Watch, attach, main, watch
+from tests.internals.core import Event, ObjectKey, StepState, Watch, attach, main, name_of, watch
 
 OLD = {
     "cm": config_map(setting="old"),
@@ -228,7 +228,7 @@ def test_a_lease_that_is_not_renewed_any_more_is_noticed_while_watching(
     held = Held(cnf, NEW, is_begun("d"))
     running = started(pool, held)
     watched = attached(cnf)
-    key = watched.operation.lock("").key
+    key = ObjectKey("coordination.k8s.io", "Lease", cnf.namespace, name_of(INSTANCE))
     names: list[str] = []
 
     def expire(event: Event) -> None:

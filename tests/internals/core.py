@@ -8,6 +8,7 @@ from __future__ import annotations
 from container_update.cli import man
 from container_update.cli.arguments import parser
 from container_update.cli.main import main, root_parser
+from container_update.cli.operate import with_images_checked
 from container_update.cli.reports import json_report, markdown_report, outcome_report, plan_report
 from container_update.cli.reports.history_report import NOTHING_KEPT, diff_of_revision
 from container_update.cli.reports.lines import text_of
@@ -17,7 +18,7 @@ from container_update.cluster import informer, keeping
 from container_update.cluster.client import KubernetesCluster, connect_vim
 from container_update.cluster.history import store
 from container_update.cluster.history.revision import Result
-from container_update.cluster.history.store import SECRET_TYPE, History
+from container_update.cluster.history.store import SECRET_TYPE, History, HistoryWriter
 from container_update.cluster.informer import Informer
 from container_update.cluster.journal import Journal
 from container_update.cluster.lease import Holder, LeaseLock, utc_now

@@ -123,6 +123,7 @@ def _on_cluster(
                 return carry_out(parsed, job, target, cancel, out, check=check)
             with operate.planned(parsed, out):
                 plan = preview_change(job, target)
+                plan = operate.with_images_checked(plan, cluster, job.options)
             return operate.present(plan, parsed, out, lambda: request, cluster)
 
 

@@ -28,7 +28,7 @@ from container_update.cluster.history.revision import (
     Result,
     Revision,
 )
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import Cluster, ReadOnlyCluster
 from container_update.model.errors import ClusterError, LeaseLostError, PlanError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.operation import name_of
@@ -60,7 +60,7 @@ class Kept:
 class History:
     """The revisions of one VNF instance."""
 
-    cluster: Cluster
+    cluster: ReadOnlyCluster
     namespace: str
     instance_id: str | None
 
@@ -106,6 +106,56 @@ class History:
                 except ValueError as error:
                     raise _unreadable(body, error) from error
         return None
+
+    def _parts(self, body: Json) -> dict[str, bytes]:
+        """Return what is not in the head itself, by its name there, as far as it is whole."""
+        parts = {}
+        for name, keys in _part_keys(body).items():
+            secrets = [secret for key in keys if (secret := self.cluster.get(key))]
+            whole = b"".join(_data(secret).get(_PART, b"") for secret in secrets)
+            if revisions.is_part(name, whole, _data(body)):
+                parts[name] = whole
+        return parts
+
+    def instances(self) -> frozenset[str | None]:
+        """Return the ids of all instances that have a history or a journal in the namespace; None:
+        of one that has no id.
+
+        :raises ClusterError: the account may not list Secrets.
+        """
+        kept = Collection("", "Secret", self.namespace, labels="=".join(*keeping.KEPT.items()))
+        bodies = self.cluster.list(kept).items
+        annotations = [body["metadata"].get("annotations") or {} for body in bodies]
+        return frozenset(
+            each[keeping.INSTANCE_ANNOTATION] or None
+            for each in annotations
+            if keeping.INSTANCE_ANNOTATION in each
+        )
+
+    def bodies(self) -> Sequence[Json]:
+        """Return the Secrets of this instance, the newest revision first."""
+        every = Collection("", "Secret", self.namespace, fields=f"type={SECRET_TYPE}")
+        bodies = [body for body in self.cluster.list(every).items if self._number(body)]
+        return sorted(bodies, key=self._number, reverse=True)
+
+    def _number(self, body: Json) -> int:
+        """Return the number in the name of a Secret; 0 where it is of another instance."""
+        match = re.fullmatch(rf"{re.escape(self._name)}\.v([0-9]+)", body["metadata"]["name"])
+        return int(match[1]) if match else 0
+
+    @property
+    def _name(self) -> str:
+        return name_of(self.instance_id)
+
+    def _key(self, number: int) -> ObjectKey:
+        return ObjectKey("", "Secret", self.namespace, f"{self._name}.v{number}")
+
+
+@dataclass(frozen=True)
+class HistoryWriter(History):
+    """The revisions of one VNF instance, for the run that keeps one."""
+
+    cluster: Cluster
 
     def keep(
         self, revision: Revision, limit: int, before: Callable[[], Sequence[Json]] | None = None
@@ -200,49 +250,6 @@ class History:
                 data = {_PART: part}
                 body = keeping.secret(key, _PART_TYPE, data, self.instance_id, _LABELS, owner=owner)
                 self.cluster.create(body)
-
-    def _parts(self, body: Json) -> dict[str, bytes]:
-        """Return what is not in the head itself, by its name there, as far as it is whole."""
-        parts = {}
-        for name, keys in _part_keys(body).items():
-            secrets = [secret for key in keys if (secret := self.cluster.get(key))]
-            whole = b"".join(_data(secret).get(_PART, b"") for secret in secrets)
-            if revisions.is_part(name, whole, _data(body)):
-                parts[name] = whole
-        return parts
-
-    def instances(self) -> frozenset[str | None]:
-        """Return the ids of all instances that have a history or a journal in the namespace; None:
-        of one that has no id.
-
-        :raises ClusterError: the account may not list Secrets.
-        """
-        kept = Collection("", "Secret", self.namespace, labels="=".join(*keeping.KEPT.items()))
-        bodies = self.cluster.list(kept).items
-        annotations = [body["metadata"].get("annotations") or {} for body in bodies]
-        return frozenset(
-            each[keeping.INSTANCE_ANNOTATION] or None
-            for each in annotations
-            if keeping.INSTANCE_ANNOTATION in each
-        )
-
-    def bodies(self) -> Sequence[Json]:
-        """Return the Secrets of this instance, the newest revision first."""
-        every = Collection("", "Secret", self.namespace, fields=f"type={SECRET_TYPE}")
-        bodies = [body for body in self.cluster.list(every).items if self._number(body)]
-        return sorted(bodies, key=self._number, reverse=True)
-
-    def _number(self, body: Json) -> int:
-        """Return the number in the name of a Secret; 0 where it is of another instance."""
-        match = re.fullmatch(rf"{re.escape(self._name)}\.v([0-9]+)", body["metadata"]["name"])
-        return int(match[1]) if match else 0
-
-    @property
-    def _name(self) -> str:
-        return name_of(self.instance_id)
-
-    def _key(self, number: int) -> ObjectKey:
-        return ObjectKey("", "Secret", self.namespace, f"{self._name}.v{number}")
 
     def _head(self, number: int, encoded: Encoded, operation: str) -> Json:
         labels = {**_LABELS, **keeping.KEPT, _OPERATION: operation}

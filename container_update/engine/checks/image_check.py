@@ -114,7 +114,7 @@ class _Image:
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def pulled(
+def check_images_pullable(
     plan: Plan, cluster: RetryingCluster, options: Options, cancel: CancelToken | None = None
 ) -> Plan:
     """Return the plan with a note on each new image of which it is not known whether the nodes can

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from container_update.model.cluster import Cluster, if_allowed
+from container_update.model.cluster import ReadOnlyCluster, if_allowed
 from container_update.model.errors import PlanError
 from container_update.model.objects import ObjectKey
 
@@ -19,7 +19,10 @@ def without_objects(keys: Iterable[ObjectKey], populated: Iterable[str]) -> list
 
 
 def refuse_missing_namespaces(
-    keys: Iterable[ObjectKey], live: Iterable[ObjectKey], populated: Iterable[str], cluster: Cluster
+    keys: Iterable[ObjectKey],
+    live: Iterable[ObjectKey],
+    populated: Iterable[str],
+    cluster: ReadOnlyCluster,
 ) -> None:
     """Raise PlanError where a namespace of these objects does not exist and is none of them.
 
@@ -32,7 +35,7 @@ def refuse_missing_namespaces(
             refuse_if_known_missing(namespace, cluster)
 
 
-def refuse_missing(namespace: str, cluster: Cluster) -> None:
+def refuse_missing(namespace: str, cluster: ReadOnlyCluster) -> None:
     """Raise PlanError where the namespace does not exist.
 
     :raises ClusterError: it cannot be read; with status 403: the account may not.
@@ -44,6 +47,6 @@ def refuse_missing(namespace: str, cluster: Cluster) -> None:
         )
 
 
-def refuse_if_known_missing(namespace: str, cluster: Cluster) -> None:
+def refuse_if_known_missing(namespace: str, cluster: ReadOnlyCluster) -> None:
     """Raise PlanError where the account may read namespaces, and this one does not exist."""
     if_allowed(lambda: refuse_missing(namespace, cluster), None)

@@ -10,7 +10,7 @@ from typing import Any
 
 from container_update.engine.checks.namespaces import refuse_missing
 from container_update.model import errors
-from container_update.model.cluster import Cluster, ClusterContext, if_allowed
+from container_update.model.cluster import ClusterContext, ReadOnlyCluster, if_allowed
 from container_update.model.operation import Status
 from container_update.model.plan import Plan
 from container_update.package.findings import Finding, Severity
@@ -89,7 +89,7 @@ def _dotted(number: tuple[int, int]) -> str:
     return ".".join(map(str, number))
 
 
-def namespace(name: str, cluster: Cluster) -> str:
+def namespace(name: str, cluster: ReadOnlyCluster) -> str:
     """Say that a namespace exists."""
 
     def exists() -> str:
@@ -110,7 +110,7 @@ def package(path: str, findings: Sequence[Finding]) -> str:
     return f"{path}: no errors, {counted(others, 'other finding')}"
 
 
-def rights(plan: Plan, cluster: Cluster) -> str:
+def rights(plan: Plan, cluster: ReadOnlyCluster) -> str:
     """Say that the account may carry out a plan and undo it."""
     needed = permissions.needed(plan)
     if missing := cluster.refused(needed):

@@ -12,10 +12,10 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.retry import RetryingReader
 from container_update.model import context_threads
 from container_update.model.cluster import DryRun
-from container_update.model.errors import ClusterError
+from container_update.model.errors import ClusterError, DryRunNotDeclaredError
 from container_update.model.objects import INSTANCE_LABEL, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.plan import Action, FieldChange, Note, Plan
@@ -56,9 +56,11 @@ class _Answer:
     refusal: ClusterError | None = None
     waits_for: ObjectKey | None = None
     """An object that the plan writes first: without it the server cannot judge the step."""
+    untried: str = "this account may not write it"
+    """Why it was not tried, where none of the others is given."""
 
 
-def asked(plan: Plan, cluster: RetryingCluster, options: Options) -> Plan:
+def check_with_server(plan: Plan, cluster: RetryingReader, options: Options) -> Plan:
     """Return a plan as the server would carry it out: without what it would store as it is, with
     notes on what it would drop and on its warnings.
 
@@ -97,7 +99,7 @@ class _Asking:
     plan: Plan
     steps: Sequence[ObjectStep]
     makers: Sequence[ObjectStep]
-    cluster: RetryingCluster
+    cluster: RetryingReader
     labels: Mapping[str, str]
 
     def about(self, step: ObjectStep, patience: int = _PATIENCE) -> _Answer:
@@ -110,6 +112,8 @@ class _Asking:
             return _Answer(step, waits_for=maker)
         try:
             return self._tried(step)
+        except DryRunNotDeclaredError:
+            return _Answer(step, untried="the server of its kind declares no dry run")
         except ClusterError as error:
             if error.transient or error.status is None:
                 raise
@@ -205,7 +209,7 @@ def _notes(answers: Iterable[_Answer]) -> Iterator[Note]:
         if answer.waits_for is not None:
             waiting.setdefault(answer.waits_for, []).append(key)
         elif answer.tried is None:
-            yield Note(key, "cannot be tried on the API server: this account may not write it")
+            yield Note(key, f"cannot be tried on the API server: {answer.untried}")
         else:
             for warning in answer.tried.warnings:
                 warned.setdefault(warning, []).append(key)

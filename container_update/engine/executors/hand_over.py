@@ -67,13 +67,17 @@ class HandOverExecutor(StepExecutor[ManifestStep]):
         if taker is None:
             assert giver is not None, "one of them is there"
             taker = self.writer.create_new(_paused(step, giver), step.is_made, deadline)
+        self.rollout.expect_nothing(ObjectKey.of(taker))
         self.informer.observe(taker)
         if giver is not None:
             self._refuse_other_template(giver, taker)
             self._refuse_rivals(giver, taker)
             self.writer.delete(giver, deadline, orphans=True)
         self._until_adopted(taker, deadline)
-        self.informer.observe(self.writer.edit(ObjectKey.of(taker), taker, _resumed))
+        resumed = self.writer.edit(ObjectKey.of(taker), taker, _resumed)
+        self.informer.observe(resumed)
+        if ObjectKey.of(taker) == step.key:
+            self.expect(step, resumed)
 
     def _refuse_other_template(self, giver: Json, taker: Json) -> None:
         """Raise NotReadyError where the new owner would replace the pods."""

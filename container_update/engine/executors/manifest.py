@@ -15,6 +15,7 @@ from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.manifest import recorded_digest
 from container_update.planning.steps.new_objects import created_again, new_object
 from container_update.workloads.pod_status import is_deleting
+from container_update.workloads.pod_template import images
 from container_update.workloads.readiness import Baseline
 from container_update.workloads.registry import is_workload, kind_of
 
@@ -47,13 +48,13 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         if (step.key.group, step.key.kind) == DEFINITION:
             self.writer.until_kind_is_served(created, deadline)
         if step.starts_pods:
-            self.informer.observe(created)
+            self.expect(step.with_stored(images(created)), created)
             self.rollout.until_ready(step.key, deadline)
 
     def _replace(self, step: ManifestStep, deadline: float) -> None:
         """Replace the object; wait until a switched Service's traffic goes to the new pods."""
         live = self.cluster.get(step.key)
-        self.informer.observe(self.writer.apply(step, live))
+        self.expect(step, self.writer.apply(step, live))
         if step.action is Action.SWITCH and step.key.kind == "Service":
             self.rollout.until_served(step.key, self.context.leaving, deadline)
 

@@ -35,6 +35,7 @@ class PodsExecutor(StepExecutor[PodsStep]):
                 if error.status != 409:
                     raise  # 409: a pod of this name with another UID has taken its place
         gone = frozenset(uid for _, uid in pods)
+        self.rollout.expect(step.key, lambda live: step.loss(step.old, live))
         self.rollout.until_new(step.key, Baseline(gone, abandoned=abandoned), deadline)
 
     def revert(self, step: PodsStep, deadline: float) -> Reverted:
@@ -57,7 +58,7 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
             raise ChangedByAnotherError(f"{step.key} was deleted by somebody else")
         abandoned = self.abandoned(live)
         present = Baseline.of(self.informer.pods_of(live)).uids - abandoned
-        self.informer.observe(self.writer.apply(step, live))
+        self.expect(step, self.writer.apply(step, live))
         before = Baseline(present, allowed=present, abandoned=abandoned)
         self.rollout.until_new(step.key, before, deadline)
 

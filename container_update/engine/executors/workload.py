@@ -49,8 +49,8 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         is_same = written["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
         if is_same and step.action is not Action.EVICT:
             return  # admission undid the change: nothing restarts
-        self.informer.observe(written)
         step = step.with_stored(images(written))
+        self.expect(step, written)
         restores = None
         if pod_template(before) == pod_template(written):
             old_pods = frozenset()  # the template is the same: no pod restarts
@@ -186,9 +186,13 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         """Give the containers of a Pod that is still there their old images."""
         if step.is_restored(live):
             return Reverted.UNCHANGED
+        if not step.has_traces(live):
+            return Reverted.OF_OTHERS
         baseline = Baseline.of([live], tuple(step.images))
         started = _container_ids(step.old, step.images)
-        self.informer.observe(self.writer.restore(step, live))
+        restored = self.writer.restore(step, live)
+        self.informer.observe(restored)
+        self.rollout.expect(step.key, lambda live: step.loss_of_restored(restored, live))
         if not is_ready(step.old):
             return Reverted.RESTORED  # it need not be more ready than it was
 
@@ -276,7 +280,17 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             new, lambda live: self.writer.is_stored_as(live, new), deadline
         )
         self.informer.observe(created)
+        self.rollout.expect(key, lambda live: _loss(created, live))
         self.rollout.until_recreated(key, old_uid, deadline, before)
+
+
+def _loss(created: Json, live: Json) -> str:
+    """Return how another client changed a Pod that was created again, '' where none did."""
+    if live["metadata"]["uid"] != created["metadata"]["uid"]:
+        return "was deleted and created again by another client"
+    if is_deleting(live):
+        return "is being deleted by another client"
+    return "" if images(live) == images(created) else "has images of another client"
 
 
 def _uids(pods: Iterable[Json]) -> frozenset[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from container_update.cluster.history.revision import UPDATES, Result, Revision
 from container_update.cluster.history.store import History, led_to
-from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.retry import RetryingCluster, RetryingReader
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_if_known_missing
 from container_update.engine.cluster_instance import ClusterInstance
@@ -27,7 +27,7 @@ from container_update.engine.read_packages import check_packages
 from container_update.engine.recover import Named, of_operation, recorded_change
 from container_update.engine.run import preview, run
 from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import Cluster, ReadOnlyCluster
 from container_update.model.errors import PlanError
 from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
@@ -40,7 +40,7 @@ from container_update.planning.going_back import Undoing
 
 
 def history(
-    cluster: Cluster,
+    cluster: ReadOnlyCluster,
     options: Options = Options(),  # noqa: B008
     *,
     namespace: str = "default",
@@ -60,7 +60,7 @@ def history(
     :raises ClusterError: the account may not list the namespace's Secrets.
     :raises PlanError: there is no such namespace.
     """
-    retrying = RetryingCluster(cluster, options.retry_seconds)
+    retrying = RetryingReader(cluster, options.retry_seconds)
     revisions = History(retrying, namespace, instance_id).read()
     if not revisions:
         refuse_if_known_missing(namespace, retrying)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from container_update.cluster.history.store import History
 from container_update.cluster.journal import digest_of
-from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_missing, refuse_missing_namespaces
 from container_update.engine.goal import Observed, PackageGoal
@@ -18,7 +18,7 @@ from container_update.engine.read_packages import packages_of
 from container_update.engine.run import run
 from container_update.model import context_threads
 from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import Cluster, ReadOnlyCluster
 from container_update.model.errors import PlanError
 from container_update.model.objects import Manifest
 from container_update.model.options import Options
@@ -107,9 +107,9 @@ class Install(PackageGoal):
         """See PackageGoal."""
         return self._read()
 
-    def refuse_taken(self, cluster: Cluster) -> None:
+    def refuse_taken(self, cluster: ReadOnlyCluster) -> None:
         """Raise PlanError where the name of the product is another instance's."""
-        retrying = RetryingCluster(cluster, self._options.retry_seconds)
+        retrying = RetryingReader(cluster, self._options.retry_seconds)
         taken = History(retrying, self.namespace, self.instance_id).instance()
         if taken is not None:
             raise PlanError(

@@ -29,7 +29,7 @@ from container_update.engine.read_packages import (
 from container_update.engine.run import preview, run
 from container_update.model import context_threads
 from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Cluster, if_allowed
+from container_update.model.cluster import Cluster, ReadOnlyCluster, if_allowed
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.options import Options
@@ -68,7 +68,7 @@ def update(
 
 def plan_update(
     request: UpdateRequest,
-    cluster: Cluster,
+    cluster: ReadOnlyCluster,
     options: Options = Options(),  # noqa: B008
 ) -> Plan:
     """Return what :func:`update` would do; write nothing, raise the same errors.
@@ -79,7 +79,7 @@ def plan_update(
     return preview(goal_of(request, cluster, options), cluster, options)
 
 
-def goal_of(request: UpdateRequest, cluster: Cluster, options: Options) -> Update:
+def goal_of(request: UpdateRequest, cluster: ReadOnlyCluster, options: Options) -> Update:
     """Return the goal of a request; without an old package it is what the instance's record says.
 
     :raises NotInstalledError: there is no record.
@@ -197,7 +197,7 @@ class Update(Goal):
 
 
 def planned(
-    goal: Goal, matched: match.Matching, live: Live, cluster: Cluster, options: Options
+    goal: Goal, matched: match.Matching, live: Live, cluster: ReadOnlyCluster, options: Options
 ) -> Plan:
     """Return the plan of a matching, with what the server makes of its images."""
     return make_plan(

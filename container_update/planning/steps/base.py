@@ -6,9 +6,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 
-from container_update.model.objects import Json
+from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import Action, Plan, Step
-from container_update.workloads.registry import is_workload
+from container_update.workloads.pod_status import is_deleting
+from container_update.workloads.registry import is_workload, kind_of
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,23 @@ class ObjectStep(Step):
         same_object = self.old["metadata"].get("uid", uid) == uid
         return same_object and self.is_same(self.old, live)
 
+    def loss(self, written: Json, live: Json) -> str:
+        """Return what another client took away of what the step wrote, '' where nothing.
+
+        Only what the server stored of the step counts: admission may have changed some of it.
+
+        :param written: the object as the server stored it.
+        """
+        if self.is_applied(written) and not self.is_applied(live):
+            return "was changed by another client after it was written"
+        return _end(written, live)
+
+    def loss_of_restored(self, written: Json, live: Json) -> str:
+        """Return, as :meth:`loss`, what another client took away of what an undo wrote."""
+        if self.is_restored(written) and not self.is_restored(live):
+            return "was changed by another client after it was put back"
+        return _end(written, live)
+
     def is_own(self, live: Json) -> bool:
         """Tell whether what the step wrote is there to be restored."""
         return self.is_applied(live)
@@ -73,6 +91,17 @@ class ObjectStep(Step):
     def has_traces(self, live: Json) -> bool:
         """Tell whether anything that the step writes is in the live object."""
         return self.is_own(live)
+
+
+def _end(written: Json, live: Json) -> str:
+    """Return how another client ended what was written: it is gone, or has no pods any more."""
+    if live["metadata"]["uid"] != written["metadata"]["uid"]:
+        return "was deleted and created again by another client"
+    if is_deleting(live):
+        return "is being deleted by another client"
+    kind = kind_of(ObjectKey.of(live))
+    stopped = kind.stopped(written, live) if kind is not None else ""
+    return f"was stopped by another client: {stopped}" if stopped else ""
 
 
 def object_steps(plan: Plan) -> tuple[ObjectStep, ...]:

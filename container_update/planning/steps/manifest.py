@@ -199,6 +199,34 @@ class ManifestStep(WorkloadStep):
         was, desired, now = map(_fields, (self.old, self.desired(live), live))
         return all(now.get(name) in (was.get(name), desired.get(name)) for name in {*was, *now})
 
+    def loss(self, written: Json, live: Json) -> str:
+        """See :class:`ObjectStep`; all that the manifest says of the pods counts."""
+        if lost := super().loss(written, live):
+            return lost
+        kind = kind_of(self.key)
+        if kind is None or self.content is None:
+            return ""
+        said, was, now = (
+            {"metadata": {}, "spec": get_at(body, (*kind.template_path, "spec"))}
+            for body in (self.content, written, live)
+        )
+        is_lost = live_objects.covers(was, said) and not live_objects.covers(now, said)
+        text = "was changed by another client: its pods are not what the manifest says"
+        return text if is_lost else ""
+
+    def has_traces(self, live: Json) -> bool:
+        """See :class:`ObjectStep`; an image of neither package is another client's, and stays."""
+        return super().has_traces(live) and not self._has_image_of_others(live)
+
+    def _has_image_of_others(self, live: Json) -> bool:
+        if self.action in (Action.CREATE, Action.DELETE) or not is_workload(self.key):
+            return False
+        was, now = pod_template.images(self.old), pod_template.images(self._manifest)
+        return any(
+            image not in (was.get(name, image), now.get(name, image))
+            for name, image in pod_template.images(live).items()
+        )
+
     def new_pod(self, labels: Mapping[str, str]) -> Json:
         """Return the manifest's Pod."""
         return new_object(self._manifest, self.key.namespace, labels)

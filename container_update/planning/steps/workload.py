@@ -141,6 +141,15 @@ class RestartStep(WorkloadStep):
         """Tell whether a pod has another image or digest than the step wants."""
         return not self.is_applied(pod)
 
+    def loss(self, written: Json, live: Json) -> str:
+        """See :class:`ObjectStep`; names the first image that is another one."""
+        one, other = pod_template.images(written), pod_template.images(live)
+        for name, image in self.images.items():
+            if one.get(name) == image != other.get(name):
+                found = f"expected {image}, found {other.get(name, 'no such container')}"
+                return f"was changed by another client: container {name}: {found}"
+        return super().loss(written, live)
+
 
 def _annotated(body: Json, written: Mapping[str, str | None]) -> Json:
     """Return the body with these annotations; without one whose value is None."""
@@ -175,6 +184,17 @@ class ScaleStep(ObjectStep):
     def is_same(self, one: Json, other: Json) -> bool:
         """Tell whether two states of the workload ask for the same number of pods."""
         return replicas(one) == replicas(other)
+
+    def loss(self, written: Json, live: Json) -> str:
+        """See :class:`ObjectStep`; an autoscaler may write another number at any time."""
+        return super().loss(written, with_replicas(live, self.replicas) if replicas(live) else live)
+
+    def loss_of_restored(self, written: Json, live: Json) -> str:
+        """See :meth:`loss`."""
+        number = replicas(written)
+        return super().loss_of_restored(
+            written, with_replicas(live, number) if replicas(live) else live
+        )
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 from container_update.drivers import v1_records
 from container_update.drivers.v2_records import live_vnfcs
 from container_update.engine.read_packages import described_by
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import ReadOnlyCluster
 from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Vnfc
 from container_update.model.requests import DEF_FILES
@@ -30,7 +30,10 @@ from container_update.vnfm.problems import without_credentials
 
 
 def instantiated(
-    context: OperationContext, manifests: Sequence[Manifest], cluster: Cluster, namespace: str
+    context: OperationContext,
+    manifests: Sequence[Manifest],
+    cluster: ReadOnlyCluster,
+    namespace: str,
 ) -> VnfRecord:
     """Return the record of an instance that was just created from *manifests*."""
     params = context.params
@@ -93,7 +96,9 @@ def with_written(context: OperationContext, record: VnfRecord, written: Records)
     return replace(record, body=v1.changed_body(instance, record.body, written))
 
 
-def with_live_pods(context: OperationContext, record: VnfRecord, cluster: Cluster) -> VnfRecord:
+def with_live_pods(
+    context: OperationContext, record: VnfRecord, cluster: ReadOnlyCluster
+) -> VnfRecord:
     """Return the record with the live pods: an undo may have created new ones."""
     described = described_by(
         str(context.package(record.vnfd_id)),

@@ -6,9 +6,23 @@ Source: Kubernetes API reference, JobSpec; "Jobs", "Mutable Scheduling Directive
 
 from __future__ import annotations
 
-from container_update.model.objects import Json
+from collections.abc import Sequence
+
+from container_update.model.objects import Collection, Json
 from container_update.model.plan import Action
-from container_update.workloads.kind import WorkloadKind
+from container_update.workloads import pod_status
+from container_update.workloads.kind import WorkloadKind, pods_in
+from container_update.workloads.readiness import (
+    DONE,
+    Baseline,
+    Readiness,
+    RolloutState,
+    conditions,
+    status_count,
+)
+
+WAIT_ANNOTATION = "container-update/wait"
+"""On a Job: ``"false"``: nothing waits for its end."""
 
 _FIXED = frozenset(
     {
@@ -31,6 +45,42 @@ class Job(WorkloadKind):
     can_change = False
     is_scaled = False
     restart_action = Action.REPLACE
+
+    def followed(self, namespace: str) -> frozenset[Collection]:
+        """See WorkloadKind: one that is created is followed to its end."""
+        return frozenset({Collection(self.group, self.kind, namespace), pods_in(namespace)})
+
+    def is_waited_for(self, body: Json) -> bool:
+        """See WorkloadKind: not one that is suspended, or whose annotation says so."""
+        annotations = body["metadata"].get("annotations") or {}
+        is_left_out = annotations.get(WAIT_ANNOTATION) == "false"
+        return not (is_left_out or body["spec"].get("suspend"))
+
+    def readiness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
+        """Judge whether it is complete or has failed; by its pods only where none can start."""
+        del baseline
+        if not self.is_waited_for(live):
+            return DONE
+        for condition in conditions(live):
+            if condition.get("status") == "True" and condition.get("type") == "Complete":
+                return DONE
+            if condition.get("status") == "True" and condition.get("type") == "Failed":
+                text = f"{condition.get('reason')}: {condition.get('message')}"
+                return Readiness(RolloutState.FAILED, text)
+        succeeded = status_count(live, "succeeded")
+        wanted = live["spec"].get("completions")
+        count = f"{succeeded} of {1 if wanted is None else wanted} pods have succeeded"
+        active = [pod for pod in pods if pod_status.is_active(pod)]
+        if active and all(map(pod_status.cannot_start, active)):
+            hopeless = any(map(pod_status.is_hopeless, active))
+            text = f"{pod_status.problem(active[0])} ({count})"
+            return Readiness(RolloutState.FAILING, text, hopeless)
+        return Readiness(RolloutState.PROGRESSING, count)
+
+    def stopped(self, written: Json, live: Json) -> str:
+        """See WorkloadKind: it was suspended."""
+        was, now = (bool(body["spec"].get("suspend")) for body in (written, live))
+        return "expected a Job that runs, found spec.suspend: true" if now and not was else ""
 
     def fixed_fields(self, manifest: Json) -> frozenset[str]:
         """Return those of JobSpec that the reference calls immutable.

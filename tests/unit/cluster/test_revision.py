@@ -12,7 +12,7 @@ import pytest
 
 from container_update.cluster.history import revision as revisions
 from container_update.cluster.history.revision import InstanceRecord, Origin, Result, Revision
-from container_update.cluster.history.store import History
+from container_update.cluster.history.store import HistoryWriter
 from container_update.cluster.retry import RetryingCluster
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
@@ -181,7 +181,7 @@ def test_a_revision_gets_another_number_only_where_its_own_is_taken(
             raise ClusterError("refused", status=status)
 
     cluster.hooks.append(refuse)
-    history = History(RetryingCluster(cluster, 1.0), "ns", "i")
+    history = HistoryWriter(RetryingCluster(cluster, 1.0), "ns", "i")
     assert history.keep(revision(config("ConfigMap", "ns", "old", "new")), 5) is None
     assert sum(call.startswith("create ") for call in cluster.calls) == tries
 

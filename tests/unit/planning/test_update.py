@@ -1022,7 +1022,7 @@ def test_an_update_with_nothing_changed_does_nothing() -> None:
         ("apps", "DaemonSet", ["DaemonSet", "Pod"]),
         ("apps", "ReplicaSet", ["Pod", "ReplicaSet"]),
         ("apps", "StatefulSet", ["Pod", "StatefulSet"]),
-        ("batch", "Job", ["Job"]),
+        ("batch", "Job", ["Job", "Pod"]),
         ("batch", "CronJob", ["CronJob"]),
         ("", "Service", []),
         ("example.org", "Deployment", []),

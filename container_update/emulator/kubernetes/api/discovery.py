@@ -211,7 +211,8 @@ def openapi(catalogue: Catalogue, group_name: str, version: str) -> Json | None:
         within = "/namespaces/{namespace}" if kind.namespaced else ""
         collection = f"/{_root(group_name, version)}{within}/{kind.plural}"
         about = {"group": group_name, "version": version, "kind": kind.kind}
-        for path, verb in ((collection, "post"), (collection + "/{name}", "patch")):
+        named = collection + "/{name}"
+        for path, verb in ((collection, "post"), (named, "put"), (named, "patch")):
             action = {"parameters": parameters, "x-kubernetes-group-version-kind": about}
             paths.setdefault(path, {})[verb] = action | {"responses": {}}
     return {

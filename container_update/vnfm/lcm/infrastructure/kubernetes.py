@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from container_update.cluster.history.store import History
+from container_update.cluster.history.store import HistoryWriter
 from container_update.cluster.lease import utc_now
 from container_update.cluster.retry import RetryingCluster
 from container_update.drivers import v2_memory
@@ -70,7 +70,7 @@ class KubernetesVim:
         if self.undo() is None:  # a package that is wrong has created nothing
             package = None if context.service.options.history else self._package
             self._uninstall(package, self._requested_def_files, Included())
-        History(self.cluster, context.namespace, context.instance_id).clear()
+        HistoryWriter(self.cluster, context.namespace, context.instance_id).clear()
 
     def terminate(self) -> None:
         """Delete the objects of the instance, and wait until they are gone."""

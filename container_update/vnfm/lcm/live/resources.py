@@ -21,7 +21,7 @@ from container_update.cluster.scope import Scope
 from container_update.drivers.vim import connect_to
 from container_update.engine.diagnosis import event_text, event_time, hidden_words, shown
 from container_update.engine.read_packages import described_by
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import ReadOnlyCluster
 from container_update.model.objects import Collection, Json, ObjectKey, instance_of
 from container_update.model.options import Options
 from container_update.package import csar
@@ -154,7 +154,7 @@ OK, CHANGING, BAD = "ok", "changing", "bad"
 """States of a workload."""
 
 
-def vdus_of(live: LiveInstance, cluster: Cluster, options: Options) -> list[Json]:
+def vdus_of(live: LiveInstance, cluster: ReadOnlyCluster, options: Options) -> list[Json]:
     """Return the VDUs; what belongs to none is under the id ''.
 
     One request, all at the same time, for each kind of workload in the packages, one for the pods,
@@ -171,7 +171,7 @@ def vdus_of(live: LiveInstance, cluster: Cluster, options: Options) -> list[Json
 
 
 def _workloads(
-    live: LiveInstance, cluster: Cluster, kinds: Kinds
+    live: LiveInstance, cluster: ReadOnlyCluster, kinds: Kinds
 ) -> list[tuple[Json, tuple[Json, ...]]]:
     """Return the workloads with the instance's label, each with its pods, old ones too."""
     namespace = live.record.namespace
@@ -271,7 +271,7 @@ def details_of(service: ServiceContext, instance_id: str, name: str) -> Json:
     raise ProblemError(404, f"VNF instance {instance_id}: it has no pod {name[:64]!r} (any more)")
 
 
-def _details(live: LiveInstance, cluster: Cluster, name: str) -> Json:
+def _details(live: LiveInstance, cluster: ReadOnlyCluster, name: str) -> Json:
     namespace = live.record.namespace
     key = ObjectKey("", "Pod", namespace, name)
     pod = cluster.get(key) or {"metadata": {}}
@@ -288,7 +288,9 @@ def _details(live: LiveInstance, cluster: Cluster, name: str) -> Json:
     }
 
 
-def _logs(key: ObjectKey, pod: Json, cluster: Cluster, hidden: Sequence[str]) -> Iterator[Json]:
+def _logs(
+    key: ObjectKey, pod: Json, cluster: ReadOnlyCluster, hidden: Sequence[str]
+) -> Iterator[Json]:
     """Yield the end of the log of each container that ever ran; of its last run if it waits."""
     for status in filter(pod_status.was_started, pod_status.container_statuses(pod)):
         previous = "waiting" in status.get("state", {}) and bool(status.get("lastState"))

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A VNF instance in a cluster as whatever plans or looks sees it: nothing here can write.
+
+A plan is made here, a status is read here, and :mod:`container_update.engine.cluster_instance` adds
+what an operation needs to carry a plan out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from container_update.cluster.informer import Informer
+from container_update.cluster.journal import JournalReader, Record
+from container_update.cluster.lease import Holder, lease_key, utc_now
+from container_update.cluster.retry import RetryingReader
+from container_update.engine.checks.server_check import check_with_server
+from container_update.engine.goal import Goal, Observed
+from container_update.engine.trust import Trust
+from container_update.model import errors, operation
+from container_update.model.objects import ObjectKey
+from container_update.model.options import Options
+from container_update.model.plan import Action, Plan
+from container_update.planning.foreign_steps import Owned
+from container_update.planning.order import arranged
+from container_update.planning.steps import object_steps
+from container_update.planning.summary import with_change_causes
+
+
+@dataclass
+class ClusterView:
+    """A VNF instance in a cluster, to be read.
+
+    :param cluster: has no way to write.
+    """
+
+    cluster: RetryingReader
+    namespace: str
+    instance_id: str | None
+    options: Options
+
+    @property
+    def journal(self) -> JournalReader:
+        """The journal of an operation that is under way, for readers."""
+        return JournalReader(self.cluster, self.namespace, self.instance_id)
+
+    @property
+    def requests(self) -> int:
+        """How many requests went to the API server so far."""
+        return self.cluster.requests
+
+    @contextmanager
+    def observed(self, goal: Goal) -> Iterator[Observed]:
+        """Watch the objects of a goal while the block plans it and carries it out."""
+        seconds = self.options.watch_seconds
+        with Informer(self.cluster, goal.scope(), watch_seconds=seconds) as informer:
+            yield Observed(self.cluster, informer)
+
+    def planned(self, goal: Goal, observed: Observed) -> Plan:
+        """Return the plan of a goal, tried by dry runs where it asks for them; write nothing."""
+        with wrong_requests_first(goal):
+            plan = arranged(goal.plan(observed))
+        self._refuse_foreign(plan, goal)
+        if goal.asks_server:
+            plan = check_with_server(plan, self.cluster, self.options)
+        return with_change_causes(replace(plan, kind=goal.kind)) if goal.kind else plan
+
+    def status(self) -> operation.Status:
+        """Return what is under way."""
+        journal = self.journal
+        record, holder = journal.read(), self.holder()
+        leftovers = journal.leftovers() if record is None else ()
+        if holder is None:
+            return operation.Status(record, leftovers=leftovers)
+        expired = not holder.seems_alive(utc_now())
+        since = f"since {holder.since}"
+        return operation.Status(record, holder.identity, since, expired, leftovers)
+
+    def holder(self) -> Holder | None:
+        """Return who holds the lease, also where it has expired."""
+        lease = self.cluster.get(lease_key(self.namespace, self.instance_id))
+        return None if lease is None else Holder.of(lease)
+
+    def _refuse_foreign(self, plan: Plan, goal: Goal) -> None:
+        """Raise PlanError where a plan made from an unsigned history is about an object that is not
+        known to be the VNF's."""
+        if not self.cluster.journal_key and goal.recorded_in is not None:
+            trust = self.trust(goal.described(), goal.recorded_in, all_of_it=True)
+            steps, both = object_steps(plan), errors.NextStep.NAME_BOTH_PACKAGES
+            seen = {step.key: step.before for step in steps}
+            source = f"the history of the VNF instance in namespace {self.namespace}"
+            trust.steps_of(steps, seen, Action.DELETE, source, next_step=both)
+
+    def trust(
+        self, described: Iterable[ObjectKey] | None, namespaces: Iterable[str], *, all_of_it: bool
+    ) -> Trust:
+        """Return what tells which steps that are read from the cluster are believed.
+
+        :param described: the objects that the packages of the request describe; None: it names
+            none.
+        :param namespaces: those in which the source of the steps has Secrets.
+        """
+        known = frozenset(described or ())
+        own = {self.namespace, *namespaces, *(key.namespace for key in known)} - {""}
+        return Trust(self.cluster, Owned(self.instance_id, known, frozenset(own), all_of_it))
+
+    def plan_of(self, record: Record) -> Plan:
+        """Return the plan of an operation, as far as its journal has it."""
+        plan = Plan(
+            self.namespace,
+            self.instance_id,
+            record.steps,
+            def_files=record.def_files,
+            packages=record.origin.packages if record.origin else (),
+            kind=record.origin.kind if record.origin else "",
+        )
+        return arranged(plan)  # an earlier version has written no groups
+
+
+@contextmanager
+def wrong_requests_first(goal: Goal) -> Iterator[None]:
+    """Raise the error of a wrong request instead of a ClusterError: no other try would help."""
+    try:
+        yield
+    except errors.ClusterError:
+        goal.check()
+        raise

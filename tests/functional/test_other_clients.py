@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What another client changes between our write and "ready" is no success of ours, and stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import pytest
+import yaml
+
+from container_update import (
+    ClusterError,
+    StepWait,
+    UndoIncompleteError,
+    UpdateFailedError,
+    install,
+    update,
+)
+from tests.functional.cnf import IMAGES, INSTANCE, Cnf
+from tests.functional.conftest import until
+from tests.functional.manifests import workload
+from tests.internals.core import Event, Json, ObjectKey, images, is_ready, with_images
+
+THEIRS = "nginx:1.29-alpine"
+SLOW = {
+    "Deployment": "minReadySeconds: 2",
+    "DaemonSet": "minReadySeconds: 2",
+    "ReplicaSet": "minReadySeconds: 2",
+    "StatefulSet": "minReadySeconds: 2\npodManagementPolicy: Parallel",
+    "Pod": "",
+}
+"""What keeps new pods from being available for a moment, where a kind has it."""
+PROBE = "readinessProbe: {tcpSocket: {port: 80}, initialDelaySeconds: 2}"
+
+
+def edit(cnf: Cnf, key: ObjectKey, change: Callable[[Json], Json | None]) -> None:
+    """Write as another client, which reads again after a conflict."""
+    while True:
+        body = cnf.admin.get(key)
+        assert body is not None
+        try:
+            cnf.admin.replace(change(body) or body)
+        except ClusterError as error:
+            if error.status != 409:
+                raise
+        else:
+            return
+
+
+def set_image(cnf: Cnf, key: ObjectKey) -> None:
+    edit(cnf, key, lambda body: with_images(body, {"main": THEIRS}))
+
+
+def scale_to_zero(cnf: Cnf, key: ObjectKey) -> None:
+    edit(cnf, key, lambda body: body["spec"].update(replicas=0))
+
+
+def move_nowhere(cnf: Cnf, key: ObjectKey) -> None:
+    nowhere = {"example.org/no-such-node": "true"}
+    edit(cnf, key, lambda b: b["spec"]["template"]["spec"].update(nodeSelector=nowhere))
+
+
+def delete(cnf: Cnf, key: ObjectKey) -> None:
+    cnf.admin.delete(key)
+
+
+def create_again(cnf: Cnf, key: ObjectKey) -> None:
+    body = cnf.admin.get(key)
+    assert body is not None
+    cnf.admin.delete(key)
+    until(lambda: cnf.admin.get(key) is None)
+    kept = ("annotations", "labels", "name", "namespace")
+    body["metadata"] = {name: body["metadata"][name] for name in kept if name in body["metadata"]}
+    body["spec"].pop("nodeName", None)
+    cnf.admin.create(body)
+
+
+@dataclass
+class Meddler:
+    """Another client, which acts once, as soon as a workload that was written is waited for."""
+
+    cnf: Cnf
+    key: ObjectKey
+    act: Callable[[Cnf, ObjectKey], None]
+    has_acted: bool = False
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, StepWait) and event.key == self.key and not self.has_acted:
+            self.has_acted = True
+            self.act(self.cnf, self.key)
+
+
+CONTROLLED = ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet")
+ROWS = [
+    *((f"sets another image on a {kind}", kind, set_image) for kind in (*CONTROLLED, "Pod")),
+    *((f"deletes a {kind}", kind, delete) for kind in (*CONTROLLED, "Pod")),
+    *((f"creates a {kind} again", kind, create_again) for kind in (*CONTROLLED, "Pod")),
+    *((f"scales a {kind} to 0", kind, scale_to_zero) for kind in CONTROLLED[:3]),
+    ("leaves a DaemonSet no node", "DaemonSet", move_nowhere),
+]
+
+
+def manifest(kind: str, image: str) -> str:
+    return workload(
+        kind, image=image, container=PROBE, spec=SLOW[kind], replicas=2, pod="restartPolicy: Always"
+    )
+
+
+def state(cnf: Cnf, key: ObjectKey) -> tuple[object, ...]:
+    """Return what another client may have written into a workload."""
+    body = cnf.admin.get(key)
+    if body is None:
+        return (None,)
+    selector = ((body["spec"].get("template") or {}).get("spec") or {}).get("nodeSelector")
+    return (
+        body["metadata"]["uid"],
+        images(body)["main"],
+        body["spec"].get("replicas") == 0,
+        selector,
+    )
+
+
+def roll(cnf: Cnf, files: Mapping[str, str], meddler: Meddler) -> None:
+    """Update to these manifests while another client acts."""
+    options = replace(cnf.options, settle_seconds=1, timeout=60, undo_timeout=60)
+    update(cnf.request(files), cnf.cluster, options, progress=meddler)
+
+
+@pytest.mark.parametrize(("kind", "act"), [row[1:] for row in ROWS], ids=[r[0] for r in ROWS])
+def test_an_update_fails_where_another_client(
+    cnf: Cnf, kind: str, act: Callable[[Cnf, ObjectKey], None]
+) -> None:
+    cnf.instantiate(w=manifest(kind, IMAGES[0]))
+    key, left = cnf.key(kind, "w"), []
+
+    def act_and_look(cnf: Cnf, key: ObjectKey) -> None:
+        act(cnf, key)
+        left.append(state(cnf, key))
+
+    meddler = Meddler(cnf, key, act_and_look)
+    with pytest.raises(UpdateFailedError) as raised:
+        roll(cnf, {"w": manifest(kind, IMAGES[1])}, meddler)
+    assert meddler.has_acted
+    assert not isinstance(raised.value, UndoIncompleteError)
+    assert f"{key} failed: {key} " in str(raised.value)
+    assert "by another client" in str(raised.value)
+    if act is set_image:
+        assert state(cnf, key) == left[0]
+    elif act is create_again or (act is delete and kind == "Pod"):
+        assert state(cnf, key)[1] == IMAGES[0]
+    elif act is delete:
+        until(lambda: cnf.admin.get(key) is None)
+    else:  # only the image was ours to put back
+        assert state(cnf, key) == (left[0][0], IMAGES[0], *left[0][2:])
+
+
+def test_an_installation_fails_where_another_client_sets_another_image(cnf: Cnf) -> None:
+    key = cnf.key("Deployment", "w")
+    package = cnf.package({"w.yaml": manifest("Deployment", IMAGES[0])})
+    with pytest.raises(UpdateFailedError, match=f"{key} was changed by another client"):
+        install(
+            package,
+            cnf.admin,
+            namespace=cnf.namespace,
+            instance_id=INSTANCE,
+            options=replace(cnf.options, settle_seconds=1),
+            progress=Meddler(cnf, key, set_image),
+        )
+
+
+def test_a_pod_that_another_client_takes_out_of_its_workload_is_replaced(cnf: Cnf) -> None:
+    """Whoever changes its labels has it from then on: its controller creates another one."""
+    cnf.instantiate(w=manifest("Deployment", IMAGES[0]))
+    taken: list[str] = []
+
+    def take_out(cnf: Cnf, key: ObjectKey) -> None:
+        name = next(iter(cnf.pods(key.kind, key.name)))
+        pod = cnf.key("Pod", name)
+        edit(cnf, pod, lambda body: body["metadata"].update(labels={"debug": "true"}))
+        taken.append(name)
+
+    key = cnf.key("Deployment", "w")
+    roll(cnf, {"w": manifest("Deployment", IMAGES[1])}, Meddler(cnf, key, take_out))
+    pods = cnf.pods("Deployment", "w")
+    assert [pod.image for pod in pods.values()] == [IMAGES[1]] * 2
+    assert taken[0] not in pods
+    live = cnf.admin.get(cnf.key("Pod", taken[0]))
+    assert live is not None
+    assert is_ready(live)
+
+
+def test_an_autoscaler_that_scales_meanwhile_is_no_failure(cnf: Cnf) -> None:
+    cnf.instantiate(w=manifest("Deployment", IMAGES[0]))
+    key = cnf.key("Deployment", "w")
+
+    def scale(cnf: Cnf, key: ObjectKey) -> None:
+        edit(cnf, key, lambda body: body["spec"].update(replicas=3))
+
+    roll(cnf, {"w": manifest("Deployment", IMAGES[1])}, Meddler(cnf, key, scale))
+    assert [pod.image for pod in cnf.pods("Deployment", "w").values()] == [IMAGES[1]] * 3
+
+
+def test_the_update_of_others_goes_back_too(cnf: Cnf) -> None:
+    """One workload is another client's; the others run what they ran."""
+    names = ("w", "x", "y", "z")
+    old = {name: _named(manifest("Deployment", IMAGES[0]), name) for name in names}
+    new = {name: _named(manifest("Deployment", IMAGES[1]), name) for name in names}
+    cnf.instantiate(**old)
+    key = cnf.key("Deployment", "y")
+    with pytest.raises(UpdateFailedError, match=f"{key} was changed by another client"):
+        roll(cnf, new, Meddler(cnf, key, set_image))
+    live = {name: images(cnf.get("Deployment", name))["main"] for name in names}
+    assert live == dict.fromkeys(names, IMAGES[0]) | {"y": THEIRS}
+
+
+def _named(text: str, name: str) -> str:
+    body = yaml.safe_load(text)
+    body["metadata"]["name"] = name
+    body["spec"]["selector"]["matchLabels"]["app"] = name
+    body["spec"]["template"]["metadata"]["labels"]["app"] = name
+    return yaml.safe_dump(body)
