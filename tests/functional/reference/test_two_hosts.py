@@ -14,6 +14,7 @@ import pytest
 
 from container_update import (
     CancelToken,
+    ClusterError,
     LeaseLostError,
     NextStep,
     UpdateFailedError,
@@ -21,9 +22,7 @@ from container_update import (
     UpdateInterruptedError,
 )
 from container_update.emulator.faults import Fault, answer, drop_after
-from container_update.emulator.kubernetes import Registry
 from tests.functional.cnf import IMAGES, INSTANCE
-from tests.functional.conftest import REAL
 from tests.functional.gate import Gate, running
 from tests.functional.manifests import config_map, workload
 from tests.functional.promise import Checker, Snapshot
@@ -38,9 +37,7 @@ from tests.functional.reference_update import (
     Lab,
     until,
 )
-from tests.internals.core import name_of
-
-pytestmark = pytest.mark.skipif(bool(REAL), reason="looks into the embedded cluster")
+from tests.internals.core import ObjectKey, name_of
 
 LOCK = name_of(INSTANCE)
 SILENT = {"renewTime": "2020-01-01T00:00:00.000000Z", "leaseDurationSeconds": 1}
@@ -51,15 +48,24 @@ def write_lease(lab: Lab, namespace: str, **spec: Any) -> None:
     """Write the lease as held by another holder."""
     lease_spec = {"holderIdentity": "other.7/op-7", "leaseDurationSeconds": 60, **spec}
 
-    def write(registry: Registry) -> None:
-        lease = registry.get("leases", namespace, LOCK)
-        if lease is None:
-            body = {"metadata": {"name": LOCK}, "spec": lease_spec}
-            registry.create("leases", namespace, body)
-        else:
-            registry.update("leases", namespace, LOCK, {**lease, "spec": lease_spec})
+    key = ObjectKey("coordination.k8s.io", "Lease", namespace, LOCK)
+    new = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": LOCK, "namespace": namespace},
+    }
 
-    lab.embedded.call(write)
+    def write() -> bool:
+        live = lab.admin.get(key)
+        try:
+            (lab.admin.replace if live else lab.admin.create)({**(live or new), "spec": lease_spec})
+        except ClusterError as error:
+            if error.status != 409:  # it was renewed in between
+                raise
+            return False
+        return True
+
+    until(write)
 
 
 # --- at the same time ---------------------------------------------------------------------------
