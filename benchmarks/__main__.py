@@ -6,6 +6,8 @@ kubectl where they are on the PATH; what large packages cost; and what the servi
     python -m benchmarks --small --runs 1       the same cases at a small size, in a minute
     python -m benchmarks --case workloads --case 'pods of others'
     python -m benchmarks --case service         lists and updates on SQLite and PostgreSQL
+    python -m benchmarks --lab DIR              on a lab with a real API server, five runs each
+    python -m benchmarks --lab DIR --case 500/50 --case 1000/100
     python -m benchmarks --kubeconfig ~/.kube/config --images nginx:1.27-alpine nginx:1.28-alpine
     python -m benchmarks --json out.json --svg out.svg
 
@@ -15,12 +17,16 @@ Every program runs as a process of its own; seconds are those from its start to 
 from __future__ import annotations
 
 import argparse
+import compileall
 import os
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks import cnf, packages, report, service, updates
+from rich.table import Table
+
+from benchmarks import cnf, lab, packages, report, service, updates
 from benchmarks.clusters import embedded_target, real
 from benchmarks.figures import Row
 
@@ -36,7 +42,8 @@ def arguments() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--runs", type=int, default=3, metavar="N", help="runs of each program (default: 3)")
+    add("--runs", type=int, metavar="N",
+        help="runs of each program (default: 3; on a lab: 5)")  # fmt: skip
     add("--small", action="store_true", help="small sizes, to see that all cases work")
     add("--case", action="append", default=[], metavar="TEXT",
         help="only cases whose name contains this (repeatable)")  # fmt: skip
@@ -51,7 +58,10 @@ def arguments() -> argparse.ArgumentParser:
     add("--context", metavar="NAME", help="of the kubeconfig")
     add("--images", nargs=2, metavar=("OLD", "NEW"), default=("app:1", "app:2"),
         help="two images that the cluster has (default: those of the embedded one)")  # fmt: skip
-    add("--lab", type=Path, default=os.environ.get("CONTAINER_UPDATE_TACKER_LAB", ".tacker-lab"),
+    add("--lab", type=Path, metavar="DIR",
+        help="a lab of lab.sh, or its kubeconfig: only updates, beside plain writes")  # fmt: skip
+    add("--tacker-lab", type=Path,
+        default=os.environ.get("CONTAINER_UPDATE_TACKER_LAB", ".tacker-lab"),
         metavar="FOLDER", help="the Tacker lab; without one its driver is left out")  # fmt: skip
     add("--json", type=Path, metavar="FILE", help="write all figures")
     add("--svg", type=Path, metavar="FILE", help="draw a chart (extra: benchmark)")
@@ -62,6 +72,11 @@ def main() -> None:
     """Run the cases and show their figures."""
     given = arguments().parse_args()
     images = cnf.Images(*given.images)
+    compile_modules()
+    if given.lab:
+        show(measure_lab(given, images), lab.table, given)
+        return
+    runs = given.runs or 3
 
     def is_chosen(name: str) -> bool:
         return not given.case or any(text in name for text in given.case)
@@ -73,24 +88,51 @@ def main() -> None:
     if given.list:
         print("\n".join(dict.fromkeys([*others, *(case.name for case in chosen)])))
         return
-    lab = given.lab.resolve() if (given.lab / "complete").exists() else None
+    tacker = given.tacker_lab.resolve() if (given.tacker_lab / "complete").exists() else None
     rows: list[Row] = []
     if PACKAGES in others:
         print(f"{PACKAGES} ...", flush=True)
-        rows += packages.rows(given.runs, small=given.small)
+        rows += packages.rows(runs, small=given.small)
     with ExitStack() as stack:
         target = None
         if given.kubeconfig:
             target = stack.enter_context(real(given.kubeconfig, given.context))
-        rows += service.rows(given.runs, images, target, small=given.small, cases=others)
+        rows += service.rows(runs, images, target, small=given.small, cases=others)
         if chosen and target is None:
             folder = Path(stack.enter_context(TemporaryDirectory()))
             target = stack.enter_context(embedded_target(folder, given.slow, given.latency))
         for case in chosen:
             assert target is not None
             print(f"{case.name}: {case.size:,} ...", flush=True)
-            rows += updates.compare(case, target, given.runs, lab)
-    report.console().print(report.table(rows))
+            rows += updates.compare(case, target, runs, tacker)
+    show(rows, report.table, given)
+
+
+def compile_modules() -> None:
+    """Have no run compile what it imports."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    for folder in ("container_update", "benchmarks"):
+        compileall.compile_dir(updates.CHECKOUT / folder, quiet=1)
+
+
+def measure_lab(given: argparse.Namespace, images: cnf.Images) -> list[Row]:
+    """Return the figures of updates on a lab."""
+    kubeconfig = lab.kubeconfig_of(given.lab)
+    chosen = lab.cases(images, given.case, small=given.small)
+    if given.list:
+        print("\n".join(case.name for case in chosen))
+        return []
+    rows: list[Row] = []
+    with real(str(kubeconfig), given.context, lab.AuditLog.of(kubeconfig)) as target:
+        for case in chosen:
+            print(f"{case.name} ...", flush=True)
+            rows += updates.compare(case, target, given.runs or 5, None)
+    return rows
+
+
+def show(rows: list[Row], table: Callable[[list[Row]], Table], given: argparse.Namespace) -> None:
+    """Print the figures, and write them where that was asked for."""
+    report.console().print(table(rows))
     found = report.document(rows)
     if given.json:
         report.write(found, given.json)

@@ -8,10 +8,10 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from benchmarks import embedded
 from container_update.cluster import kubeconfig as kubeconfigs
@@ -35,6 +35,13 @@ class Access:
     token: str = field(repr=False)
 
 
+class Counter(Protocol):
+    """What sees the requests of a cluster."""
+
+    def counted(self, counts: dict[str, int]) -> AbstractContextManager[None]:
+        """Count the requests of the block."""
+
+
 @dataclass(frozen=True)
 class Target:
     """A cluster, as the programs that are compared reach it."""
@@ -44,6 +51,8 @@ class Target:
     cluster: KubernetesCluster
     process: embedded.Process | None = None
     """Of the embedded cluster."""
+    counter: Counter | None = None
+    """Counts the requests that a real cluster gets."""
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     @property
@@ -58,7 +67,8 @@ class Target:
         each takes as long as was chosen."""
         counts: dict[str, int] = {}
         if self.process is None:
-            yield counts
+            with self.counter.counted(counts) if self.counter else nullcontext():
+                yield counts
             return
         with self.process.observed() as found:
             yield counts
@@ -170,7 +180,7 @@ def embedded_target(folder: Path, slow: float, latency: float) -> Iterator[Targe
 
 
 @contextmanager
-def real(kubeconfig: str, context: str | None) -> Iterator[Target]:
+def real(kubeconfig: str, context: str | None, counter: Counter | None = None) -> Iterator[Target]:
     """Connect to a real cluster: the account creates and deletes namespaces."""
     with connect(kubeconfig, context) as cluster:
-        yield Target(kubeconfig, context, cluster)
+        yield Target(kubeconfig, context, cluster, counter=counter)

@@ -240,7 +240,7 @@ class KubernetesCluster:
             if error.status != 404:
                 raise
             return None
-        version, _ = self._resources.names(key.group, key.kind)
+        version, _ = self._resources.names(key.group, key.kind, key.api_version)
         return responses.checked(what, body, version, key.kind)
 
     def watch(
@@ -283,6 +283,10 @@ class KubernetesCluster:
         """Return the server's version: ``v1.36.2``."""
         answer = self._call("GET", "/version", "read the version of the API server")
         return str(answer.get("gitVersion"))
+
+    def served(self, group: str, kind: str) -> frozenset[str]:
+        """Return the apiVersions in which the server serves a kind now; see Cluster."""
+        return self._resources.served(group, kind)
 
     # --- writing --------------------------------------------------------------------------------
 

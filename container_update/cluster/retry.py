@@ -113,6 +113,10 @@ class RetryingReader:
         """See Cluster; not retried, nothing depends on it."""
         return self._cluster.log(pod, container, previous=previous, lines=lines, limit=limit)
 
+    def served(self, group: str, kind: str) -> frozenset[str]:
+        """See Cluster."""
+        return self._try(lambda: self._cluster.served(group, kind))
+
     def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
         """See Cluster."""
         return self._try(lambda: self._cluster.dry_run(verb, body))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 
@@ -14,7 +14,7 @@ from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
 from container_update.model.cluster import ReadOnlyCluster, if_allowed
 from container_update.model.errors import PlanError
-from container_update.model.objects import Collection, Json, ObjectKey, instance_of
+from container_update.model.objects import Collection, Json, Manifest, ObjectKey, instance_of
 from container_update.model.options import Options
 from container_update.workloads import ownership, pod_status, pod_template, registry
 from container_update.workloads.registry import is_workload, known_kind
@@ -97,6 +97,17 @@ def record_of(
             "record: name the old package too"
         )
     return record
+
+
+def manifests_in_record(
+    cluster: RetryingReader, namespace: str, instance_id: str | None
+) -> Mapping[ObjectKey, Manifest] | None:
+    """Return the manifests that an instance runs from; None where there is no record that has them,
+    or the account may not read it."""
+    record = if_allowed(History(cluster, namespace, instance_id).instance, None)
+    if record is None or not record.is_whole:
+        return None
+    return {manifest.key: manifest for manifest in record.manifests}
 
 
 def refuse_absent(

@@ -99,6 +99,9 @@ class Undo:
         removed = [step for step in back if step.is_removal]
         workloads = [step for step in back if step.starts_pods and step not in switches]
         objects = [step for step in back if step not in (*switches, *removed, *workloads)]
+        definitions = [s for s in objects if (s.key.group, s.key.kind) == order.DEFINITION]
+        yield definitions  # their objects are restored in the versions that these serve
+        objects = [step for step in objects if step not in definitions]
         removed_objects = [step for step in removed if not is_workload(step.key)]
         removed_workloads = [step for step in removed if is_workload(step.key)]
         if any(self._is_gone(step.key) for step in removed_workloads):

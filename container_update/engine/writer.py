@@ -105,7 +105,8 @@ class ObjectWriter:
         return self.create(body, is_own, deadline)
 
     def until_kind_is_served(self, definition: Json, deadline: float) -> None:
-        """Wait until the server serves the kind of a CustomResourceDefinition that was created.
+        """Wait until the server serves the kind of a CustomResourceDefinition that was written, in
+        the versions that it says and in no others.
 
         Its conditions come first, the URL of its objects a moment later.
 
@@ -113,8 +114,10 @@ class ObjectWriter:
         """
         spec, key, pause = definition["spec"], ObjectKey.of(definition), _FIRST_PAUSE
         space = self.owner_namespace if spec.get("scope") == "Namespaced" else ""
-        collection = Collection(spec["group"], spec["names"]["kind"], space)
-        while not self._is_served(collection):
+        of_kind = spec["group"], spec["names"]["kind"]
+        collection = Collection(*of_kind, space)
+        versions = {f"{spec['group']}/{v['name']}" for v in spec["versions"] if v.get("served")}
+        while self.cluster.served(*of_kind) != versions or not self._is_served(collection):
             left = deadline - self.waiter.clock()
             if left <= 0:
                 raise NotReadyError(f"not served in time: {_conditions(self.cluster.get(key))}")

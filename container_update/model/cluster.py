@@ -154,6 +154,9 @@ class ReadOnlyCluster(Protocol):
         :param previous: of the run before the present one.
         """
 
+    def served(self, group: str, kind: str) -> frozenset[str]:
+        """Ask anew in which apiVersions the server serves a kind: a definition was written."""
+
     def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
         """Return what the server would do with a write, which it does not do.
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import groupby
-from typing import ClassVar
 
 from container_update.model.objects import Manifest, ObjectKey, Source
 from container_update.model.requests import PackageIdentity
@@ -216,9 +215,6 @@ class Step(ABC):
     :mod:`container_update.openstack.plan`.
     """
 
-    can_be_repeated: ClassVar[bool] = True
-    """Carrying it out twice ends in the same, whatever was done in between."""
-
     key: ObjectKey
     action: Action
     reasons: tuple[Reason, ...] = field(default=(), kw_only=True)
@@ -227,6 +223,11 @@ class Step(ABC):
     group: int = field(default=0, kw_only=True)
     """The number of its group in the plan: the steps of a group are carried out at the same time,
     when everything in the groups before is done."""
+
+    @property
+    def can_be_repeated(self) -> bool:
+        """Carrying it out twice ends in the same, whatever was done in between."""
+        return True
 
     @property
     def starts_pods(self) -> bool:
@@ -326,8 +327,9 @@ class Plan:
 
     @property
     def unrepeatable(self) -> frozenset[Place]:
-        """The steps that are not to be carried out again once their group has ended: scripts, and
-        those whose object a later step changes further."""
+        """The steps that are not to be carried out again once their group has ended: scripts,
+        Jobs that the server removes when they have run, and those whose object a later step changes
+        further."""
         last = {key: step.place for step in self.steps for key in step.concerns}
         return frozenset(
             step.place

@@ -22,6 +22,8 @@ from container_update.planning import followers, release_labels
 from container_update.planning.comparison import diff, live_objects
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.configuration import Live, reasons_of, starts_without, users
+from container_update.planning.finished_jobs import HAS_RUN, has_run
+from container_update.planning.kept_claims import with_claims_kept
 from container_update.planning.order import in_groups
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.planning.steps.manifest import (
@@ -350,6 +352,8 @@ class Planner:
         live = self.live.get(self.live_key(key))
         if not self.packages.concerns(key):
             self._leave(key, live)
+        elif live is None and has_run(new, old):
+            self.note(key, HAS_RUN)
         elif live is None:
             if old is not None:
                 self.note(key, "was not in the cluster any more: created")
@@ -563,7 +567,8 @@ class Planner:
             self.note(key, f"{what}, but {staying}: stays")
         else:
             self._note_users(key)
-            yield ManifestStep(key, Action.DELETE, live, reasons=(Reason(what),))
+            step = ManifestStep(key, Action.DELETE, live, reasons=(Reason(what),))
+            yield with_claims_kept(step)
 
     def _note_users(self, gone: ObjectKey) -> None:
         """Note which workloads cannot start without an object that is deleted."""

@@ -16,6 +16,7 @@ from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.plan import Action, Plan, Reason
 from container_update.planning.comparison.match import Matching
 from container_update.planning.configuration import Live, starts_without
+from container_update.planning.kept_claims import with_claims_kept
 from container_update.planning.order import in_groups
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.planning.steps.new_objects import new_object
@@ -53,7 +54,7 @@ class Undoing:
         """
         why = Reason(f"it is new since revision {self.first}")
         removals = [
-            ManifestStep(key, Action.DELETE, live[key], reasons=(why,))
+            with_claims_kept(ManifestStep(key, Action.DELETE, live[key], reasons=(why,)))
             for key in self._created(live)
         ]
         optional = starts_without({key: live[key] for key in self.keys if key in live})

@@ -6,12 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from container_update.model.errors import PlanError
 from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey, instance_of
 from container_update.model.plan import Action, Note, Plan, Reason, Step
 from container_update.planning.comparison import diff, live_objects
 from container_update.planning.configuration import Live
+from container_update.planning.finished_jobs import HAS_RUN, has_run
+from container_update.planning.kept_claims import with_claims_kept
 from container_update.planning.order import in_groups, in_order
 from container_update.planning.steps import ConfigStep, ManifestStep
 from container_update.planning.steps.manifest import manifest_digest, with_recorded_digest
@@ -25,17 +28,19 @@ from container_update.workloads.registry import refuse_idle
 _MISSING = Reason("it is not there yet")
 
 
-def install_plan(
+def install_plan(  # noqa: PLR0913, PLR0917
     manifests: Iterable[Manifest],
     live: Live,
     namespace: str,
     instance_id: str,
     def_files: Sequence[str] = (),
+    recorded: Mapping[ObjectKey, Manifest] = MappingProxyType({}),
 ) -> Plan:
     """Return the plan that creates what is missing.
 
     :param manifests: everything that the package describes.
     :param live: what exists of that.
+    :param recorded: what the instance's record lists: a Job among it has run.
     :raises PlanError: an object exists and is not this instance's.
     """
     ordered, names = in_order(manifests), live_objects.live_names(live)
@@ -45,7 +50,9 @@ def install_plan(
     for manifest in ordered:
         key = names.get(manifest.key, manifest.key)
         body = live.get(key)
-        if body is None:
+        if body is None and has_run(manifest, recorded.get(manifest.key)):
+            notes.append(Note(manifest.key, HAS_RUN))
+        elif body is None:
             steps.append(_creation(manifest))
         else:
             kept.append(manifest)
@@ -149,7 +156,8 @@ def uninstall_plan(  # noqa: PLR0913, PLR0917
     for key in (key for key in own if key not in staying):
         more = (goes_with or {}).get(key)
         reason = Reason(f"it is the instance's{f'; with it goes {more}' if more else ''}")
-        steps.append(ManifestStep(key, Action.DELETE, live[key], reasons=(reason,)))
+        step = ManifestStep(key, Action.DELETE, live[key], reasons=(reason,))
+        steps.append(with_claims_kept(step))
     return Plan(
         namespace=namespace,
         instance_id=instance_id,

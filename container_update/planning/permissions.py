@@ -13,7 +13,8 @@ from itertools import product
 from container_update.model.cluster import Right
 from container_update.model.objects import Json
 from container_update.model.plan import Action, Plan, Step
-from container_update.planning.steps import WorkloadStep, object_steps
+from container_update.planning.steps import ObjectStep, WorkloadStep, object_steps
+from container_update.workloads import claim_retention
 from container_update.workloads.kind import pods_in
 from container_update.workloads.registry import kind_of
 
@@ -29,6 +30,7 @@ _WRITES: Mapping[Action, frozenset[str]] = {
 """The verbs that an action and its undo write with; for all others: update. A Pod that was
 restarted in place may be gone when it is to be restored."""
 _CREATE = "create"
+_CLAIM = ("", "PersistentVolumeClaim")
 
 
 def needed(plan: Plan) -> tuple[Right, ...]:
@@ -61,6 +63,10 @@ def of_step(step: Step) -> Iterator[Right]:
         name = "" if verb == _CREATE else key.name
         yield Right(key.namespace, key.group, key.kind, verb, name)
     key = step.key
+    removed = step.old if isinstance(step, ObjectStep) and step.is_removal else {}
+    if claim_retention.deletes_claims(removed, claim_retention.WHEN_DELETED):
+        yield Right(key.namespace, key.group, key.kind, "update", key.name)
+        yield from (Right(key.namespace, *_CLAIM, verb) for verb in ("list", "update"))
     kind = kind_of(key)
     if kind is None or step.action is Action.DELETE:
         return

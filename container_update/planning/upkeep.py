@@ -19,6 +19,8 @@ from container_update.planning.change import (
 from container_update.planning.comparison import live_objects
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.configuration import Live
+from container_update.planning.finished_jobs import HAS_RUN, has_run
+from container_update.planning.kept_claims import with_claims_kept
 from container_update.planning.steps import PodsStep, ScaleStep
 from container_update.planning.steps.manifest import without_recorded_digest
 from container_update.planning.update import UpdatePlanner
@@ -57,7 +59,8 @@ def scale_plan(
             now = replicas(body)
             if now != number:
                 why = (Reason(f"{vdu_id}: {now} -> {number} pods"),)
-                steps.append(ScaleStep(key, Action.SCALE, body, reasons=why, replicas=number))
+                step = ScaleStep(key, Action.SCALE, body, reasons=why, replicas=number)
+                steps.append(with_claims_kept(step))
     return Plan(
         namespace,
         instance_id,
@@ -102,7 +105,8 @@ _WHOLE = Reason("the whole VNF is healed")
 class HealPlanner(Planner):
     """Decides one heal.
 
-    :param packages: the VNF's package, as the old and as the new one.
+    :param packages: the VNF's package, as the old and as the new one; of Jobs that are gone the old
+        one has what the instance's record says.
     :param heal_id: identifies the heal: planned again, its workloads count as healed.
     """
 
@@ -114,7 +118,9 @@ class HealPlanner(Planner):
         """Yield the step that creates a workload, or mends it and replaces its pods."""
         new, live = self.packages.new[key], self.live.get(self.live_key(key))
         kind = known_kind(key)
-        if live is None:
+        if live is None and has_run(new, self.packages.old.get(key)):
+            self.note(key, HAS_RUN)
+        elif live is None:
             yield self._missing(new)
         elif kind.runs_to_completion:
             yield from self._mended(new, live, kind.action(live, (), ()))

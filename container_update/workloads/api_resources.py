@@ -6,7 +6,7 @@ Source: Kubernetes API concepts, "Resource URIs".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from container_update.model.errors import ClusterError
 from container_update.model.objects import CLUSTER_SCOPED, Collection, Json, ObjectKey
@@ -114,6 +114,28 @@ class Resources:
                 return any(each.get("name") == "dryRun" for each in parameters)
         return False
 
+    def served(self, group: str, kind: str) -> frozenset[str]:
+        """Ask anew in which apiVersions the server serves a kind, and forget what it served."""
+        for known in [each for each in self._discovered if each[0] == group]:
+            self._discovered.pop(known, None)
+        what = f"look up the versions of the kind {kind} of group {group or 'core'}"
+        return frozenset(
+            version
+            for version in self._versions(group, what)
+            if any(each["kind"] == kind for each in self._kinds(version, group, what))
+        )
+
+    def _kinds(self, version: str, group: str, what: str) -> Sequence[Json]:
+        """Return the resources of a version; none where the server does not serve it yet."""
+        root = f"/apis/{version}" if group else f"/api/{version}"
+        try:
+            answer: Sequence[Json] = self._get(root, what, _KINDS)["resources"]
+        except ClusterError as error:
+            if error.status != 404:
+                raise
+            return ()
+        return answer
+
     def _resource(self, group: str, kind: str, wanted: str) -> tuple[str, str, bool]:
         if kind in _KNOWN.get(group, ()):
             version = f"{group}/v1" if group else "v1"
@@ -128,8 +150,7 @@ class Resources:
     def _discover(self, group: str, kind: str, wanted: str) -> tuple[str, str, bool]:
         what = f"look up the kind {kind} of group {group or 'core'}"
         for version in sorted(self._versions(group, what), key=lambda each: each != wanted):
-            root = f"/apis/{version}" if group else f"/api/{version}"
-            for resource in self._get(root, what, _KINDS)["resources"]:
+            for resource in self._kinds(version, group, what):
                 if resource["kind"] == kind and "/" not in resource["name"]:
                     is_namespaced = bool(resource.get("namespaced", True))
                     return version, resource["name"], is_namespaced and kind not in CLUSTER_SCOPED

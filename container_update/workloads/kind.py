@@ -112,6 +112,11 @@ class WorkloadKind:
         del manifest
         return frozenset()
 
+    def removes_itself(self, manifest: Json) -> bool:
+        """Tell whether the server deletes an object of *manifest* once its work is done."""
+        del manifest
+        return False
+
     def fixed_part(self, body: Json, manifest: Json) -> Json:
         """Return what of *body* the server does not let change to what *manifest* says."""
         if self.can_change:

@@ -281,7 +281,7 @@ def with_replicas(body: Json, number: int) -> Json:
     if replicas(body) == number:
         return body
     changed = copy.deepcopy(body)
-    changed["spec"]["replicas"] = number
+    changed["spec"] = {**(changed.get("spec") or {}), "replicas": number}
     return changed
 
 

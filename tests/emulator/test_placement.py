@@ -72,14 +72,14 @@ def test_each_pod_has_a_claim_that_outlives_it() -> None:
     [
         ("whenScaled", [{"data-db-0"}, {"data-db-0"}]),
         ("whenDeleted", [{"data-db-0", "data-db-1"}, set()]),
+        ("whenDeleted whenScaled", [{"data-db-0"}, set()]),
     ],
 )
 def test_claims_go_where_the_retention_policy_says_so(policy: str, left: list[set[str]]) -> None:
     @on_stage
     async def scenario(stage: Stage) -> None:
-        stage.create(
-            "statefulsets", stateful_set(persistentVolumeClaimRetentionPolicy={policy: "Delete"})
-        )
+        retention = dict.fromkeys(policy.split(), "Delete")
+        stage.create("statefulsets", stateful_set(persistentVolumeClaimRetentionPolicy=retention))
         await rolled_out(stage)
         stage.change("statefulsets", "db", scale(1))
         await stage.until(lambda: set(claims(stage)) == left[0])

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.clusters import real
+from benchmarks.lab import AuditLog, kubeconfig_of
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.vnfm import postgres
 
@@ -41,7 +44,7 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int, st
         "--latency",
         "0",
     ]
-    command += ["--lab", str(file.parent), "--json", str(file)]
+    command += ["--tacker-lab", str(file.parent), "--json", str(file)]
     for case in CASES:
         command += ["--case", case]
     subprocess.run(command, cwd=ROOT, check=True, timeout=600)
@@ -116,3 +119,43 @@ def test_a_vnfm_reaches_the_cluster_of_a_kubeconfig(tmp_path: Path) -> None:
             access = target.access
     authority = cluster.ca_text.replace("\n", " ").strip()
     assert (access.url, access.ca_text, access.token) == (cluster.url, authority, cluster.token)
+
+
+def test_on_a_lab_updates_alternate_with_plain_writes(tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    with EmbeddedCluster() as cluster:
+        kubeconfig = str(cluster.write_kubeconfig(tmp_path / "kubeconfig"))
+        command = [sys.executable, "-m", "benchmarks", "--lab", kubeconfig, "--small"]
+        command += ["--runs", "2", "--json", str(file)]
+        run = subprocess.run(
+            command, cwd=ROOT, check=True, timeout=600, stdout=subprocess.PIPE, text=True
+        )
+    found = {(r["case"], r["program"]): r for r in json.loads(file.read_text())["figures"]}
+    cases, programs = ("the user guide's sample", "8/2"), ("container-update", "by hand")
+    assert found.keys() == {(case, program) for case in cases for program in programs}
+    lists, watches, changed = 4, 3, 2
+    ours, plain = (found["8/2", program]["counts"]["requests"] for program in programs)
+    assert ours == lists + watches + 2 * changed + BESIDE
+    assert plain > 2 * changed, "it lists the pods besides"
+    assert {row["runs"] for row in found.values()} == {2}
+    assert re.search(r"8/2 +│ container-update +│ +2 │ +[0-9.]+ - [0-9.]+ │", run.stdout)
+
+
+def test_the_audit_log_counts_a_watch_once(tmp_path: Path) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "log").mkdir()
+    file = tmp_path / "log" / "audit.log"
+
+    def write(*ids: str) -> None:
+        now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        lines = [json.dumps({"auditID": each, "requestReceivedTimestamp": now}) for each in ids]
+        with file.open("a") as log:
+            log.write("".join(f"{line}\n" for line in lines))
+
+    write("before")
+    log = AuditLog.of(kubeconfig_of(tmp_path))
+    assert log is not None
+    counts: dict[str, int] = {}
+    with log.counted(counts):
+        write("a watch", "a list", "a write", "a watch")
+    assert counts == {"requests": 3}

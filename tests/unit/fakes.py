@@ -100,6 +100,9 @@ class FakeCluster:
         self._check_version(body)
         return self.put(body)
 
+    def served(self, group: str, kind: str) -> frozenset[str]:
+        return frozenset()
+
     def dry_run(self, verb: DryRunVerb, body: Json) -> DryRun:
         assert verb == "replace"
         self._check_version(body)

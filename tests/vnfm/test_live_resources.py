@@ -134,7 +134,7 @@ def test_both_sides_of_a_blue_green_change_belong_to_the_vdu(
     client = Client(http, "v2")
     path, new = vnfs.launched(client, cluster, tmp_path)
     gate = Gate()
-    deletion = Fault(gate, method="DELETE", path="*/deployments/*", nth=2)  # after the dry run
+    deletion = Fault(gate, method="DELETE", path="*/deployments/*")
     cluster.middlewares.append(Faults(deletion))
     request = {"vnfdId": new, "additionalParams": {"upgrade_type": "Blue-Green"}}
     operation = client.begin("POST", f"{path}/change_vnfpkg", request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from container_update.engine import claims
 from container_update.engine.context import StepExecutor
 from container_update.engine.writer import ChangedByAnotherError
 from container_update.model.objects import Json, instance_of
@@ -45,18 +46,23 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         body = new_object(step.content, step.key.namespace, self.writer.labels)
         is_own = partial(self._is_made_of, step.content)
         created = self.writer.create_new(body, is_own, deadline)
-        if (step.key.group, step.key.kind) == DEFINITION:
-            self.writer.until_kind_is_served(created, deadline)
+        self._wait_served(step, created, deadline)
         if step.starts_pods:
             self.expect(step.with_stored(images(created)), created)
             self.rollout.until_ready(step.key, deadline)
 
     def _replace(self, step: ManifestStep, deadline: float) -> None:
         """Replace the object; wait until a switched Service's traffic goes to the new pods."""
-        live = self.cluster.get(step.key)
-        self.expect(step, self.writer.apply(step, live))
+        written = self.writer.apply(step, self.cluster.get(step.key))
+        self.expect(step, written)
+        self._wait_served(step, written, deadline)
         if step.action is Action.SWITCH and step.key.kind == "Service":
             self.rollout.until_served(step.key, self.context.leaving, deadline)
+
+    def _wait_served(self, step: ManifestStep, written: Json, deadline: float) -> None:
+        """Wait until the server serves what a CustomResourceDefinition says: its objects follow."""
+        if (step.key.group, step.key.kind) == DEFINITION:
+            self.writer.until_kind_is_served(written, deadline)
 
     def _is_made_of(self, content: Json, live: Json) -> bool:
         """Tell whether this plan has created a live object, from this content: an object of the
@@ -77,6 +83,8 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
 
     def _remove(self, step: ManifestStep, live: Json, deadline: float) -> None:
         pods = Baseline.of(self.informer.pods_of(live)).uids
+        if is_workload(step.key) and not is_deleting(live):
+            live = claims.keep_when_deleted(self.writer, live, deadline)
         self.writer.delete(live, deadline)
         self._wait_gone(step, live["metadata"]["uid"], deadline, pods)
 
@@ -97,7 +105,8 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             self._wait_gone(step, uid, deadline)
             live = self.writer.settled(step.key, deadline)
         if live is not None and live["metadata"]["uid"] == uid:
-            return Reverted.UNCHANGED
+            had_another = claims.restore_policy(self.writer, live, step.old)
+            return Reverted.RESTORED if had_another else Reverted.UNCHANGED
         if live is not None and not step.is_restored(live):
             return Reverted.OF_OTHERS
         reverted = Reverted.UNCHANGED
@@ -128,4 +137,6 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         reverted = self.restore(step, live)
         if reverted is not Reverted.OF_OTHERS and step.key.kind == "Service":
             self.rollout.until_served(step.key, frozenset(), deadline)
+        if reverted is Reverted.RESTORED:
+            self._wait_served(step, step.old, deadline)
         return reverted

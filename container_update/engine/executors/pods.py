@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from container_update.engine import claims
 from container_update.engine.context import StepExecutor
 from container_update.engine.writer import ChangedByAnotherError
 from container_update.model.errors import ClusterError
@@ -58,9 +59,12 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
             raise ChangedByAnotherError(f"{step.key} was deleted by somebody else")
         abandoned = self.abandoned(live)
         present = Baseline.of(self.informer.pods_of(live)).uids - abandoned
+        if step.is_scale_in:
+            live = claims.keep_when_scaled(self.writer, live)
         self.expect(step, self.writer.apply(step, live))
         before = Baseline(present, allowed=present, abandoned=abandoned)
         self.rollout.until_new(step.key, before, deadline)
+        self._restore_policy(step)
 
     def revert(self, step: ScaleStep, deadline: float) -> Reverted:
         """Write the number of pods that there were before."""
@@ -72,7 +76,15 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
         if live is None or is_deleting(live) or step.is_of_others(live):
             return Reverted.OF_OTHERS
         before = self.as_before(step, live)
+        if not step.is_scale_in and step.has_traces(live):
+            live = claims.keep_when_scaled(self.writer, live)
         reverted = self.restore(step, live)
         if reverted is not Reverted.OF_OTHERS:
             self.rollout.until_new(step.key, before, deadline)
+            self._restore_policy(step)
         return reverted
+
+    def _restore_policy(self, step: ScaleStep) -> None:
+        live = self.cluster.get(step.key)
+        if live is not None and not is_deleting(live):
+            claims.restore_policy(self.writer, live, step.old)

@@ -186,7 +186,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         """Give the containers of a Pod that is still there their old images."""
         if step.is_restored(live):
             return Reverted.UNCHANGED
-        if not step.has_traces(live):
+        if not self.writer.recognised(step, live).has_traces(live):
             return Reverted.OF_OTHERS
         baseline = Baseline.of([live], tuple(step.images))
         started = _container_ids(step.old, step.images)

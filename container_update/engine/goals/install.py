@@ -14,6 +14,7 @@ from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_missing, refuse_missing_namespaces
 from container_update.engine.goal import Observed, PackageGoal
+from container_update.engine.instances import manifests_in_record
 from container_update.engine.read_packages import packages_of
 from container_update.engine.run import run
 from container_update.model import context_threads
@@ -28,6 +29,7 @@ from container_update.model.requests import PackageIdentity
 from container_update.package import csar
 from container_update.package.csar import identity_of
 from container_update.planning.comparison.package_pair import Packages, Placing
+from container_update.planning.finished_jobs import gone_jobs
 from container_update.planning.lifecycle import install_plan
 from container_update.workloads.readiness import with_replicas
 from container_update.workloads.registry import kind_of
@@ -136,7 +138,9 @@ class Install(PackageGoal):
             keys, live, {self.namespace, *observed.informer.namespaces}, cluster
         )
         manifests, def_files = tuple(packages.new.values()), packages.def_files
-        plan = install_plan(manifests, live, self.namespace, self.instance_id, def_files)
+        where = self.namespace, self.instance_id
+        recorded = manifests_in_record(cluster, *where) if gone_jobs(manifests, live) else None
+        plan = install_plan(manifests, live, *where, def_files, recorded or {})
         return replace(plan, packages=packages.identities)
 
 

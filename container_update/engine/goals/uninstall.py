@@ -29,6 +29,7 @@ from container_update.planning.lifecycle import Included, claims_of, uninstall_p
 from container_update.planning.order import DEFINITION
 from container_update.planning.update import collections
 from container_update.workloads import ownership, registry
+from container_update.workloads.claim_retention import is_owned
 
 _OTHERS = (("", "ConfigMap"), ("", "PersistentVolumeClaim"), ("", "Secret"), ("", "Service"))
 """(group, kind) of what belongs to workloads."""
@@ -155,8 +156,24 @@ def _claims(bodies: Iterable[Json], observed: Observed) -> Live:
         every = Collection("", "PersistentVolumeClaim", body["metadata"].get("namespace", ""))
         listing = if_allowed(partial(observed.cluster.list, every), None)
         by_name = {item["metadata"]["name"]: item for item in listing.items} if listing else {}
-        claims |= {ObjectKey.of(by_name[name]): by_name[name] for name in claims_of(body, by_name)}
+        names = {*claims_of(body, by_name)}
+        names |= {
+            name for name, claim in by_name.items() if is_owned(claim, body["metadata"]["uid"])
+        }
+        claims |= {ObjectKey.of(by_name[name]): by_name[name] for name in sorted(names)}
     return claims
+
+
+def _volume_of(claim: Json, observed: Observed) -> str:
+    """Return what becomes of the volume of a claim that is deleted, as its reclaim policy says."""
+    name = (claim.get("spec") or {}).get("volumeName") or ""
+    volume = ObjectKey("", "PersistentVolume", "", name)
+    body = if_allowed(partial(observed.cluster.get, volume), None) if name else None
+    policy = ((body or {}).get("spec") or {}).get("persistentVolumeReclaimPolicy")
+    if policy == "Retain":
+        return f"its hold on {volume}, which keeps the data (its reclaim policy is Retain)"
+    why = f" (its reclaim policy is {policy})" if policy else ""
+    return f"its volume, and the data on it{why}"
 
 
 def _goes_with(key: ObjectKey, body: Json, observed: Observed) -> str:
@@ -164,7 +181,7 @@ def _goes_with(key: ObjectKey, body: Json, observed: Observed) -> str:
     if (key.group, key.kind) == ("", "Namespace"):
         return "everything that is in it"
     if (key.group, key.kind) == ("", "PersistentVolumeClaim"):
-        return "its volume, and the data on it"
+        return _volume_of(body, observed)
     if (key.group, key.kind) != DEFINITION:
         return ""
     spec = body["spec"]

@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
 from container_update.engine.goal import Observed, PackageGoal
+from container_update.engine.instances import manifests_in_record
 from container_update.engine.read_packages import packages_of
+from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
 from container_update.model.plan import Plan
 from container_update.package import csar
 from container_update.planning.comparison.package_pair import Packages, Placing
+from container_update.planning.finished_jobs import gone_jobs
 from container_update.planning.upkeep import HealPlanner, scale_plan
 
 
@@ -58,12 +61,24 @@ class Heal(_Upkeep):
 
     def plan(self, observed: Observed) -> Plan:
         """See Goal."""
-        live = observed.read_packages(self.packages, self.namespace)
-        heal_id = self.request_id
-        planner = HealPlanner(
-            self.packages, live, self.namespace, self.instance_id, heal_id=heal_id
-        )
+        packages, heal_id = self.packages, self.request_id
+        live = observed.read_packages(packages, self.namespace)
+        if gone := gone_jobs(packages.new.values(), live):
+            packages = self._with_recorded(packages, gone, observed)
+        planner = HealPlanner(packages, live, self.namespace, self.instance_id, heal_id=heal_id)
         return planner.plan_vnfcs(self.vnfcs) if self.vnfcs else planner.plan()
+
+    def _with_recorded(
+        self, packages: Packages, jobs: Collection[ObjectKey], observed: Observed
+    ) -> Packages:
+        """Return the packages with these Jobs as the record has them, where there is a record: the
+        VNF may have got the package without all of its Jobs."""
+        recorded = manifests_in_record(observed.cluster, self.namespace, self.instance_id)
+        if recorded is None:
+            return packages
+        others = {key: old for key, old in packages.old.items() if key not in jobs}
+        known = {key: recorded[key] for key in jobs if key in recorded}
+        return replace(packages, old={**others, **known})
 
 
 @dataclass(eq=False)

@@ -88,6 +88,12 @@ class ManifestStep(WorkloadStep):
     """What others changed in the live object is brought back too, not only what is new."""
 
     @property
+    def can_be_repeated(self) -> bool:
+        """See Step: a Job that has run may be gone, and would run again."""
+        kind = kind_of(self.key) if self.action is Action.CREATE else None
+        return kind is None or not kind.removes_itself(self._manifest)
+
+    @property
     def concerns(self) -> tuple[ObjectKey, ...]:
         """See Step: a hand-over concerns the giver of the pods too."""
         return (self.key, self.giver) if self.action is Action.HAND_OVER else (self.key,)

@@ -168,6 +168,11 @@ class ScaleStep(ObjectStep):
 
     replicas: int = field(kw_only=True)
 
+    @property
+    def is_scale_in(self) -> bool:
+        """Its way forward takes pods away."""
+        return self.replicas < replicas(self.old)
+
     def desired(self, live: Json) -> Json:
         """Return the live workload with the new number of pods."""
         return with_replicas(live, self.replicas)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Job (batch/v1): runs once; its template cannot change, how it runs can.
 
-Source: Kubernetes API reference, JobSpec; "Jobs", "Mutable Scheduling Directives".
+Source: Kubernetes API reference, JobSpec; "Jobs", "Mutable Scheduling Directives"; "Automatic
+Cleanup for Finished Jobs".
 """
 
 from __future__ import annotations
@@ -92,3 +93,8 @@ class Job(WorkloadKind):
             spec.get("parallelism")
         )
         return _FIXED - {"completions"} if is_elastic else _FIXED
+
+    def removes_itself(self, manifest: Json) -> bool:
+        """Tell whether it has a time to live after its end; a suspended one has not begun."""
+        spec = manifest["spec"]
+        return spec.get("ttlSecondsAfterFinished") is not None and not spec.get("suspend")

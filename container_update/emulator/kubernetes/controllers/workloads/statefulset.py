@@ -25,6 +25,7 @@ from container_update.emulator.kubernetes.objects import (
     labels_of,
     owner_references,
     reference_to,
+    released,
 )
 
 HASH_LABEL = "controller.kubernetes.io/hash"
@@ -52,6 +53,7 @@ class StatefulSets(ClaimingController):
         sync = _StatefulSetPass(self, owner, pods, revisions.get(name, update), update)
         try:
             if not is_deleting(owner):
+                self._own_claims(owner, pods)
                 sync.act()
         finally:
             self.write_status(owner, sync.status())
@@ -78,6 +80,32 @@ class StatefulSets(ClaimingController):
                 text = f"create Claim {claim} Pod {pod} in StatefulSet {name} success"
                 self.record.normal(self.component, owner, "SuccessfulCreate", text)
 
+    def _own_claims(self, owner: Json, pods: list[Json]) -> None:
+        """Let the claims of the pods that are there go with the StatefulSet, or stay, as it says
+        now; those of pods that are gone stay as they are."""
+        namespace, uid = owner["metadata"]["namespace"], owner["metadata"]["uid"]
+        for pod in pods:
+            if is_deleting(pod):
+                continue
+            for template in owner["spec"].get("volumeClaimTemplates") or []:
+                name = claim_name(template, pod["metadata"]["name"])
+                claim = self.registry.get("persistentvolumeclaims", namespace, name)
+                if claim is None:
+                    continue
+                owners = owner_references(claim)
+                is_owned = any(each["uid"] == uid for each in owners)
+                if is_owned and not _goes_with(owner):
+                    self.registry.update(
+                        "persistentvolumeclaims", namespace, name, released(claim, uid)
+                    )
+                elif _goes_with(owner) and not is_owned:
+                    metadata = {
+                        **claim["metadata"],
+                        "ownerReferences": [*owners, reference_to(owner)],
+                    }
+                    body = {**claim, "metadata": metadata}
+                    self.registry.update("persistentvolumeclaims", namespace, name, body)
+
     def release_claims(self, owner: Json, pod: Json) -> None:
         """Let the claims of a surplus pod go with it, where the StatefulSet says so."""
         retention = owner["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
@@ -93,6 +121,7 @@ class StatefulSets(ClaimingController):
                 "persistentvolumeclaims", namespace, claim_name(template, name)
             )
             if claim is not None:
+                claim = released(claim, owner["metadata"]["uid"])
                 owners = [*owner_references(claim), reference]
                 metadata = {**claim["metadata"], "ownerReferences": owners}
                 body = {**claim, "metadata": metadata}
@@ -278,7 +307,12 @@ def claim_of(owner: Json, template: Json, pod: str) -> Json:
     }
     if given.get("annotations"):
         metadata["annotations"] = dict(given["annotations"])
-    retention = owner["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
-    if retention.get("whenDeleted") == "Delete":
+    if _goes_with(owner):
         metadata["ownerReferences"] = [reference_to(owner)]
     return {"metadata": metadata, "spec": template["spec"]}
+
+
+def _goes_with(owner: Json) -> bool:
+    """Tell whether claims go with their StatefulSet."""
+    retention = owner["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
+    return bool(retention.get("whenDeleted") == "Delete")

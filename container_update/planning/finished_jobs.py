@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that have run and are gone since, as their ``ttlSecondsAfterFinished`` says: no plan creates
+one again, unless it would do other work. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+
+from container_update.model.objects import Manifest, ObjectKey
+from container_update.planning.comparison import live_objects
+from container_update.workloads.registry import kind_of
+
+HAS_RUN = (
+    "has run, and its ttlSecondsAfterFinished removed it: not run again, because its work is the "
+    "same as before"
+)
+
+
+def gone_jobs(manifests: Iterable[Manifest], live: Container[ObjectKey]) -> frozenset[ObjectKey]:
+    """Return those that are not in the cluster and that the server deletes by itself."""
+    return frozenset(m.key for m in manifests if m.key not in live and _removes_itself(m))
+
+
+def _removes_itself(manifest: Manifest) -> bool:
+    kind = kind_of(manifest.key)
+    return kind is not None and kind.removes_itself(manifest.body)
+
+
+def has_run(new: Manifest, recorded: Manifest | None) -> bool:
+    """Tell whether the work of an object that is not in the cluster has been done.
+
+    :param recorded: what the instance ran from until now; None: it did not have the object.
+    """
+    kind = kind_of(new.key)
+    if recorded is None or kind is None or not _removes_itself(recorded):
+        return False
+    before, after = (kind.fixed_part(body, new.body) for body in (recorded.body, new.body))
+    return live_objects.covers(before, after) and live_objects.covers(after, before)

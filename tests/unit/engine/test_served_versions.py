@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long a definition that was written is waited for: a server takes over its versions late."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from container_update.cluster.informer import Informer
+from container_update.cluster.waiting import NotReadyError, Waiter
+from container_update.engine.context import ExecutionContext
+from container_update.engine.executors.manifest import ManifestExecutor
+from container_update.engine.rollout import RolloutWaiter
+from container_update.engine.writer import ObjectWriter
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.plan import Action
+from container_update.planning.steps import ManifestStep
+from container_update.planning.steps.manifest import with_recorded_digest
+from tests.unit.fakes import Everything, FakeCluster
+
+
+class LateCluster(FakeCluster):
+    """Serves other versions from one question to the next."""
+
+    answers: list[set[str]]
+
+    def served(self, group: str, kind: str) -> frozenset[str]:
+        answer = self.answers[0] if len(self.answers) == 1 else self.answers.pop(0)
+        return frozenset(f"{group}/{version}" for version in answer)
+
+
+def definition(**served: bool) -> Json:
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.example.org"},
+        "spec": {
+            "group": "example.org",
+            "scope": "Namespaced",
+            "names": {"kind": "Thing"},
+            "versions": [{"name": name, "served": value} for name, value in served.items()],
+        },
+    }
+
+
+def replace(cluster: FakeCluster, now: Json, then: Json, seconds: float = 60.0) -> None:
+    """Carry out the step that changes a definition."""
+    live, then = cluster.put(now), with_recorded_digest(then, "digest")
+    waiter = Waiter(Informer(cluster, Everything()), 1.0)
+    context = ExecutionContext(ObjectWriter(cluster, waiter), RolloutWaiter(waiter))
+    step = ManifestStep(ObjectKey.of(then), Action.REPLACE, live, then)
+    ManifestExecutor(context).apply(step, time.monotonic() + seconds)
+
+
+@pytest.mark.parametrize(
+    ("then", "answers"),
+    [
+        (definition(v1=True, v2=True), [{"v1"}, {"v1"}, {"v1", "v2"}]),
+        (definition(v1=False, v2=True), [{"v1"}, {"v1", "v2"}, {"v2"}]),
+    ],
+)
+def test_a_changed_definition_is_waited_for_until_its_versions_are_served(
+    then: Json, answers: list[set[str]]
+) -> None:
+    cluster = LateCluster()
+    cluster.answers = answers
+    replace(cluster, definition(v1=True), then)
+    assert len(cluster.answers) == 1
+
+
+def test_a_version_that_is_never_served_is_an_error() -> None:
+    cluster = LateCluster()
+    cluster.answers = [{"v1"}]
+    with pytest.raises(NotReadyError, match="not served in time"):
+        replace(cluster, definition(v1=True), definition(v1=True, v2=True), 0.2)
