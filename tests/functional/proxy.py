@@ -134,6 +134,7 @@ class _Forwarder(HttpServer):
         super().__init__()
         self._upstream = upstream
         self._watches: set[asyncio.Event] = set()
+        self._handling: set[asyncio.Task[Any]] = set()
 
     async def start(self, context: ssl.SSLContext) -> int:
         """Listen on a free port of loopback and return it."""
@@ -150,8 +151,10 @@ class _Forwarder(HttpServer):
         return await self.listen(app, 0, context)
 
     async def stop(self) -> None:
-        """Stop listening, and close all connections."""
-        self.end_watches()
+        """End what has no answer yet, stop listening, and close all connections."""
+        for task in self._handling:
+            task.cancel()
+        await asyncio.gather(*self._handling, return_exceptions=True)
         await super().stop()
         await self._session.close()
 
@@ -161,7 +164,13 @@ class _Forwarder(HttpServer):
             ended.set()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        return await self.recorded(request, self._respond)
+        task = asyncio.current_task()
+        assert task is not None
+        self._handling.add(task)
+        try:
+            return await self.recorded(request, self._respond)
+        finally:
+            self._handling.discard(task)
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
         try:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from container_update import (
     CancelToken,
@@ -36,12 +35,13 @@ from container_update import (
 from container_update.emulator.kubernetes import Registry
 from container_update.emulator.kubernetes.kubelet.behaviour import Exit
 from tests.functional import reference_update
+from tests.functional.admission import Policy, json_patch, tried
 from tests.functional.change_vnfpkg.kubernetes import VDU, VNFD
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.promise import Checker, Expected, Running, settled
 from tests.functional.real import REAL
-from tests.functional.reference_update import Lab, until
+from tests.functional.reference_update import Lab
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING
 from tests.internals.core import Collection, Event, Heal, ObjectKey, Placing, Scale, build, run
 
@@ -160,17 +160,15 @@ class Site:
     @contextmanager
     def _replaced_by_crashing(self, image: str) -> Iterator[None]:
         """Have the API server replace the image of new pods by one that crashes."""
-        admin, bodies = self.lab.admin, crash_policy(self.namespace, image)
-        for body in bodies:
-            admin.create(body)
-        try:
-            until(lambda: self._image_of_a_new_pod(image) == CRASHING)
+        condition = f"object.spec.containers[0].image == '{image}'"
+        spec = {
+            "matchConditions": [{"name": "image", "expression": condition}],
+            "mutations": [json_patch("replace", "/spec/containers/0/image", CRASHING)],
+        }
+        policy = Policy("crash", self.namespace, "Pod", spec)
+        with policy.in_force(self.lab.admin, lambda: self._image_of_a_new_pod(image) == CRASHING):
             yield
-        finally:
-            for body in reversed(bodies):
-                admin.delete(ObjectKey(POLICIES, body["kind"], "", body["metadata"]["name"]))
-            until(lambda: self._image_of_a_new_pod(image) == image)
-            self._end_crashing_pods()
+        self._end_crashing_pods()
 
     def _end_crashing_pods(self) -> None:
         """Delete the pods that have the image for good; their controllers replace them."""
@@ -179,45 +177,9 @@ class Site:
                 self.lab.admin.delete(ObjectKey.of(pod, self.namespace))
 
     def _image_of_a_new_pod(self, image: str) -> str:
-        """Return the image that the server stores for this one; tried by a dry run."""
-        pod = yaml.safe_load(workload("Pod", "tried", image=image))
-        pod["metadata"]["namespace"] = self.namespace
-        stored = self.lab.admin.dry_run("create", pod).body
-        return str(stored["spec"]["containers"][0]["image"])
-
-
-POLICIES = "admissionregistration.k8s.io"
-
-
-def crash_policy(namespace: str, image: str) -> list[Any]:
-    """Return a policy that replaces an image of new pods of a namespace, and its binding."""
-    name = f"crash-{namespace}"
-    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
-    only_here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
-    patch = {"op": "replace", "path": "/spec/containers/0/image", "value": CRASHING}
-    fields = ", ".join(f"{key}: '{value}'" for key, value in patch.items())
-    policy = {
-        "matchConstraints": {
-            "namespaceSelector": only_here,
-            "resourceRules": [{**rule, "resources": ["pods"]}],
-        },
-        "matchConditions": [
-            {"name": "image", "expression": f"object.spec.containers[0].image == '{image}'"}
-        ],
-        "mutations": [
-            {"patchType": "JSONPatch", "jsonPatch": {"expression": f"[JSONPatch{{{fields}}}]"}}
-        ],
-        "reinvocationPolicy": "Never",
-        "failurePolicy": "Fail",
-    }
-    specs = {
-        "MutatingAdmissionPolicy": policy,
-        "MutatingAdmissionPolicyBinding": {"policyName": name},
-    }
-    return [
-        {"apiVersion": f"{POLICIES}/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
-        for kind, spec in specs.items()
-    ]
+        """Return the image that the server would store for this one."""
+        pod = tried(self.lab.admin, self.namespace, "Pod", image=image)
+        return str(pod["spec"]["containers"][0]["image"])
 
 
 # --- the verbs ------------------------------------------------------------------------------------
