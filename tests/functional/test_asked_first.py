@@ -23,13 +23,11 @@ from container_update import (
     plan_change,
 )
 from container_update.emulator.http_server import RequestRecord
-from container_update.emulator.kubernetes import Behaviour
-from tests.functional import server as servers
 from tests.functional.admission import dropping_working_directories, refusing_deployments
 from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.conftest import OPTIONS
 from tests.functional.manifests import config_map, workload
-from tests.functional.real import REAL
+from tests.functional.reference_update import Lab
 from tests.functional.server import Server
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING, UPGRADE_TYPES
 from tests.internals.core import Action, Json, KubernetesCluster, ObjectKey, main, object_steps
@@ -38,14 +36,13 @@ WEB = workload("Deployment", "web")
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with servers.running(REAL, Behaviour(), OPTIONS) as running:
-        yield running
+def server(lab: Lab) -> Server:
+    return lab.server
 
 
 @pytest.fixture(scope="module")
-def admin_kubeconfig(server: Server, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return server.write_kubeconfig(tmp_path_factory.mktemp("asked") / "kubeconfig")
+def admin_kubeconfig(lab: Lab) -> str:
+    return lab.kubeconfig
 
 
 @pytest.fixture(scope="module")
