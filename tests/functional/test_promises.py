@@ -42,6 +42,7 @@ from tests.functional import role
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.cnf import INSTANCE
 from tests.functional.conftest import until
+from tests.functional.everything import Contents, contents
 from tests.functional.manifests import workload
 from tests.functional.promise import Expected, Snapshot
 from tests.functional.reference_update import Lab
@@ -309,6 +310,29 @@ def test_its_plan_is_tried_saved_and_carried_out_or_refused(
     else:
         assert typed(site, "apply", file, *FAST)[0] == 0
         assert site.differences(verb.new) == []
+
+
+@promise("plan")
+@pytest.mark.parametrize("more", [(), ("--server",)], ids=["alone", "with the server"])
+def test_its_plan_writes_nothing(verb: Verb, more: tuple[str, ...], site: Site) -> None:
+    assert verb.plan is not None
+    known, sent = at_rest(site), requests(site)
+    assert typed(site, *verb.plan(site), *site.options, *more)[0] == 3
+    assert requests(site) == sent
+    assert contents(site.lab.kubeconfig, site.namespace) == known
+
+
+def at_rest(site: Site) -> Contents:
+    """Wait until the objects stay as they are; return them."""
+    seen: list[Contents] = [{}]
+
+    def is_at_rest() -> bool:
+        seen.append(contents(site.lab.kubeconfig, site.namespace))
+        ending = [body for body in seen[-1].values() if "deletionTimestamp" in body["metadata"]]
+        return seen[-2] == seen[-1] and not ending
+
+    until(is_at_rest)
+    return seen[-1]
 
 
 def make_stale(site: Site) -> None:

@@ -314,6 +314,8 @@ PROMISES: Mapping[str, str] = {
     "write.",
     "saved plan": "Its plan is tried on the server by a dry run, saved, and carried out later as "
     "it is, or refused if something has changed since.",
+    "plan": "Its plan writes nothing: all objects are as before, and no request was a write, dry "
+    "runs left out.",
     "fails early": "If its pods crash it fails without waiting for the time limit, and names pod, "
     "container, reason and the end of the log. Everything is as before; what could not be put back "
     "is left for a ``rollback``.",
@@ -328,11 +330,13 @@ PROMISES: Mapping[str, str] = {
 _SERVICE = (
     "There is no command for it: a VNFM heals and scales, the service has them (:doc:`/vnfm`)."
 )
-_RECOVERY = {"saved plan": "It has no plan of its own: it ends the one in the journal."}
+_ENDS = "It has no plan of its own: it ends the one in the journal."
+_RECOVERY = {"saved plan": _ENDS, "plan": _ENDS}
 
 
 _UPKEEP = {
     "saved plan": _SERVICE,
+    "plan": _SERVICE,
     "history": "The history has what leads to another package. Healing and scaling are in the "
     "records of the VNFM.",
     "JSON": _SERVICE,
