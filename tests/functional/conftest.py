@@ -9,7 +9,6 @@ at there is so by the administrator; what updates has exactly the rights of samp
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -20,10 +19,9 @@ import pytest
 from container_update import Options, connect
 from tests.functional import role
 from tests.functional.cnf import Cnf
+from tests.functional.real import REAL
 from tests.functional.reference_update import Lab
 from tests.internals.core import KubernetesCluster, ObjectKey, Right
-
-REAL = os.environ.get("CONTAINER_UPDATE_KUBECONFIG")
 
 OPTIONS = Options(timeout=120, grace_period=3 if REAL else 0.5)
 """A real cluster pulls images and has slower kubelets."""

@@ -152,7 +152,7 @@ class LateRun(PointRun):
     def _second(self, held: HeldRequest) -> tuple[list[str], bool]:
         """Run the second run; return problems, and whether there was anything to do."""
         overtaking = Overtaking(held, self.namespace, self.point.before)
-        middlewares = self.lab.embedded.middlewares
+        middlewares = self.lab.server.middlewares
         recover = (
             self.reference.rollback if self.point.then == "rollback" else self.reference.resume
         )

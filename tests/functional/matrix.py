@@ -188,7 +188,7 @@ def record(reference_name: str, way: str) -> list[Request]:
     """Return the requests of a run without faults, in order."""
     cluster_lab, reference = lab(), REFERENCES[reference_name]
     namespace = reference.deploy(cluster_lab)
-    cluster_lab.embedded.clear_requests()
+    cluster_lab.server.clear_requests()
     request = reference.request(cluster_lab, namespace, reference.ways[way])
     try:
         with arranged_for([reference_name]):
@@ -197,7 +197,7 @@ def record(reference_name: str, way: str) -> list[Request]:
         assert way == "undone" or reference_name in REFUSED
     counts: collections.Counter[tuple[str, str, bool]] = collections.Counter()
     requests = []
-    for sent in cluster_lab.embedded.requests:
+    for sent in cluster_lab.server.requests:
         kind = Request.kind_of(sent, namespace)
         if kind is not None:
             counts[kind] += 1
@@ -234,7 +234,7 @@ class PointRun:
         self.lab = lab()
         self.reference = REFERENCES[self.point.reference_name]
         self.namespace = self.reference.deploy(self.lab)
-        self.checker = Checker(self.lab.embedded, self.namespace)
+        self.checker = Checker(self.lab.server, self.namespace)
         try:
             return [f"{self.point}: {text}" for text in self._problems()]
         finally:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check the promise without the engine: a CNF is wholly new or wholly as it was before.
 
-Looks into the embedded cluster itself: at the stored objects, and at what each container was really
-started with. Nothing of the package's plan, readiness or edits is used here.
+Looks at the stored objects, and at what each container was really started with. Nothing of the
+package's plan, readiness or edits is used here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from container_update.emulator.kubernetes import EmbeddedCluster, Registry
+from tests.functional.real import REAL, SETTLE_SECONDS
+from tests.functional.server import Server
 
 KINDS = (
     "ConfigMap",
@@ -40,6 +41,7 @@ PART = "container-update/revision-part"
 
 TAKEN_OVER = "container-update/taken-over"
 """The label on the objects of a run that another one goes on for."""
+POLL_SECONDS = 0.2 if REAL else 0.01
 RECORDS = ("Secret", "Lease")
 """What owns objects only while a run lasts: its journal, and its lease."""
 
@@ -75,26 +77,23 @@ class Snapshot:
     """Kind to objects by name."""
 
     @classmethod
-    def at(cls, cluster: EmbeddedCluster, namespace: str) -> Snapshot:
+    def at(cls, server: Server, namespace: str) -> Snapshot:
         """Take a snapshot now."""
+        beside = f"{namespace}-beside"
 
         def named(prefix: str, bodies: Iterable[Any]) -> dict[str, Any]:
             return {prefix + body["metadata"]["name"]: body for body in bodies}
 
-        def read(registry: Registry) -> dict[str, dict[str, Any]]:
-            objects = {
-                kind: {
-                    **named("", registry.list(f"{kind.lower()}s", namespace)),
-                    **named(BESIDE, registry.list(f"{kind.lower()}s", f"{namespace}-beside")),
-                }
-                for kind in KINDS
-            }
-            roles = named("", registry.list("clusterroles"))
-            own = {n: body for n, body in roles.items() if n.startswith(f"{namespace}-")}
-            names = {n.replace(f"{namespace}-", BESIDE): body for n, body in own.items()}
-            return {**objects, "ClusterRole": names}
-
-        return cls(cluster.call(read))
+        places = [(kind, space) for kind in KINDS for space in (namespace, beside)]
+        found = server.objects([*places, ("ClusterRole", "")])
+        objects = {
+            kind: {**named("", found[kind, namespace]), **named(BESIDE, found[kind, beside])}
+            for kind in KINDS
+        }
+        roles = named("", found["ClusterRole", ""])
+        own = {n: body for n, body in roles.items() if n.startswith(f"{namespace}-")}
+        names = {n.replace(f"{namespace}-", BESIDE): body for n, body in own.items()}
+        return cls({**objects, "ClusterRole": names})
 
     def get(self, kind: str, name: str) -> Any:
         """Return an object, None if there is none."""
@@ -143,16 +142,16 @@ def _owner(body: Any) -> str | None:
 class Checker:
     """Compares a namespace with what is promised."""
 
-    cluster: EmbeddedCluster
+    server: Server
     namespace: str
     before: Snapshot = field(init=False)
 
     def __post_init__(self) -> None:
-        self.before = Snapshot.at(self.cluster, self.namespace)
+        self.before = Snapshot.at(self.server, self.namespace)
 
     def differences(self, expected: Expected, *, as_before: bool) -> list[str]:
         """Return what is not as expected; *as_before*: compare the workloads' own specs too."""
-        snapshot = Snapshot.at(self.cluster, self.namespace)
+        snapshot = Snapshot.at(self.server, self.namespace)
         differences = [
             f"{kind} {name}: {_data(snapshot.get(kind, name))}, expected {data}"
             for (kind, name), data in expected.config.items()
@@ -188,7 +187,7 @@ class Checker:
 
     def left_over(self) -> list[str]:
         """Return journals and leases that were not removed, and marks of a run on objects."""
-        snapshot = Snapshot.at(self.cluster, self.namespace)
+        snapshot = Snapshot.at(self.server, self.namespace)
         leases = [
             f"Lease {name}"
             for name, body in snapshot.objects["Lease"].items()
@@ -238,8 +237,7 @@ class Checker:
         conditions = {c["type"]: c["status"] for c in pod["status"].get("conditions") or ()}
         if conditions.get("Ready") != "True":
             problems.append(f"pod {name} is not Ready: {pod['status'].get('containerStatuses')}")
-        starts = self.cluster.behaviour.started(self.namespace, name, "main")
-        starts = [start for start in starts if start.pod_uid == pod["metadata"]["uid"]]
+        starts = self.server.started(pod)
         if not starts:
             return [*problems, f"pod {name} was never started"]
         last = starts[-1]
@@ -269,9 +267,9 @@ def _data(body: Any) -> dict[str, str] | None:
     return data
 
 
-def settled(check: Callable[[], list[str]], seconds: float = 10.0) -> list[str]:
+def settled(check: Callable[[], list[str]], seconds: float = SETTLE_SECONDS) -> list[str]:
     """Wait until a check returns no problems and return those that remain at the deadline."""
     deadline = time.monotonic() + seconds
     while (problems := check()) and time.monotonic() < deadline:
-        time.sleep(0.01)
+        time.sleep(POLL_SECONDS)
     return problems

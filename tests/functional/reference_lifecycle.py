@@ -148,7 +148,7 @@ class ReferenceUninstall(ReferenceInstall):
         return namespace
 
     def request(self, lab: Lab, namespace: str, files: Files) -> Request:
-        lab.once("kept", lambda _: lab.embedded.middlewares.append(Keeping(lab.kept)))
+        lab.once("kept", lambda _: lab.server.middlewares.append(Keeping(lab.kept)))
         (lab.kept.add if files is FAILING else lab.kept.discard)(namespace)
         return super().request(lab, namespace, FILES)
 

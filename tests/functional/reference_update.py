@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -30,29 +31,41 @@ from container_update import (
 from container_update.emulator.faults import Fault, Faults
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster, Registry
 from container_update.emulator.kubernetes.kubelet.behaviour import Exit
+from tests.functional import server
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import config_map, secret, workload
 from tests.functional.promise import Expected, Running, Snapshot, settled
+from tests.functional.real import REAL, SETTLE_SECONDS
+from tests.functional.server import EmbeddedServer, RealServer, Server
 from tests.internals.core import (
     INSTANCE_LABEL,
     ClusterInstance,
+    Collection,
     History,
     KubernetesCluster,
+    ObjectKey,
     RetryingCluster,
     keeping,
 )
 
 Files = dict[str, str]
 
+_SECONDS = 120 if REAL else 20
+
 OPTIONS = Options(
-    timeout=20, undo_timeout=20, grace_period=0.3, retry_seconds=5, lease_seconds=9, workers=16
+    timeout=_SECONDS,
+    undo_timeout=_SECONDS,
+    grace_period=0.3,
+    retry_seconds=5,
+    lease_seconds=9,
+    workers=16,
 )
 """Small, so that a run that fails fails soon."""
 
 CONFIGURATION = ("Files/sec.yaml", "Files/cm.yaml", "Files/typed.yaml")
 """What a request lists that has the new Secret: what is listed is written, and nothing else."""
 
-BESIDE = ("namespaces", "clusterroles")
+BESIDE = {"Namespace": "", "ClusterRole": "rbac.authorization.k8s.io"}
 """What may be beside a CNF's namespace: its name begins with that of the namespace."""
 
 
@@ -72,13 +85,16 @@ env:
 
 def _files(value: str, image: str) -> Files:
     on_delete = "updateStrategy: {type: OnDelete}"
+    on_one_node = "nodeSelector: {kubernetes.io/hostname: node-1}"
     return {
         "cm": config_map("cm", setting=value),
         "typed": secret("typed", kind=f"example.org/{value}", setting=value),
         "deployment": workload("Deployment", "d", container=_env(CM), image=image),
         "replicas": workload("ReplicaSet", "r", container=_env(CM), image=image, replicas=2),
         "stateful": workload("StatefulSet", "s", container=_env(TYPED)),
-        "daemon": workload("DaemonSet", "o", container=_env(TYPED), spec=on_delete, image=image),
+        "daemon": workload(
+            "DaemonSet", "o", container=_env(TYPED), spec=on_delete, pod=on_one_node, image=image
+        ),
         "restarted": workload("Pod", "p", container=_env(CM), image=image),
         "recreated": workload("Pod", "q", container=_env(TYPED)),
         "bystander": workload("Deployment", "b"),
@@ -130,11 +146,10 @@ def quick() -> Behaviour:
 
 @dataclass
 class Lab:
-    """An embedded cluster with room for many CNFs, each in a namespace of its own."""
+    """A server with room for many CNFs, each in a namespace of its own."""
 
-    embedded: EmbeddedCluster
+    server: Server
     folder: Path
-    behaviour: Behaviour = field(init=False)
     cluster: KubernetesCluster = field(init=False)
     kubeconfig: str = field(init=False)
     kept: set[str] = field(default_factory=set, init=False)
@@ -147,14 +162,29 @@ class Lab:
     @classmethod
     @contextmanager
     def running(cls, folder: Path) -> Iterator[Lab]:
-        """Yield a lab whose cluster runs while the block does."""
-        with EmbeddedCluster(behaviour=quick(), history=100_000) as embedded:
-            yield cls(embedded, folder)
+        """Yield a lab whose server runs while the block does."""
+        with server.running(REAL, quick(), OPTIONS) as one:
+            yield cls(one, folder)
 
     def __post_init__(self) -> None:
-        self.behaviour = self.embedded.behaviour
-        self.kubeconfig = str(self.embedded.write_kubeconfig(self.folder / "kubeconfig"))
+        self.kubeconfig = self.server.write_kubeconfig(self.folder / "kubeconfig")
         self.cluster = connect(self.kubeconfig, options=OPTIONS)
+
+    @property
+    def embedded(self) -> EmbeddedCluster:
+        """The embedded cluster, for what no API can do."""
+        assert isinstance(self.server, EmbeddedServer), "this server is not embedded"
+        return self.server.front
+
+    @property
+    def behaviour(self) -> Behaviour:
+        """How containers behave on the embedded cluster."""
+        return self.embedded.behaviour
+
+    @property
+    def admin(self) -> KubernetesCluster:
+        """A client whose requests meet no fault on a real server, to arrange what is there."""
+        return self.server.admin if isinstance(self.server, RealServer) else self.cluster
 
     def package(self, files: Files) -> str:
         """Return a package folder with these manifests; the same one for the same files."""
@@ -180,23 +210,21 @@ class Lab:
 
     def deploy(self, files: Files) -> str:
         """Deploy these files in a new namespace and return its name."""
-        namespace = self.add_namespace(f"n{next(self._numbers)}v")
+        unique = f"-{uuid.uuid4().hex[:8]}" if REAL else ""
+        namespace = self.add_namespace(f"n{next(self._numbers)}v{unique}")
         bodies = [yaml.load(text, yaml.CSafeLoader) for text in files.values()]
-        self.embedded.call(_create_all, namespace, bodies)
-        until(lambda: _all_ready(Snapshot.at(self.embedded, namespace), bodies))
+        for body in bodies:
+            body["metadata"] |= {"namespace": namespace, "labels": {INSTANCE_LABEL: INSTANCE}}
+            self.admin.create(body)
+        until(lambda: _all_ready(Snapshot.at(self.server, namespace), bodies))
         return namespace
 
     def add_namespace(self, name: str) -> str:
         """Create a namespace in which pods can be created; return its name."""
-
-        def create(registry: Registry) -> None:
-            registry.create("namespaces", "", {"metadata": {"name": name}})
-
-        def has_account(registry: Registry) -> bool:
-            return registry.get("serviceaccounts", name, "default") is not None
-
-        self.embedded.call(create)
-        until(lambda: self.embedded.call(has_account))
+        self.admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        account = ObjectKey("", "ServiceAccount", name, "default")
+        until(lambda: self.admin.get(account) is not None)
+        self.server.follow(name)
         return name
 
     def once(self, name: str, arrange: Callable[[Registry], None]) -> None:
@@ -211,23 +239,22 @@ class Lab:
         """Inject these faults into the requests for a namespace, and for what is beside it, while
         the block runs."""
         script = Faults(*faults, path=f"*/{namespace}*")
-        self.embedded.middlewares.append(script)
+        self.server.middlewares.append(script)
         try:
             yield script
         finally:
             script.end_outage()
-            self.embedded.middlewares.remove(script)
+            self.server.middlewares.remove(script)
 
     def remove(self, namespace: str) -> None:
         """Delete a namespace, and what is beside it."""
 
-        def delete(registry: Registry) -> None:
-            for resource in BESIDE:
-                for body in registry.list(resource):
-                    if body["metadata"]["name"].startswith(namespace):
-                        registry.delete(resource, "", body["metadata"]["name"])
-
-        self.embedded.call(delete)
+        found = self.server.objects((kind, "") for kind in BESIDE)
+        for (kind, _), bodies in found.items():
+            for name in (body["metadata"]["name"] for body in bodies):
+                if name.startswith(namespace):
+                    self.admin.delete(ObjectKey(BESIDE[kind], kind, "", name))
+                    self.server.leave(name)
 
     def update(
         self, request: UpdateRequest, cancel: CancelToken | None = None, options: Options = OPTIONS
@@ -244,13 +271,9 @@ class Lab:
     def free_leases(self, namespace: str) -> None:
         """Have nobody hold the namespace's leases, as if their holders had been silent long."""
 
-        def free(registry: Registry) -> None:
-            for lease in registry.list("leases", namespace):
-                spec = {**lease["spec"], "holderIdentity": ""}
-                name = lease["metadata"]["name"]
-                registry.update("leases", namespace, name, {**lease, "spec": spec})
-
-        self.embedded.call(free)
+        leases = Collection("coordination.k8s.io", "Lease", namespace)
+        for lease in self.admin.list(leases).items:
+            self.admin.replace({**lease, "spec": {**lease["spec"], "holderIdentity": ""}})
 
 
 Request = TypeVar("Request")
@@ -331,13 +354,6 @@ UPDATE = ReferenceUpdate(
 )
 
 
-def _create_all(registry: Registry, namespace: str, bodies: list[Any]) -> None:
-    for body in bodies:
-        body["metadata"]["namespace"] = namespace
-        body["metadata"]["labels"] = {INSTANCE_LABEL: INSTANCE}
-        registry.create(f"{body['kind'].lower()}s", namespace, body)
-
-
 def _all_ready(snapshot: Snapshot, bodies: list[Any]) -> bool:
     for body in bodies:
         if body["kind"] in ("ConfigMap", "Secret", "Service", "CronJob"):
@@ -352,7 +368,7 @@ def _all_ready(snapshot: Snapshot, bodies: list[Any]) -> bool:
     return True
 
 
-def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = SETTLE_SECONDS) -> None:
     """Wait for a condition.
 
     :raises AssertionError: it did not come true in time.

@@ -23,27 +23,26 @@ from container_update import (
     plan_change,
 )
 from container_update.emulator.http_server import RequestRecord
-from container_update.emulator.kubernetes import ApiError, EmbeddedCluster
+from tests.functional.admission import dropping_working_directories, refusing_deployments
 from tests.functional.cnf import IMAGES, Cnf
-from tests.functional.conftest import OPTIONS, REAL
+from tests.functional.conftest import OPTIONS
 from tests.functional.manifests import config_map, workload
+from tests.functional.reference_update import Lab
+from tests.functional.server import Server
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING, UPGRADE_TYPES
 from tests.internals.core import Action, Json, KubernetesCluster, ObjectKey, main, object_steps
-
-pytestmark = pytest.mark.skipif(bool(REAL), reason="requests are the embedded cluster's")
 
 WEB = workload("Deployment", "web")
 
 
 @pytest.fixture(scope="module")
-def embedded() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster() as running:
-        yield running
+def server(lab: Lab) -> Server:
+    return lab.server
 
 
 @pytest.fixture(scope="module")
-def admin_kubeconfig(embedded: EmbeddedCluster, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(embedded.write_kubeconfig(tmp_path_factory.mktemp("asked") / "kubeconfig"))
+def admin_kubeconfig(lab: Lab) -> str:
+    return lab.kubeconfig
 
 
 @pytest.fixture(scope="module")
@@ -109,12 +108,12 @@ def changing(cnf: Cnf) -> Callable[..., Changing]:
     return lambda old, new: Changing(cnf, old, new)
 
 
-def sent(embedded: EmbeddedCluster, cnf: Cnf) -> list[RequestRecord]:
+def sent(server: Server, cnf: Cnf) -> list[RequestRecord]:
     """Return the writes of the CNF's own objects, without those of lease, journal and history."""
     kept = ("/secrets", "/leases", "/events", "reviews")
     return [
         each
-        for each in embedded.requests
+        for each in server.requests
         if each.method in ("POST", "PUT", "DELETE")
         and f"/namespaces/{cnf.namespace}" in each.path
         and not any(part in each.path for part in kept)
@@ -151,7 +150,7 @@ REFUSED = {
 @pytest.mark.parametrize(("old", "new", "words"), REFUSED.values(), ids=REFUSED)
 def test_what_the_server_would_refuse_stops_a_change_before_its_first_write(
     changing: Any,
-    embedded: EmbeddedCluster,
+    server: Server,
     old: dict[str, str],
     new: str,
     words: str,
@@ -159,13 +158,13 @@ def test_what_the_server_would_refuse_stops_a_change_before_its_first_write(
 ) -> None:
     both = {"a": config_map("a", key="old")}
     change = changing({**both, **old}, {"a": config_map("a", key="new"), "web": new})
-    embedded.clear_requests()
+    server.clear_requests()
     for act in (change.plan, change.run):
         with pytest.raises(ClusterError, match=re.escape(words)) as raised:
             act(upgrade_type)
         assert "would refuse 1 of" in str(raised.value)
         assert "web.yaml:1" in str(raised.value)
-    writes = sent(embedded, change.cnf)
+    writes = sent(server, change.cnf)
     assert writes
     assert all(map(is_dry, writes))
     assert change.cnf.get("ConfigMap", "a")["data"] == {"key": "old"}
@@ -182,7 +181,7 @@ def test_a_refusal_names_the_fields_that_the_manifest_changes(changing: Any) -> 
 
 
 def test_what_the_server_would_refuse_stops_an_installation_before_its_first_write(
-    cnf: Cnf, embedded: EmbeddedCluster
+    cnf: Cnf, server: Server
 ) -> None:
     files = {
         "a.yaml": config_map("a", key="1"),
@@ -190,11 +189,11 @@ def test_what_the_server_would_refuse_stops_an_installation_before_its_first_wri
         "n.yaml": NUMBER.replace("web", "n"),
     }
     package = cnf.package(files)
-    embedded.clear_requests()
+    server.clear_requests()
     with pytest.raises(ClusterError, match=r"would refuse 2 of 3 writes: .*w\.yaml:1") as raised:
         install(package, cnf.admin, options=cnf.options, **cnf.where)
     assert "n.yaml:1" in str(raised.value)
-    assert all(map(is_dry, sent(embedded, cnf)))
+    assert all(map(is_dry, sent(server, cnf)))
 
 
 def test_a_service_that_has_no_address_is_not_said_to_get_one(changing: Any) -> None:
@@ -206,21 +205,14 @@ def test_a_service_that_has_no_address_is_not_said_to_get_one(changing: Any) -> 
             change.plan(upgrade_type)
 
 
-def test_what_admission_refuses_is_named_with_its_words(
-    changing: Any, embedded: EmbeddedCluster
-) -> None:
+def test_what_admission_refuses_is_named_with_its_words(changing: Any, server: Server) -> None:
     change = changing({"web": WEB}, {"web": workload("Deployment", "web", image=IMAGES[1])})
-
-    def refuse(kind: Any, body: Json) -> None:
-        if kind.kind == "Deployment":
-            raise ApiError(403, "Forbidden", "no image of this kind today", {})
-
-    embedded.call(lambda registry: registry.webhooks.append(refuse))
-    try:
-        with pytest.raises(ClusterError, match="no image of this kind today"):
-            change.run()
-    finally:
-        embedded.call(lambda registry: registry.webhooks.remove(refuse))
+    words = "no image of this kind today"
+    with (
+        refusing_deployments(server, change.cnf.namespace, words),
+        pytest.raises(ClusterError, match=words),
+    ):
+        change.run()
     assert change.run().results
 
 
@@ -283,30 +275,24 @@ def test_a_workload_whose_template_stays_is_replaced_and_restarts_no_pod(changin
     assert change.cnf.pods("Deployment", "web") == before
 
 
-def test_a_field_that_the_server_drops_is_said(changing: Any, embedded: EmbeddedCluster) -> None:
+def test_a_field_that_the_server_drops_is_said(changing: Any, server: Server) -> None:
     new = workload("Deployment", "web", container="workingDir: /here", image=IMAGES[1])
     change = changing({"web": WEB}, {"web": new})
-
-    def drop(kind: Any, body: Json) -> None:
-        if kind.kind == "Deployment":
-            body["spec"]["template"]["spec"]["containers"][0].pop("workingDir", None)
-
-    embedded.call(lambda registry: registry.webhooks.append(drop))
-    try:
+    with dropping_working_directories(server, change.cnf.namespace):
         assert re.search(r"workingDir .*does not store it", notes(change.plan()))
-    finally:
-        embedded.call(lambda registry: registry.webhooks.remove(drop))
 
 
 # --- what cannot be tried -------------------------------------------------------------------------
 
-GROUP = "lab.example.org"
-DEFINITION = f"""\
+
+def definition(group: str) -> str:
+    """Return the definition of a kind that no other test on the same server defines."""
+    return f"""\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {{name: fws.{GROUP}}}
+metadata: {{name: fws.{group}}}
 spec:
-  group: {GROUP}
+  group: {group}
   scope: Namespaced
   names: {{plural: fws, singular: fw, kind: Fw}}
   versions:
@@ -318,9 +304,10 @@ spec:
 
 
 def test_an_object_whose_kind_comes_with_it_is_said_not_to_be_tried(
-    cnf: Cnf, embedded: EmbeddedCluster
+    cnf: Cnf,
 ) -> None:
-    files = {"c.yaml": DEFINITION, "f.yaml": manifest("Fw", "f", version=f"{GROUP}/v1")}
+    group = f"{cnf.namespace}.example.org"
+    files = {"c.yaml": definition(group), "f.yaml": manifest("Fw", "f", version=f"{group}/v1")}
     plans: list[Plan] = []
 
     def keep(event: object) -> None:
@@ -329,9 +316,9 @@ def test_an_object_whose_kind_comes_with_it_is_said_not_to_be_tried(
     try:
         install(cnf.package(files), cnf.admin, options=cnf.options, progress=keep, **cnf.where)
     finally:
-        cnf.admin.delete(ObjectKey(*DEFINITION_KEY, "", f"fws.{GROUP}"))
+        cnf.admin.delete(ObjectKey(*DEFINITION_KEY, "", f"fws.{group}"))
     (plan,) = plans
-    assert re.search(rf"fws\.{GROUP}: .*cannot be tried .*Fw .*/f", notes(plan))
+    assert re.search(rf"fws\.{group}: .*cannot be tried .*Fw .*/f", notes(plan))
     assert (plan.writes, plan.tried) == (2, 1)
 
 
@@ -383,7 +370,7 @@ def test_an_account_that_may_not_write_still_gets_a_plan(cnf: Cnf, changing: Any
 
 @pytest.mark.parametrize("upgrade_type", UPGRADE_TYPES)
 def test_every_write_is_tried_once_before_the_first_one(
-    changing: Any, embedded: EmbeddedCluster, upgrade_type: str
+    changing: Any, server: Server, upgrade_type: str
 ) -> None:
     old = {"a": config_map("a", key="old"), "web": WEB, "s": service()}
     new = {
@@ -392,22 +379,20 @@ def test_every_write_is_tried_once_before_the_first_one(
         "s": service(", sessionAffinity: ClientIP"),
     }
     change = changing(old, new)
-    embedded.clear_requests()
+    server.clear_requests()
     outcome = change.run(upgrade_type)
-    tried = [is_dry(each) for each in sent(embedded, change.cnf)]
+    tried = [is_dry(each) for each in sent(server, change.cnf)]
     # what is handed over has to be there first; a deletion is never tried
     left_out = (Action.HAND_OVER, Action.DELETE)
     number = len([s for s in object_steps(outcome.plan) if s.action not in left_out])
     assert tried.index(False) == number == outcome.plan.tried
     assert sum(tried) == number
-    queries = {each.query for each in sent(embedded, change.cnf) if each.method in ("POST", "PUT")}
+    queries = {each.query for each in sent(server, change.cnf) if each.method in ("POST", "PUT")}
     assert {q for q in queries if "dryRun" in q} == {"dryRun=All&fieldValidation=Strict"}
-    assert not [r for r in embedded.requests if r.method == "DELETE" and "dryRun" in r.query]
+    assert not [r for r in server.requests if r.method == "DELETE" and "dryRun" in r.query]
 
 
-def test_a_controller_that_writes_meanwhile_is_no_refusal(
-    changing: Any, embedded: EmbeddedCluster
-) -> None:
+def test_a_controller_that_writes_meanwhile_is_no_refusal(changing: Any, server: Server) -> None:
     change = changing({"web": WEB}, {"web": workload("Deployment", "web", image=IMAGES[1])})
     key = change.cnf.key("Deployment", "web")
     written: list[Json] = []

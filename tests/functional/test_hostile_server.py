@@ -15,14 +15,12 @@ from container_update import UpdateInProgressError, connect, rollback
 from tests.circles import Circle, in_circles
 from tests.functional import verbs
 from tests.functional.cnf import INSTANCE
-from tests.functional.conftest import REAL
 from tests.functional.reference_update import Lab, until
 from tests.functional.verbs import OPTIONS, VERBS, Site, Verb
 from tests.hostile_server import HOSTILE, Attack, attacks
 from tests.internals.core import ObjectKey, name_of
 
 pytestmark = [
-    pytest.mark.skipif(bool(REAL), reason="answers in place of the embedded cluster"),
     pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning"),
 ]
 
@@ -73,7 +71,7 @@ def tried(lab: Lab, verb: Verb, attack: Attack) -> Iterator[str]:
             begin()
             verb.act(site, cluster)
 
-    wrong, raised = attack.on(lab.embedded.middlewares, act)
+    wrong, raised = attack.on(lab.server.middlewares, act)
     until(partial(_rolled_back, site), 60)
     # whose creation has no answer is by nobody; the next operation would take it
     lab.cluster.delete(ObjectKey(*LEASE, site.namespace, name_of(INSTANCE)))

@@ -18,7 +18,6 @@ import pytest
 from container_update import ClusterError, connect
 from tests.circles import Circle, in_circles
 from tests.functional import verbs
-from tests.functional.conftest import REAL
 from tests.functional.promise import JOURNAL
 from tests.functional.reference_update import Lab
 from tests.functional.test_hostile_neighbour import FORGED, MUTATIONS, forge, step, written
@@ -26,8 +25,6 @@ from tests.functional.test_hostile_server import HASTY
 from tests.functional.verbs import VERBS, Site, Verb
 from tests.hostile_server import judged
 from tests.internals.core import INSTANCE_LABEL, Collection, Json, ObjectKey
-
-pytestmark = pytest.mark.skipif(bool(REAL), reason="writes by the embedded cluster's administrator")
 
 REQUESTS = 24
 """The verbs send between 19 and 42."""

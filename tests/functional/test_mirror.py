@@ -128,7 +128,7 @@ def namespace(lab: Lab, kinds: tuple[str, ...]) -> Iterator[str]:
 
 def state(lab: Lab, namespace: str, value: str, image: str, kinds: tuple[str, ...]) -> list[str]:
     """Return what differs from a state of the CNF."""
-    checker = Checker(lab.embedded, namespace)
+    checker = Checker(lab.server, namespace)
     return checker.differences(expected(value, image, pods="Pod" in kinds), as_before=False)
 
 
@@ -165,7 +165,7 @@ def test_an_update_that_fails_is_undone(lab: Lab, namespace: str, kinds: tuple[s
     assert "left as somebody else changed it" not in str(raised.value)
     assert specs(lab, namespace) == before
     assert not state(lab, namespace, "old", IMAGES[0], kinds)
-    assert not Checker(lab.embedded, namespace).left_over()
+    assert not Checker(lab.server, namespace).left_over()
 
 
 @pytest.mark.parametrize("back", [True, False])
@@ -189,7 +189,7 @@ def test_another_host_rolls_back_or_resumes_what_was_interrupted(
         assert specs(lab, namespace) == before
     value, image = ("old", IMAGES[0]) if back else ("new", IMAGES[1])
     assert not state(lab, namespace, value, image, kinds)
-    assert not Checker(lab.embedded, namespace).left_over()
+    assert not Checker(lab.server, namespace).left_over()
 
 
 @pytest.mark.parametrize("kinds", ["workloads", "both"], indirect=True)
@@ -213,7 +213,7 @@ def test_a_resumed_update_keeps_the_pods_that_are_new(lab: Lab, namespace: str) 
 
 
 def uids(lab: Lab, namespace: str, kind: str, name: str) -> set[str]:
-    pods = Snapshot.at(lab.embedded, namespace).pods_of(kind, name)
+    pods = Snapshot.at(lab.server, namespace).pods_of(kind, name)
     return {pod["metadata"]["uid"] for pod in pods}
 
 
@@ -282,7 +282,7 @@ def test_a_change_of_the_package_is_done_once_or_undone(
     assert kinds
     reference = CHANGES[upgrade_type]
     namespace = lab.deploy(reference.old_files)
-    checker = Checker(lab.embedded, namespace)
+    checker = Checker(lab.server, namespace)
     job, _ = reference.request(lab, namespace, reference.ways[way])
     job, target = replace(job, options=reference.options), KubernetesTarget(lab.cluster, namespace)
     if way == "done":

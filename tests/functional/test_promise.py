@@ -6,9 +6,9 @@ The model defines in a few lines the result of an update, without plans, steps o
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pytest
 from hypothesis import given, note
@@ -21,16 +21,13 @@ from container_update import (
     UpdateFailedError,
 )
 from container_update.emulator.faults import Fault
-from container_update.emulator.kubernetes import Registry
 from tests.circles import Circle, in_circles
 from tests.examples import examples
 from tests.functional import matrix
-from tests.functional.conftest import REAL
 from tests.functional.manifests import config_map, secret, workload
 from tests.functional.promise import Checker, Expected, Running, settled
 from tests.functional.reference_update import Files, Lab
-
-pytestmark = pytest.mark.skipif(bool(REAL), reason="faults are injected into the embedded cluster")
+from tests.internals.core import Json, ObjectKey
 
 KEYS = ("a", "b")
 VALUES = ("1", "2", "3")
@@ -94,7 +91,10 @@ class Work:
             lines.append(f"  valueFrom: {{{source}: {{name: {config.name}, key: {key}}}}}")
         container = "\n".join(lines) if self.uses else ""
         replicas = self.pods if self.kind not in ("Pod", "DaemonSet") else None
-        return workload(self.kind, self.name, container=container, image=image, replicas=replicas)
+        # on one node, so that a DaemonSet has one pod
+        pod = "nodeSelector: {kubernetes.io/hostname: node-1}" if self.kind == "DaemonSet" else ""
+        parts = {"container": container, "pod": pod, "image": image, "replicas": replicas}
+        return workload(self.kind, self.name, **parts)  # type: ignore[arg-type]
 
     def running_again(self) -> Running:
         """What runs after an undo: a replaced pod has the configuration that drift left."""
@@ -199,20 +199,28 @@ def worlds(draw: st.DrawFn) -> World:
 def drift(lab: Lab, namespace: str, world: World) -> None:
     """Change objects by hand and let the pods follow."""
 
-    def change(registry: Registry) -> None:
-        for config in world.configs:
-            if config.drifted != config.old:
-                resource = f"{config.kind.lower()}s"
-                body = copy.deepcopy(registry.require(resource, namespace, config.name))
-                field = "stringData" if config.kind == "Secret" else "data"
-                registry.update(resource, namespace, config.name, {**body, field: config.drifted})
-        for work in world.works:
-            if work.drifted != work.old:
-                body = copy.deepcopy(registry.require("deployments", namespace, work.name))
-                body["spec"]["template"]["spec"]["containers"][0]["image"] = work.drifted
-                registry.update("deployments", namespace, work.name, body)
+    def change(key: ObjectKey, edit: Callable[[Json], None]) -> None:
+        live = lab.admin.get(key)
+        assert live is not None
+        live["metadata"].pop("resourceVersion")  # a controller may write its status in between
+        edit(live)
+        lab.admin.replace(live)
 
-    lab.embedded.call(change)
+    for config in world.configs:
+        if config.drifted != config.old:
+            field = "stringData" if config.kind == "Secret" else "data"
+            drifted = {field: dict(config.drifted)}
+            key = ObjectKey("", config.kind, namespace, config.name)
+            change(key, lambda body, drifted=drifted: body.update(drifted))  # type: ignore[misc]
+    for work in world.works:
+        if work.drifted != work.old:
+            key = ObjectKey("apps", "Deployment", namespace, work.name)
+            change(key, partial(set_image, work.drifted))
+
+
+def set_image(image: str, body: Json) -> None:
+    """Write another image into a workload's template."""
+    body["spec"]["template"]["spec"]["containers"][0]["image"] = image
 
 
 @in_circles(*Circle)
@@ -224,7 +232,7 @@ def leaves_the_new_state_or_the_old_one(lab: Lab, world: World) -> None:
     namespace = lab.deploy(world.files("old"))
     try:
         drift(lab, namespace, world)
-        unsettled = Checker(lab.embedded, namespace)
+        unsettled = Checker(lab.server, namespace)
         wrong = settled(lambda: unsettled.differences(world.before, as_before=False))
         assert wrong == [], "the model of what was there is wrong"
         check(lab, namespace, world)
@@ -233,7 +241,7 @@ def leaves_the_new_state_or_the_old_one(lab: Lab, world: World) -> None:
 
 
 def check(lab: Lab, namespace: str, world: World) -> None:
-    checker = Checker(lab.embedded, namespace)
+    checker = Checker(lab.server, namespace)
     request = lab.request(namespace, world.files("old"), world.files("new"))
     faults = [Fault(matrix.TROUBLE[name], nth=nth) for name, nth in world.faults]
     expected = put_back = world.put_back

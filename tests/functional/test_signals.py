@@ -100,7 +100,7 @@ def operator(lab: Lab) -> Iterator[Operator]:
 
 @pytest.fixture
 def checker(operator: Operator) -> Checker:
-    return Checker(operator.lab.embedded, operator.namespace)
+    return Checker(operator.lab.server, operator.namespace)
 
 
 SIGNALS = pytest.mark.parametrize(

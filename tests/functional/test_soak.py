@@ -162,7 +162,7 @@ def test_many_updates_of_one_vnf_leave_nothing_and_need_no_more_memory(
     updater: Updater, circle: Circle
 ) -> None:
     updates, warm_up = UPDATES[circle]
-    checker = Checker(updater.lab.embedded, updater.namespace)
+    checker = Checker(updater.lab.server, updater.namespace)
     turns = itertools.cycle(TURNS)
     samples, before = [], FILES
     for number in range(warm_up + updates):

@@ -37,15 +37,23 @@ from container_update import (
 from container_update.emulator.kubernetes import Registry
 from container_update.emulator.kubernetes.kubelet.behaviour import Exit
 from tests.functional import reference_update
+from tests.functional.admission import Policy, json_patch, tried
 from tests.functional.change_vnfpkg.kubernetes import VDU, VNFD
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.promise import Checker, Expected, Running, settled
+from tests.functional.real import REAL
 from tests.functional.reference_update import Lab
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING
-from tests.internals.core import Event, Heal, Placing, Scale, build, run
+from tests.internals.core import Collection, Event, Heal, ObjectKey, Placing, Scale, build, run
 
 OPTIONS = replace(reference_update.OPTIONS, drain_seconds=0.05)
+CRASHING = "crash:1"
+"""An image that the kubelets of a real cluster for tests let crash."""
+LAST_WORDS = (
+    (f"starting {CRASHING}", "fatal: crashed on purpose") if REAL else ("no licence found",)
+)
+"""What a container writes before it crashes."""
 FAST = ("--grace-period", "0.3", "--drain-seconds", "0.05")
 
 
@@ -100,7 +108,7 @@ class Site:
     @property
     def checker(self) -> Checker:
         """Compares what is there with what was there when it was first asked for."""
-        self._before = self._before or Checker(self.lab.embedded, self.namespace)
+        self._before = self._before or Checker(self.lab.server, self.namespace)
         return self._before
 
     def differences(self, *states: Expected, undone: bool = False) -> list[str]:
@@ -117,7 +125,11 @@ class Site:
 
     @contextmanager
     def lingering(self) -> Iterator[None]:
-        """Have pods that are deleted while the block runs stay until it ends."""
+        """Have pods that are deleted while the block runs stay until it ends; those of a real
+        cluster take long enough by themselves."""
+        if REAL:
+            yield
+            return
         behaviour = self.lab.behaviour
         seconds, behaviour.stop_seconds = behaviour.stop_seconds, 30.0
         try:
@@ -133,16 +145,45 @@ class Site:
 
     @contextmanager
     def broken(self, image: str) -> Iterator[None]:
-        """Have containers of an image that start while the block runs write a line and exit."""
+        """Have containers of an image that start while the block runs write LAST_WORDS and exit."""
+        with self._replaced_by_crashing(image) if REAL else self._crashing(image):
+            yield
+
+    @contextmanager
+    def _crashing(self, image: str) -> Iterator[None]:
         behaviour = self.lab.behaviour
         rule = Exit(image=image, pod="w-*", code=3)
         behaviour.exits.append(rule)
-        behaviour.logs[image] = "no licence found\n"
+        behaviour.logs[image] = "".join(f"{line}\n" for line in LAST_WORDS)
         try:
             yield
         finally:
             behaviour.exits.remove(rule)
             del behaviour.logs[image]
+
+    @contextmanager
+    def _replaced_by_crashing(self, image: str) -> Iterator[None]:
+        """Have the API server replace the image of new pods by one that crashes."""
+        condition = f"object.spec.containers[0].image == '{image}'"
+        spec = {
+            "matchConditions": [{"name": "image", "expression": condition}],
+            "mutations": [json_patch("replace", "/spec/containers/0/image", CRASHING)],
+        }
+        policy = Policy("crash", self.namespace, "Pod", spec)
+        with policy.in_force(self.lab.admin, lambda: self._image_of_a_new_pod(image) == CRASHING):
+            yield
+        self._end_crashing_pods()
+
+    def _end_crashing_pods(self) -> None:
+        """Delete the pods that have the image for good; their controllers replace them."""
+        for pod in self.lab.admin.list(Collection("", "Pod", self.namespace)).items:
+            if pod["spec"]["containers"][0]["image"] == CRASHING:
+                self.lab.admin.delete(ObjectKey.of(pod, self.namespace))
+
+    def _image_of_a_new_pod(self, image: str) -> str:
+        """Return the image that the server would store for this one."""
+        pod = tried(self.lab.admin, self.namespace, "Pod", image=image)
+        return str(pod["spec"]["containers"][0]["image"])
 
 
 # --- the verbs ------------------------------------------------------------------------------------
@@ -295,6 +336,8 @@ PROMISES: Mapping[str, str] = {
     "write.",
     "saved plan": "Its plan is tried on the server by a dry run, saved, and carried out later as "
     "it is, or refused if something has changed since.",
+    "plan": "Its plan writes nothing: all objects are as before, and no request was a write, dry "
+    "runs left out.",
     "fails early": "If its pods crash it fails without waiting for the time limit, and names pod, "
     "container, reason and the end of the log. Everything is as before; what could not be put back "
     "is left for a ``rollback``.",
@@ -309,11 +352,13 @@ PROMISES: Mapping[str, str] = {
 _SERVICE = (
     "There is no command for it: a VNFM heals and scales, the service has them (:doc:`/vnfm`)."
 )
-_RECOVERY = {"saved plan": "It has no plan of its own: it ends the one in the journal."}
+_ENDS = "It has no plan of its own: it ends the one in the journal."
+_RECOVERY = {"saved plan": _ENDS, "plan": _ENDS}
 
 
 _UPKEEP = {
     "saved plan": _SERVICE,
+    "plan": _SERVICE,
     "history": "The history has what leads to another package. Healing and scaling are in the "
     "records of the VNFM.",
     "JSON": _SERVICE,

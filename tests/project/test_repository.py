@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ DEMO = (
     "&& .venv/bin/container-update try demo"
 )
 TESTS = "python3 -m venv .venv && .venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest"
-THOROUGH = "[ ! -x .venv/bin/pytest ] || .venv/bin/pytest -m thorough || status=$?"
+ON_THE_LAB = "tests/functional --ignore=tests/functional/stacks -n 2"
 PLACES = re.compile(r"/(?:work|home|root|Users|opt/pypi[a-z-]*)/[A-Za-z0-9.]")
 """Paths that only exist on somebody's own machine."""
 
@@ -43,20 +45,79 @@ def test_the_test_command_is_the_one_in_the_readme(path):
     assert TESTS in lines(path)
 
 
-def test_ci_runs_the_thorough_tests_too():
-    first, second = (lines(".ci/run").index(line) for line in (TESTS, THOROUGH))
-    assert first < second
+def test_ci_is_a_program_of_bash():
     assert (ROOT / ".ci/run").stat().st_mode & 0o111
     subprocess.run(["bash", "-n", ROOT / ".ci/run"], check=True)
+
+
+LAB = """#!/bin/sh
+echo "$1 $LAB_PORT" >>"$(dirname "$0")/calls"
+case $1 in start) [ ! -e "$(dirname "$0")/broken" ] || exit 3; echo "$2/admin" ;; esac
+"""
+PYTEST = f"""#!{sys.executable} -SE
+import os, signal, sys
+print("pytest", *sys.argv[1:], flush=True)
+print(os.path.basename(os.environ.get("CONTAINER_UPDATE_KUBECONFIG", "no")), "cluster", flush=True)
+try:
+    if os.path.exists("endless"):
+        signal.pause()
+except KeyboardInterrupt:
+    pass
+print("the summary", flush=True)
+sys.exit(os.path.exists("fails"))
+"""
+ENDINGS = {
+    "no lab": ((), 0, "pytest -m thorough", []),
+    "no lab, and a failure": (("fails",), 1, "pytest -m thorough", []),
+    "a lab": (("lab",), 0, f"pytest {ON_THE_LAB}\nadmin cluster", ["start", "stop"]),
+    "a lab, and a failure": (("lab", "fails"), 1, f"pytest {ON_THE_LAB}", ["start", "stop"]),
+    "a lab that does not start": (("lab", "lab/broken"), 1, "", ["start", "stop"]),
+    "a lab, and no end": (("lab", "endless"), 124, "longer than 5s", ["start", "stop"]),
+}
+"""Files that are there; exit status; what is said; what was asked of the lab."""
+
+
+@pytest.mark.parametrize(("there", "status", "said", "asked"), ENDINGS.values(), ids=ENDINGS)
+def test_ci_ends_with_the_lab_or_with_the_thorough_circle(tmp_path, there, status, said, asked):
+    script = (ROOT / ".ci/run").read_text()
+    script = script[script.index("\nlab=") :]
+    if "endless" in there:
+        script = script.replace("limit=30m", "limit=5s")
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    write_program(tmp_path / ".venv/bin/pytest", PYTEST)
+    for name in there:
+        if name == "lab":
+            (tmp_path / name).mkdir()
+            write_program(tmp_path / "lab/lab.sh", LAB)
+        else:
+            (tmp_path / name).touch()
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", f"status=0\n{script}"],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "KUBERNETES_LAB": str(tmp_path / "lab")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stdout
+    assert said in done.stdout
+    assert ("No tests on a real Kubernetes" in done.stdout) == ("lab" not in there)
+    assert done.stdout.endswith("the summary\n") or "lab/broken" in there
+    calls = (tmp_path / "lab/calls").read_text().split() if asked else []
+    assert calls[::2] == asked
+    assert len(set(calls[1::2])) == bool(asked)
 
 
 def test_ci_knows_the_oldest_and_the_newest_python_of_the_machine(tmp_path):
     hidden = tmp_path / "versions/3.10.13/bin"
     hidden.mkdir(parents=True)
     for name in ("python3", "python3.9", "python3.11", "python3.11-config", "python3.13"):
-        write_program(tmp_path / name, f"echo py3{name[8:]} $0")
-    write_program(tmp_path / "python3.12", "exit 127")  # as pyenv has one that is not selected
-    write_program(hidden / "python3.10", "echo py310 $0")
+        write_program(tmp_path / name, f"#!/bin/sh\necho py3{name[8:]} $0\n")
+    write_program(
+        tmp_path / "python3.12", "#!/bin/sh\nexit 127\n"
+    )  # as pyenv has one that is not selected
+    write_program(hidden / "python3.10", "#!/bin/sh\necho py310 $0\n")
     for name in ("grep", "sort"):
         (tmp_path / name).symlink_to(str(shutil.which(name)))
     function = re.search(r"^pythons\(\) \{.*?^\}$", (ROOT / ".ci/run").read_text(), re.M | re.S)
@@ -73,8 +134,8 @@ def test_ci_knows_the_oldest_and_the_newest_python_of_the_machine(tmp_path):
     assert done.stdout.splitlines() == [f"{name} {path}" for name, path in paths.items()]
 
 
-def write_program(path: Path, line: str) -> None:
-    path.write_text(f"#!/bin/sh\n{line}\n")
+def write_program(path: Path, text: str) -> None:
+    path.write_text(text)
     path.chmod(0o755)
 
 

@@ -34,7 +34,6 @@ from tests.attributes import (
     Values,
     became,
 )  # fmt: skip
-from tests.functional.conftest import REAL
 from tests.functional.upgrade_types import BLUE_GREEN, ROLLING
 from tests.internals.core import ChangeJob, Records, run_change
 
@@ -148,7 +147,6 @@ def recorded_openstack_vnf(
         yield RecordedVnf(vnf, upgrade_type, shapes)
 
 
-@pytest.mark.skipif(bool(REAL), reason="needs no cluster")
 @pytest.mark.parametrize("case", OPENSTACK)
 def test_the_attributes_of_a_vnf_in_a_stack_follow_its_resources(case: str, tmp_path: Path) -> None:
     upgrade_type, old, new, table = OPENSTACK[case]

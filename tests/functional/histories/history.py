@@ -65,7 +65,7 @@ class History:
 
     def __post_init__(self) -> None:
         self.namespace = self.lab.deploy(self.family.files(0))
-        self.checker = Checker(self.lab.embedded, self.namespace)
+        self.checker = Checker(self.lab.server, self.namespace)
 
     def run(self, events: Sequence[Event], *, back: bool) -> None:
         """Let the events happen, then put everything right.

@@ -21,4 +21,4 @@ def namespace(lab: Lab) -> Iterator[str]:
 
 @pytest.fixture
 def checker(lab: Lab, namespace: str) -> Checker:
-    return Checker(lab.embedded, namespace)
+    return Checker(lab.server, namespace)

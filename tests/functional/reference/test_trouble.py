@@ -77,11 +77,11 @@ def test_a_failing_access_review_does_not_fail_an_update(
 ) -> None:
     """The fault matrix does not cover it, since its path contains no namespace."""
     script = Faults(Fault(TROUBLE[trouble]), path="*/selfsubjectrulesreviews")
-    lab.embedded.middlewares.append(script)
+    lab.server.middlewares.append(script)
     try:
         lab.update(lab.request(checker.namespace, OLD_FILES, NEW_FILES))
     finally:
-        lab.embedded.middlewares.remove(script)
+        lab.server.middlewares.remove(script)
     assert script.happened
     assert_is(checker, NEW)
 
@@ -92,7 +92,7 @@ def test_a_pull_that_succeeds_at_the_second_try_does_not_fail_an_update(
     new = {**NEW_FILES, "bystander": workload("Deployment", "b", image="flaky:2")}
     patient = replace(OPTIONS, grace_period=5)
     lab.update(lab.request(checker.namespace, OLD_FILES, new), options=patient)
-    (pod,) = Snapshot.at(lab.embedded, checker.namespace).pods_of("Deployment", "b")
+    (pod,) = Snapshot.at(lab.server, checker.namespace).pods_of("Deployment", "b")
     assert pod["spec"]["containers"][0]["image"] == "flaky:2"
     assert lab.behaviour.pull_fails("flaky:2", 0)
 
@@ -127,7 +127,7 @@ def test_watches_that_end_do_not_fail_an_update(lab: Lab, checker: Checker, too_
         with gate.held():
             if too_old:
                 lab.embedded.forget_history()
-            lab.embedded.end_watches()
+            lab.server.end_watches()
         updating.result()
     assert_is(checker, NEW)
 
@@ -137,7 +137,7 @@ def test_what_an_autoscaler_writes_meanwhile_is_kept(lab: Lab, checker: Checker)
     fault = Fault(meanwhile(lab, scale), method="PUT", path="*/replicasets/r")
     with lab.script(checker.namespace, fault):
         lab.update(lab.request(checker.namespace, OLD_FILES, NEW_FILES))
-    pods = Snapshot.at(lab.embedded, checker.namespace).pods_of("ReplicaSet", "r")
+    pods = Snapshot.at(lab.server, checker.namespace).pods_of("ReplicaSet", "r")
     assert [pod["spec"]["containers"][0]["image"] for pod in pods] == [IMAGES[1]] * 3
 
 
@@ -149,7 +149,7 @@ def test_a_label_that_another_client_writes_meanwhile_is_kept(lab: Lab, checker:
     with lab.script(checker.namespace, fault):
         lab.update(lab.request(checker.namespace, OLD_FILES, NEW_FILES))
     assert_is(checker, NEW)
-    snapshot = Snapshot.at(lab.embedded, checker.namespace)
+    snapshot = Snapshot.at(lab.server, checker.namespace)
     assert snapshot.get("ConfigMap", "cm")["metadata"]["labels"]["mine"] == "x"
 
 
@@ -185,7 +185,7 @@ def test_configuration_that_another_client_writes_is_kept_and_stops_the_update(
     cm = f"ConfigMap {checker.namespace}/cm"
     assert f"{cm} failed: {cm} was changed by somebody else since it was read" in message
     assert f"{cm}: left as somebody else changed it" in message
-    snapshot = Snapshot.at(lab.embedded, checker.namespace)
+    snapshot = Snapshot.at(lab.server, checker.namespace)
     assert snapshot.get("ConfigMap", "cm")["data"] == {"setting": "theirs"}
     config = {**OLD.config, ("ConfigMap", "cm"): {"setting": "theirs"}}
     assert_is_before(checker, replace(OLD, config=config))
@@ -299,7 +299,7 @@ def test_a_deployment_that_is_already_rolled_back_is_not_awaited(lab: Lab) -> No
     old = {"cm": config_map(setting="old"), "w": workload("Deployment", "d", container=ENV)}
     new = {**old, "cm": config_map(setting="new")}
     namespace = lab.deploy(old)
-    checker = Checker(lab.embedded, namespace)
+    checker = Checker(lab.server, namespace)
     refusal = Fault(answer(410), method="DELETE", path="*/secrets/*", times=100)
     bad = {**new, "w": workload("Deployment", "d", container=ENV, image="bad:missing")}
     with (

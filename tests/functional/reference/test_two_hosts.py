@@ -14,6 +14,7 @@ import pytest
 
 from container_update import (
     CancelToken,
+    ClusterError,
     LeaseLostError,
     NextStep,
     UpdateFailedError,
@@ -21,9 +22,7 @@ from container_update import (
     UpdateInterruptedError,
 )
 from container_update.emulator.faults import Fault, answer, drop_after
-from container_update.emulator.kubernetes import Registry
 from tests.functional.cnf import IMAGES, INSTANCE
-from tests.functional.conftest import REAL
 from tests.functional.gate import Gate, running
 from tests.functional.manifests import config_map, workload
 from tests.functional.promise import Checker, Snapshot
@@ -38,9 +37,7 @@ from tests.functional.reference_update import (
     Lab,
     until,
 )
-from tests.internals.core import name_of
-
-pytestmark = pytest.mark.skipif(bool(REAL), reason="looks into the embedded cluster")
+from tests.internals.core import ObjectKey, name_of
 
 LOCK = name_of(INSTANCE)
 SILENT = {"renewTime": "2020-01-01T00:00:00.000000Z", "leaseDurationSeconds": 1}
@@ -51,15 +48,24 @@ def write_lease(lab: Lab, namespace: str, **spec: Any) -> None:
     """Write the lease as held by another holder."""
     lease_spec = {"holderIdentity": "other.7/op-7", "leaseDurationSeconds": 60, **spec}
 
-    def write(registry: Registry) -> None:
-        lease = registry.get("leases", namespace, LOCK)
-        if lease is None:
-            body = {"metadata": {"name": LOCK}, "spec": lease_spec}
-            registry.create("leases", namespace, body)
-        else:
-            registry.update("leases", namespace, LOCK, {**lease, "spec": lease_spec})
+    key = ObjectKey("coordination.k8s.io", "Lease", namespace, LOCK)
+    new = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": LOCK, "namespace": namespace},
+    }
 
-    lab.embedded.call(write)
+    def write() -> bool:
+        live = lab.admin.get(key)
+        try:
+            (lab.admin.replace if live else lab.admin.create)({**(live or new), "spec": lease_spec})
+        except ClusterError as error:
+            if error.status != 409:  # it was renewed in between
+                raise
+            return False
+        return True
+
+    until(write)
 
 
 # --- at the same time ---------------------------------------------------------------------------
@@ -75,10 +81,10 @@ def test_a_second_update_is_refused_naming_the_first_and_writes_nothing(
         running(lambda: lab.update(request)) as first,
     ):
         with gate.held():
-            lab.embedded.clear_requests()
+            lab.server.clear_requests()
             with pytest.raises(UpdateInProgressError) as raised:
                 lab.update(request)
-            writes = [r for r in lab.embedded.requests if r.method != "GET" and r.status < 400]
+            writes = [r for r in lab.server.requests if r.method != "GET" and r.status < 400]
         first.result()
     names = {(r.method, r.path.rpartition("/")[2]) for r in writes}
     # renewals of the first one; what the account may do is asked by a POST
@@ -130,10 +136,10 @@ def test_a_plan_that_another_update_overtook_is_refused(
     ):
         with gate.held():
             lab.update(lab.request(namespace, OLD_FILES, others))
-            lab.embedded.clear_requests()
+            lab.server.clear_requests()
         with pytest.raises(UpdateInProgressError, match=r"^Deployment \S+/b changed ") as error:
             overtaken.result()
-        writes = [r.path for r in lab.embedded.requests if r.method in ("PUT", "POST", "DELETE")]
+        writes = [r.path for r in lab.server.requests if r.method in ("PUT", "POST", "DELETE")]
     assert error.value.next_step is NextStep.RETRY
     own = ("/leases", "/secrets", f"/{LOCK}", "reviews")
     assert [path for path in writes if not path.endswith(own)] == []
@@ -155,7 +161,7 @@ def test_a_lease_that_certainly_nobody_holds_goes_with_an_update_with_nothing_to
 ) -> None:
     write_lease(lab, namespace, **SILENT, holderIdentity=holder)
     assert lab.update(lab.request(namespace, OLD_FILES, OLD_FILES)).plan.is_empty
-    assert list(Snapshot.at(lab.embedded, namespace).objects["Lease"]) == left
+    assert list(Snapshot.at(lab.server, namespace).objects["Lease"]) == left
     assert_no_workload_changed(checker)
 
 
@@ -187,10 +193,10 @@ def test_an_undo_that_loses_its_lease_stops_too(lab: Lab, namespace: str, checke
         with gate.held():
             write_lease(lab, namespace, renewTime="2999-01-01T00:00:00.000000Z")
             until(lambda: cancel.lease_lost)
-            lab.embedded.clear_requests()
+            lab.server.clear_requests()
         with pytest.raises(LeaseLostError):
             losing.result()
-        writes = [r.path for r in lab.embedded.requests if r.method != "GET"]
+        writes = [r.path for r in lab.server.requests if r.method != "GET"]
     assert [path for path in writes if "/apis/apps/" in path or "/pods/" in path] == []
     lab.free_leases(namespace)
     lab.instance(namespace).recover(back=True)
@@ -199,7 +205,7 @@ def test_an_undo_that_loses_its_lease_stops_too(lab: Lab, namespace: str, checke
 
 def assert_no_workload_changed(checker: Checker) -> None:
     """Check that the pods and their containers are the same as before."""
-    snapshot = Snapshot.at(checker.cluster, checker.namespace)
+    snapshot = Snapshot.at(checker.server, checker.namespace)
     for kind, name in OLD.workloads:
         now, before = snapshot.pods_of(kind, name), checker.before.pods_of(kind, name)
         assert [pod["status"] for pod in now] == [pod["status"] for pod in before]
@@ -283,7 +289,7 @@ def test_a_journal_larger_than_one_object_may_be_is_split(lab: Lab, back: bool) 
         "b2": config_map("b2", x=noise[3]),
     }
     namespace = lab.deploy(old)
-    checker = Checker(lab.embedded, namespace)
+    checker = Checker(lab.server, namespace)
     cancel, gate = CancelToken(), Gate()
     request = lab.request(namespace, old, new)
     listed = (*request.config_paths, "Files/big.yaml", "Files/b2.yaml")
@@ -299,6 +305,6 @@ def test_a_journal_larger_than_one_object_may_be_is_split(lab: Lab, back: bool) 
     assert len(checker.left_over()) > 1
     lab.instance(namespace).recover(back=back)
     assert_is(checker, OLD if back else NEW)
-    big = Snapshot.at(lab.embedded, namespace).get("ConfigMap", "big")
+    big = Snapshot.at(lab.server, namespace).get("ConfigMap", "big")
     assert big["data"]["noise"] == (noise[0] if back else noise[2])
     lab.remove(namespace)

@@ -118,6 +118,8 @@ _ALL = {
     "the middle is undone.",
     "saved plan": "Heat has no dry run that says what an update does to a server, and a plan of "
     "stacks is not saved; ``--plan`` shows that of a change.",
+    "plan": "``tests/functional/stacks/test_changes.py`` proves it of a change, which alone has a "
+    "plan.",
     "history": "There is no history in a project: the package before is in the records of the "
     "VNFM, and a change to it is the way back.",
     "progress": "Plan, steps and results are reported; ``watch`` follows a cluster only, "

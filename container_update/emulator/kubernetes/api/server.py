@@ -88,7 +88,6 @@ class ApiServer(HttpServer):
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
         try:
-            self._check_access(request)
             return await self.through_middlewares(request, self._answer)
         except ApiError as error:
             return _error_response(error)
@@ -115,6 +114,7 @@ class ApiServer(HttpServer):
         return request.headers.get("Impersonate-User", user) if user == ADMINISTRATOR else user
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
+        self._check_access(request)
         target = parse_path(request.path, self._registry.catalogue)
         if target is None:
             return self._about_the_server(request)
