@@ -62,7 +62,7 @@ def compare(case: Case, target: Target, runs: int, lab: Path | None) -> list[Row
         installs = {name: tool.install for name, tool in tools.found().items()}
         programs |= {name: tool.update for name, tool in tools.found().items()}
     found: dict[str, list[Run]] = {program: [] for program in programs}
-    for _ in range(runs):
+    for number in range(runs):
         for program, run in programs.items():
             with TemporaryDirectory() as name:
                 folder = Path(name)
@@ -72,6 +72,8 @@ def compare(case: Case, target: Target, runs: int, lab: Path | None) -> list[Row
                     with target.observed() as counts:
                         measured = run(request, target, folder)
                     found[program].append(replace(measured, counts=measured.counts | counts))
+                    took = f"{measured.seconds:.1f} s, {measured.cpu_seconds:.2f} CPU s"
+                    print(f"  run {number + 1} of {runs}, {program}: {took}", flush=True)
     return [Row(case.name, case.size, program, runs) for program, runs in found.items()]
 
 

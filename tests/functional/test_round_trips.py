@@ -18,7 +18,7 @@ from tests.internals.core import guide_request
 ROOT = Path(__file__).resolve().parents[2]
 LATENCY = 0.5
 """Of each request, in seconds: requests that do not wait for one another begin within it."""
-CALLS = 660_000
+CALLS = 620_000
 """Of Python and C functions, with all that is imported: processor time, as a count that is the same
 on every machine."""
 MARGIN = 2
