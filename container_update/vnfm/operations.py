@@ -145,8 +145,7 @@ def apply_request(  # noqa: PLR0913
         noted = {**(operation.kept or {}), states.CANCELLED: cancel_mode}  # its worker sees it
         done = compare_and_set(session, OperationRow, *same, kept=noted)
     else:
-        error = _cancelled(operation) if state is State.FAILED_TEMP else None
-        values = {"owner": None, "due": None, "error": error}
+        values = {"owner": None, "due": None, "error": _cancelled(operation, state)}
         done = state is not None and _move(
             service, session, operation.id, was, state, is_still, **values
         )
@@ -169,25 +168,29 @@ def _decide(
     is_still: ColumnElement[bool],
 ) -> bool:
     """Let an occurrence go on that waits for a person, or undo it."""
-    kept, mine = dict(operation.kept or {}), {"owner": service.process_lock.id}
+    kept = dict(operation.kept or {})
+    mine: dict[str, Any] = {"owner": service.process_lock.id}
     if request is Request.PROMOTE:
         same = (OperationRow.id == operation.id, OperationRow.state == operation.state, is_still)
         kept |= {states.PROMOTED: kept[states.HELD], states.HELD: ""}
         return compare_and_set(session, OperationRow, *same, kept=kept, due=now(), **mine)
     kept |= {states.HELD: ""}
+    mine |= {"kept": kept, "due": None}
+    mine["error"] = _ended("aborted while it waited for a person to promote or abort it")
     steps = ((State.PROCESSING, State.FAILED_TEMP), (State.FAILED_TEMP, State.ROLLING_BACK))
-    return all(
-        _move(service, session, operation.id, was, to, kept=kept, due=None, **mine)
-        for was, to in steps
-    )
+    return all(_move(service, session, operation.id, was, to, **mine) for was, to in steps)
 
 
-def _cancelled(operation: OperationRow) -> Json:
-    requests = requests_of(operation.api, operation.id)
-    detail = (
-        "cancelled while it waited, before anything was changed. Go on with it: "
-        f"{requests.retry}; or give it up: {requests.fail}"
-    )
+def _cancelled(operation: OperationRow, state: State | None) -> Json:
+    detail = "cancelled while it waited, before anything was changed"
+    if state is State.FAILED_TEMP:
+        requests = requests_of(operation.api, operation.id)
+        detail += f". Go on with it: {requests.retry}; or give it up: {requests.fail}"
+    return _ended(detail)
+
+
+def _ended(detail: str) -> Json:
+    """Return why an operation ended that a client has stopped."""
     return ProblemError(409, detail, title="The operation was cancelled").as_dict()
 
 

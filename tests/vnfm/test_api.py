@@ -411,7 +411,8 @@ def test_an_update_that_fails_can_be_retried_rolled_back_or_failed(
     client.call("POST", f"{self}/cancel", {"cancelMode": "GRACEFUL"}, 409)
 
     client.do("POST", f"{self}/retry", state="FAILED_TEMP")
-    client.do("POST", f"{self}/rollback", state="ROLLED_BACK")
+    rolled_back = client.do("POST", f"{self}/rollback", state="ROLLED_BACK")
+    assert "Deployment default/front" in rolled_back["error"]["detail"], "it keeps why"
     client.call("POST", f"{self}/retry", status=409)
     assert client.call("GET", running) == before
 
@@ -504,7 +505,9 @@ def test_an_operation_that_has_not_begun_can_be_cancelled(
     assert operation["operationState"] == "STARTING"
     assert set(operation["_links"]) == {"self", "vnfInstance", "cancel"}
     client.call("POST", f"{path}/cancel", {"cancelMode": "GRACEFUL"}, 202)
-    assert client.call("GET", path)["operationState"] == "ROLLED_BACK"
+    operation = client.call("GET", path)
+    assert operation["operationState"] == "ROLLED_BACK"
+    assert operation["error"]["detail"] == "cancelled while it waited, before anything was changed"
     assert client.call("GET", running).get("vnfInstanceName") != "other"
     client.call("POST", f"{path}/cancel", {"cancelMode": "FORCEFUL"}, 409)
     del service.workers.operation  # type: ignore[method-assign]

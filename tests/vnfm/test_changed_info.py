@@ -189,6 +189,31 @@ def test_a_change_of_the_package_tells_it_as_verbosely_as_was_subscribed(
     assert short.keys() <= full.keys()
 
 
+def test_the_states_with_an_error_are_failed_and_rolled_back(
+    http: TestClient, consumer: Consumer, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    client = Client(http, "v2")
+    path, new = vnfs.launched(client, cluster, tmp_path)
+    subscribe(client, f"{consumer.url}/all")
+    cluster.behaviour.bad_images = ["*/web:2.0"]
+    failed = client.do("PATCH", path, {"vnfdId": new}, "FAILED_TEMP")
+    client.do("POST", f"{failed['_links']['self']['href']}/rollback", state="ROLLED_BACK")
+    cluster.behaviour.bad_images = []
+    client.do("PATCH", path, {"vnfInstanceName": "other"})
+    until(lambda: len(consumer.posted("/all")) == 8, "all notifications")
+    told = [(each.body["operationState"], "error" in each.body) for each in consumer.posted("/all")]
+    assert told == [
+        ("STARTING", False),
+        ("PROCESSING", False),
+        ("FAILED_TEMP", True),
+        ("ROLLING_BACK", False),
+        ("ROLLED_BACK", True),
+        ("STARTING", False),
+        ("PROCESSING", False),
+        ("COMPLETED", False),
+    ]
+
+
 def test_verbosity_is_refused_where_it_is_unknown(http: TestClient, consumer: Consumer) -> None:
     body = {"callbackUri": consumer.url, "verbosity": "SHORT"}
     refused = Client(http, "v1").call("POST", "/vnflcm/v1/subscriptions", body, 422)

@@ -95,6 +95,7 @@ def test_a_promotion_lets_it_go_on(change: Change) -> None:
 def test_an_abort_undoes_it(change: Change) -> None:
     change.client.call("POST", f"{change.operation}/abort", status=202)
     until(lambda: change.show()["operationState"] == "ROLLED_BACK", "it is undone", 60, lasts=True)
+    assert "aborted while it waited for a person" in change.show()["error"]["detail"]
     assert change.client.call("GET", change.instance)["vnfdId"] != change.new
 
 

@@ -173,7 +173,9 @@ def _end(
     changed: Json | None = None,
 ) -> None:
     changes = records.affected(context.record, after)
-    values: dict[str, Any] = {"error": None, "changes": changes, "changed": changed, "owner": None}
+    values: dict[str, Any] = {"changes": changes, "changed": changed, "owner": None}
+    if state is State.COMPLETED:  # what was rolled back keeps why
+        values["error"] = None
     with context.service.database.writing() as session:
         # the instance first, as in a request: two orders could wait for each other
         instance = session.get_one(Instance, context.instance_id, with_for_update=True)

@@ -51,7 +51,7 @@ def add_state_change(session: Session, operation: OperationRow, base_url: str) -
             "vnfLcmOpOcc": {"href": f"{root}/vnf_lcm_op_occs/{operation.id}"},
         },
     }
-    if operation.error is not None:
+    if operation.error is not None and operation.state in _RESULTS:  # SOL003, 5.5.2.17
         body["error"] = operation.error
     details = dict(operation.changes or {})
     if operation.changed:
