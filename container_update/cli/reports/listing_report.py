@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from container_update.cli.reports import lines
 from container_update.cli.reports.lines import Line
-from container_update.engine.listing import InstanceState
 from container_update.planning.comparison.diff import printable
+
+if TYPE_CHECKING:
+    from container_update.engine.listing import InstanceState
 
 _COLUMNS = (
     "NAMESPACE",
