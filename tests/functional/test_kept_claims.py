@@ -165,7 +165,8 @@ def test_an_installation_says_whose_it_takes_over_and_they_are_its_own_then(
     cnf: Cnf, before: dict[str, str]
 ) -> None:
     uninstalled(cnf)
-    package, other = cnf.package({"db.yaml": stateful_set()}), {**cnf.where, "instance_id": "other"}
+    retaining = stateful_set().replace(DELETE, "{whenDeleted: Retain, whenScaled: Retain}")
+    package, other = cnf.package({"db.yaml": retaining}), {**cnf.where, "instance_id": "other"}
     outcome = install(package, cnf.admin, options=cnf.options, **other)
     notes = {note.key.name: note.text for note in outcome.plan.notes}
     assert notes.keys() == before.keys()
