@@ -31,7 +31,6 @@ from container_update import (
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.counted import Counted
 from tests.functional.manifests import ENV, config_map, workload
-from tests.functional.real import REAL
 from tests.internals.core import (
     INSTANCE_LABEL,
     Collection,
@@ -173,10 +172,6 @@ def test_a_second_installation_that_fails_takes_back_what_it_created_and_nothing
     assert names(shell.cnf) == {"cm", "w", "data"}
 
 
-@pytest.mark.xfail(
-    bool(REAL),
-    reason="the history of a namespace that is Terminating is written, and the refusal is logged",
-)
 def test_an_installation_that_fails_says_nothing_of_the_history_of_a_namespace_that_it_took_back(
     shell: Shell, caplog: pytest.LogCaptureFixture
 ) -> None:
