@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from container_update.engine.goals.update import plan_update, update
     from container_update.engine.recover import abort, promote, resume, rollback, status
     from container_update.model.cancellation import CancelToken
-    from container_update.model.cluster import Cluster
+    from container_update.model.cluster import Cluster, ReadOnlyCluster
     from container_update.model.errors import (
         ClusterError,
         ContainerUpdateError,
@@ -77,6 +77,7 @@ __all__ = [
     "Plan",
     "PlanError",
     "Planner",
+    "ReadOnlyCluster",
     "ResumeStarted",
     "Revision",
     "ScriptStep",
@@ -126,6 +127,7 @@ _MODULES = {
     "Outcome": "model.outcome",
     "Plan": "model.plan",
     "Planner": "planning.change",
+    "ReadOnlyCluster": "model.cluster",
     "ScriptStep": "model.scripts",
     "Status": "model.operation",
     "Step": "model.plan",

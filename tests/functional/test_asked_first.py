@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import yaml
+from aiohttp import web
 
 from container_update import (
     ClusterError,
@@ -29,6 +31,7 @@ from tests.functional.conftest import OPTIONS
 from tests.functional.manifests import config_map, workload
 from tests.functional.reference_update import Lab
 from tests.functional.server import Server
+from tests.functional.test_install import definition as definition_of
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING, UPGRADE_TYPES
 from tests.internals.core import Action, Json, KubernetesCluster, ObjectKey, main, object_steps
 
@@ -425,3 +428,88 @@ def test_warnings_of_the_server_are_in_the_plan_once(changing: Any) -> None:
     path = "spec.template.spec.containers[0].env[1]"
     assert f'the API server warns: {path}: hides previous definition of "A"' in note
     assert "(also for Deployment " in note
+
+
+# --- what cannot answer a dry run -----------------------------------------------------------------
+
+
+@pytest.fixture
+def answering(lab: Lab) -> Iterator[Callable[[Any], None]]:
+    """Have a function that is asked before the API server, for one test."""
+    added: list[Any] = []
+
+    def answer(function: Any) -> None:
+        lab.server.middlewares.append(function)
+        added.append(function)
+
+    yield answer
+    for function in added:
+        lab.server.middlewares.remove(function)
+
+
+def refusal(message: str) -> web.Response:
+    status = {"kind": "Status", "status": "Failure", "reason": "BadRequest", "message": message}
+    return web.json_response({**status, "code": 400}, status=400)
+
+
+@pytest.mark.parametrize("reads_first", [True, False], ids=["reads the body first", "at once"])
+def test_a_webhook_that_supports_no_dry_run_leaves_its_object_untried(
+    changing: Any, answering: Any, reads_first: bool
+) -> None:
+    """An API server reads a body, and looks at its preconditions, before it asks webhooks."""
+
+    async def no_dry_run(request: Any, handler: Any) -> Any:
+        if request.query.get("dryRun") == "All" and "deployments" in request.path:
+            answer = await handler(request) if reads_first else None
+            if answer is None or answer.status < 300:
+                return refusal('admission webhook "w.example.org" does not support dry run')
+            return answer
+        return await handler(request)
+
+    change = changing({"a": config_map("a", key="old"), "web": WEB}, {"web": WEB})
+    answering(no_dry_run)
+    files = {"web": workload("Deployment", "web", image=IMAGES[1])}
+    files["more"] = workload("Deployment", "more")
+    files["a"] = config_map("a", key="new")
+    change.new = change.cnf.package({f"{name}.yaml": text for name, text in files.items()})
+    plan = change.plan()
+    text = notes(plan)
+    assert text.count("cannot be tried on the API server: an admission webhook") == 2, text
+    assert plan.tried == 1
+    assert plan.writes == 3
+    change.run()
+    # what the server cannot read is still found before the first write
+    change.new = change.cnf.package({"web.yaml": NUMBER, "more.yaml": workload("Deployment", "m")})
+    if reads_first:
+        with pytest.raises(ClusterError, match="cannot unmarshal number"):
+            change.plan()
+
+
+def test_a_kind_whose_server_declares_no_dry_run_is_left_out_and_noted(
+    cnf: Cnf, lab: Lab, answering: Any
+) -> None:
+    group = f"{cnf.namespace}.example.org"
+
+    async def without_dry_run(request: Any, handler: Any) -> Any:
+        if request.path != f"/openapi/v3/apis/{group}/v1":
+            return await handler(request)
+        thing = {"group": group, "version": "v1", "kind": "Thing"}
+        post = {"x-kubernetes-group-version-kind": thing, "parameters": [{"name": "pretty"}]}
+        path = f"/apis/{group}/v1/namespaces/{{namespace}}/things"
+        return web.json_response({"openapi": "3.0.0", "paths": {path: {"post": post}}})
+
+    definition = yaml.safe_load(definition_of("Thing", group))
+    cnf.admin.create(definition)
+    answering(without_dry_run)
+    lab.server.clear_requests()
+    files = {"t.yaml": manifest("Thing", "t", version=f"{group}/v1"), "a.yaml": config_map("a")}
+    where: Any = {"namespace": cnf.namespace, "instance_id": "i", "options": OPTIONS}
+    try:
+        outcome = install(cnf.package(files), cnf.admin, **where)
+    finally:
+        cnf.admin.delete(ObjectKey.of(definition))
+    assert "Thing" in notes(outcome.plan)
+    assert "the server of its kind declares no dry run" in notes(outcome.plan)
+    writes = [each for each in sent(lab.server, cnf) if each.path.endswith("/things")]
+    assert [is_dry(each) for each in writes] == [False]
+    assert outcome.plan.tried == 1

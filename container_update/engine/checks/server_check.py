@@ -9,6 +9,7 @@ as it is, is left alone, and what it would drop or keep is said.
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -56,7 +57,7 @@ class _Answer:
     refusal: ClusterError | None = None
     waits_for: ObjectKey | None = None
     """An object that the plan writes first: without it the server cannot judge the step."""
-    untried: str = "this account may not write it"
+    untried: str = ""
     """Why it was not tried, where none of the others is given."""
 
 
@@ -121,10 +122,9 @@ class _Asking:
             if error.status == 404 and needed is None and step.before is None and patience:
                 time.sleep(_PAUSE)  # somebody may have defined the kind a moment ago
                 return self.about(step, patience - 1)
-            forbidden = needed is None and error.status == 403
-            if forbidden and self.cluster.refused([*permissions.of_step(step)]):
-                return _Answer(step)  # the operation itself says which right it lacks
-            return _Answer(step, waits_for=needed, refusal=None if needed else error)
+            untried = "" if needed else self._why_untried(step, error)
+            refusal = None if needed or untried else error
+            return _Answer(step, waits_for=needed, refusal=refusal, untried=untried)
 
     def _needed(self, step: ObjectStep, status: int) -> ObjectKey | None:
         """Return what the plan writes first and the server may have missed."""
@@ -137,12 +137,46 @@ class _Asking:
             else named
         )
 
+    def _why_untried(self, step: ObjectStep, error: ClusterError) -> str:
+        """Return why an answer is no refusal of the write itself, '' where it is one."""
+        if error.status == 403 and self.cluster.refused([*permissions.of_step(step)]):
+            return "this account may not write it"  # the operation itself says which right it lacks
+        if error.status == 400 and self._is_of_admission(step):
+            return f"an admission webhook supports no dry run ({error})"
+        return ""
+
+    def _is_of_admission(self, step: ObjectStep) -> bool:
+        """Tell whether status 400, which a body also gets that the server cannot read, came from an
+        admission webhook: the same body is read where it does not get so far, or one gets the
+        status that surely can be read.
+
+        Source: Kubernetes documentation, "Dynamic Admission Control", "Side effects".
+        """
+        body = self._new(step) if step.before is None else step.desired(step.before)
+        named = {name: body["metadata"].get(name) for name in ("name", "namespace")}
+        bare = {"apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": named}
+        return self._is_read(body) or not self._is_read(step.before or bare)
+
+    def _is_read(self, body: Json) -> bool:
+        """Tell whether the server can read a body, by a dry run that ends before admission: no
+        object has its UID."""
+        metadata = {**body["metadata"], "uid": str(uuid.uuid4())}
+        try:
+            self.cluster.dry_run("replace", {**body, "metadata": metadata})
+        except ClusterError as error:
+            if error.transient or error.status is None:
+                raise
+            return error.status != 400
+        return True
+
+    def _new(self, step: ObjectStep) -> Json:
+        content = step.content if isinstance(step, ConfigStep | ManifestStep) else None
+        assert content is not None, "what is created has its manifest"
+        return new_object(content, step.key.namespace, self.labels)
+
     def _tried(self, step: ObjectStep) -> _Answer:
         if step.before is None:
-            content = step.content if isinstance(step, ConfigStep | ManifestStep) else None
-            assert content is not None, "what is created has its manifest"
-            body = new_object(content, step.key.namespace, self.labels)
-            return _Answer(step, None, self.cluster.dry_run("create", body))
+            return _Answer(step, None, self.cluster.dry_run("create", self._new(step)))
         if step.action in (Action.RECREATE, Action.RECREATE_POD):
             if isinstance(step, WorkloadStep):
                 body = step.new_pod(self.labels)

@@ -122,7 +122,10 @@ def bind(registry: Registry, namespace: str, body: Json) -> Json:
 
 def replace(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
     """Carry out a PUT and return the status and the body of the response."""
-    return _replace(registry, request, _checked_object_in(request))
+    body = _checked_object_in(request)
+    if not request.target.subresource:  # read before the stored object is looked at
+        shape.read(request.target.resource, body)
+    return _replace(registry, request, body)
 
 
 def _replace(
