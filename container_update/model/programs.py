@@ -12,11 +12,14 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from subprocess import DEVNULL, PIPE, STDOUT, Popen, TimeoutExpired
+from subprocess import DEVNULL, PIPE, STDOUT, Popen, SubprocessError, TimeoutExpired
 from tempfile import TemporaryDirectory
 from typing import Any
 
-__all__ = ["DEVNULL", "PIPE", "STDOUT", "Popen", "Program", "TimeoutExpired", "run", "start"]
+__all__ = [
+    *("DEVNULL", "PIPE", "STDOUT", "Popen", "Program", "SubprocessError", "TimeoutExpired"),
+    *("run", "start"),
+]
 
 _AUTHORITIES = ("SSL_CERT_DIR", "SSL_CERT_FILE")
 _HOMES = ("HOME", "TMPDIR", "PATH")
@@ -59,8 +62,12 @@ SCRIPT = Program(
     has_folder=False,  # that of the package's copy
 )
 VNFD_READER = Program("toscaparser", ("LD_LIBRARY_PATH", "PATH"), has_folder=False)
+ANSWER_READER = Program("the reader of a driver's answer", ("LD_LIBRARY_PATH",))
 
-PROGRAMS = (HELM, KUSTOMIZE, OPENSSL, DOCKER_CREDENTIAL, EXEC_PLUGIN, SCRIPT, VNFD_READER)
+PROGRAMS = (
+    *(HELM, KUSTOMIZE, OPENSSL, DOCKER_CREDENTIAL, EXEC_PLUGIN, SCRIPT),
+    *(VNFD_READER, ANSWER_READER),
+)
 
 
 def run(  # noqa: PLR0913

@@ -38,7 +38,7 @@ from container_update.vnfm.http.authentication import (
 from container_update.vnfm.http.connections import server_config
 from container_update.vnfm.lcm import perform
 from container_update.vnfm.lcm.live.resources import resources_of, vdus_of
-from container_update.vnfm.lcm.mgmt_drivers import v1, v2
+from container_update.vnfm.lcm.mgmt_drivers import driver_answer, v1, v2
 from container_update.vnfm.lcm.mgmt_drivers.driver_answer import ScriptError, plain_answer
 from container_update.vnfm.lcm.operation_context import ServiceEndsError, Steps, VnfRecord
 from container_update.vnfm.lcm.records import modifications, triggered_by_package

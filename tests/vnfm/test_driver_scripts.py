@@ -15,7 +15,14 @@ from fastapi.testclient import TestClient
 
 from container_update import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
-from tests.internals.service import ScriptError, Service, Settings, plain_answer, v2
+from tests.internals.service import (
+    ScriptError,
+    Service,
+    Settings,
+    driver_answer,
+    plain_answer,
+    v2,
+)
 from tests.unit.engine.test_coordination import LEFT_BEHIND, assert_ends
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
@@ -142,8 +149,9 @@ def nested(levels: int, width: int) -> list[Any]:
 
 
 def test_the_answer_of_a_script_is_a_dict_of_plain_values() -> None:
-    values = {"a": [1, "b", None, True, 2.5, ("c",)], "d": {"e": -(2**63)}, "text": "x" * 10**6}
+    values = {"a": [1, "b", None, True, 2.5, ["c"]], "d": {"e": -(2**63)}, "text": "x" * 10**6}
     assert plain_answer(pickle.dumps(values)) == values
+    assert plain_answer(pickle.dumps({"a": ("b",)})) == {"a": ["b"]}
 
 
 @pytest.mark.parametrize(
@@ -179,9 +187,25 @@ def test_other_bytes_are_no_answer(text: bytes) -> None:
         (b"\x80\x04}r\xff\xe0\xf5\x05.", "at most 1000000 values"),
         (b"}p100000000\n.", "at most 1000000 values"),
         (b"\x80\x04" + b"}" * 10_000_000 + b".", "at most 1000000 values"),
+        (pickle.dumps(dict.fromkeys(range(0, 3 * (2**61 - 1), 2**61 - 1))), "type dict"),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_an_answer_that_would_take_much_memory_is_refused(text: bytes, found: str) -> None:
     with bounded_memory(), pytest.raises(ScriptError, match=found):
         plain_answer(text)
+
+
+def test_an_answer_whose_keys_have_one_hash_is_ended_while_other_threads_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each key is compared with all before it: without a limit that takes hours."""
+    monkeypatch.setattr(driver_answer, "_CLOCK", 3.0)
+    keys = b"".join(b"\x8a" + bytes([60]) + _number_of(n) + b"N" for n in range(1, 60_000))
+    with pytest.raises(ScriptError, match="cannot be read within"):
+        plain_answer(b"\x80\x04}(" + keys + b"u.")
+
+
+def _number_of(n: int) -> bytes:
+    """Return a number whose hash is 0, as a pickle has it."""
+    return (n * (2**61 - 1)).to_bytes(60, "little")

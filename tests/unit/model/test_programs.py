@@ -27,6 +27,7 @@ REACHES: dict[str, set[str] | None] = {
     "the exec plugin of a kubeconfig": None,
     "a script of a package": {"LANG", "LC_ALL", "LC_CTYPE", "PATH", *AUTHORITIES, "TZ"},
     "toscaparser": {"LD_LIBRARY_PATH", "PATH"},
+    "the reader of a driver's answer": {"LD_LIBRARY_PATH"},
 }
 """The variables that reach each program; None: all, as the user has configured this program."""
 CREDENTIALS = {

@@ -3,15 +3,21 @@
 
 The bytes of a pickle are instructions: a few may take gigabytes, and shared values grow when they
 are written as JSON. So the instructions are counted before they are followed, and the values after.
+They are followed in a child process with limits: keys with equal hashes take hours, in which no
+other thread would run.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import pickle
 import pickletools
+import resource
+import sys
 from typing import Any, NoReturn
 
+from container_update.model import programs
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
 
@@ -26,6 +32,13 @@ _DEPTH, _NUMBER_BITS = 100, 64
 _TOO_LARGE = (
     f"the script's answer, where each value is written out: expected at most {_VALUES} values, "
     f"{ANSWER_BYTES} bytes of text and a depth of {_DEPTH}"
+)
+_SECONDS, _CLOCK = 20, 300.0
+"""For the process that reads an answer: of processor time, and by the clock."""
+_MEMORY = 2 * 1024 * 1024 * 1024
+_READ = (
+    "import sys; sys.path[:] = sys.argv[1:];"
+    "from container_update.vnfm.lcm.mgmt_drivers.driver_answer import main; main()"
 )
 _STORES = frozenset({"PUT", "BINPUT", "LONG_BINPUT"})
 """Instructions with an index of a table, which grows to that size."""
@@ -48,8 +61,41 @@ class _Plain(pickle.Unpickler):
 def plain_answer(text: bytes) -> Json:
     """Return the dict that a script wrote to standard output; empty if it is not a pickled dict.
 
+    A tuple in it becomes a list.
+
     :raises ScriptError: it holds more than plain values, or is too large for this service.
     """
+    words = ["-I", "-S", "-B", "-c", _READ, *filter(None, sys.path)]
+    try:
+        done = programs.run(
+            programs.ANSWER_READER, sys.executable, words, content=text, seconds=_CLOCK
+        )
+        done.check_returncode()
+    except (OSError, programs.SubprocessError) as error:
+        raise ScriptError(
+            f"the script's answer cannot be read within {_SECONDS} s of processor time and "
+            f"{_MEMORY} bytes of memory: expected a dict of plain values, with texts as keys"
+        ) from error
+    answer: Json = json.loads(done.stdout)
+    if problem := answer.get("problem"):
+        raise ScriptError(problem)
+    return dict(answer["answer"])
+
+
+def main() -> None:
+    """Read the answer of a script from standard input, and write it as JSON."""
+    for what, most in ((resource.RLIMIT_CPU, _SECONDS), (resource.RLIMIT_AS, _MEMORY)):
+        _, hard = resource.getrlimit(what)
+        is_less = 0 <= hard < most  # it is negative where there is none
+        resource.setrlimit(what, (hard if is_less else most, hard))
+    try:
+        result: Json = {"answer": _loaded(sys.stdin.buffer.read())}
+    except ScriptError as error:
+        result = {"problem": str(error)}
+    json.dump(result, sys.stdout)
+
+
+def _loaded(text: bytes) -> Json:
     try:
         _count_instructions(text)
         answer: Any = _Plain(io.BytesIO(text)).load()
