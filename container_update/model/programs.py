@@ -17,8 +17,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 __all__ = [
-    *("DEVNULL", "PIPE", "STDOUT", "Popen", "Program", "SubprocessError", "TimeoutExpired"),
-    *("run", "start"),
+    "DEVNULL",
+    "PIPE",
+    "STDOUT",
+    "Popen",
+    "Program",
+    "SubprocessError",
+    "TimeoutExpired",
+    "run",
+    "start",
 ]
 
 _AUTHORITIES = ("SSL_CERT_DIR", "SSL_CERT_FILE")
