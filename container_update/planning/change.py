@@ -497,7 +497,8 @@ class Planner:
         manifest says anything, and where both say the same, which is noted."""
         if new.key not in self._merged:
             base = self._base(new, old, live)
-            body, drift = new.body, ()
+            body = new.body
+            drift: tuple[live_objects.Drift, ...] = ()
             if base is not None:
                 shown = live_objects.as_named(live, new.body, self.live_names)
                 body, drift = live_objects.three_ways(new.body, base.body, shown)
