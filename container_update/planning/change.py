@@ -439,11 +439,10 @@ class Planner:
 
     def _has_spec(self, live: Json, old: Manifest | None, new: Manifest) -> bool:
         """Tell whether a Pod has the spec of its new manifest, which changes its metadata alone."""
-        then = {"metadata": {}, "spec": new.body["spec"]}
         if old is None or self._base(new, old, live) is None:
+            then = {"metadata": {}, "spec": new.body["spec"]}
             return live_objects.covers(live_objects.as_named(live, new.body, {}), then)
-        was = {"metadata": {}, "spec": old.body["spec"]}
-        return live_objects.covers(was, then) and live_objects.covers(then, was)
+        return live_objects.is_same(old.body["spec"], new.body["spec"])
 
     def is_changed(self, step: ManifestStep, new: Manifest) -> bool:
         """Tell whether the live object was made from another manifest."""
@@ -499,7 +498,8 @@ class Planner:
         manifest says anything, and where both say the same, which is noted."""
         if new.key not in self._merged:
             base = self._base(new, old, live)
-            body, drift = new.body, tuple[live_objects.Drift, ...]()
+            body = new.body
+            drift: tuple[live_objects.Drift, ...] = ()
             if base is not None:
                 shown = live_objects.as_named(live, new.body, self.live_names)
                 body, drift = live_objects.three_ways(new.body, base.body, shown)
@@ -627,7 +627,7 @@ def refuse_other_selector(step: ManifestStep) -> None:
     now, desired = (
         ((body or {}).get("spec") or {}).get("selector") for body in (step.before, step.content)
     )
-    if now != desired:
+    if not live_objects.is_same(now, desired):
         raise PlanError(
             f"{step.key}: expected the selector that it has, found another one in the new package: "
             "a selector cannot change, give the workload another name"

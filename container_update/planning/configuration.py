@@ -114,8 +114,7 @@ class ConfigPlanner:
         if old is not None and not is_demanded:
             for change in diff.drift(old, new, live, agreed=True):
                 theirs.setdefault(change.key, live_objects.drifted(f"key {change.key}", new.source))
-            stated, before = _metadata(new.body), _metadata(old.body)
-            labels, drift = live_objects.three_ways(stated, before, live)
+            labels, drift = live_objects.three_ways(_metadata(new.body), _metadata(old.body), live)
             new = replace(new, body={**new.body, **labels})
         texts = [*sorted(theirs.values()), *(each.note(new.source) for each in drift)]
         self.notes += (Note(new.key, text) for text in texts)

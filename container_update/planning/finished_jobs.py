@@ -35,4 +35,4 @@ def has_run(new: Manifest, recorded: Manifest | None) -> bool:
     if recorded is None or kind is None or not _removes_itself(recorded):
         return False
     before, after = (kind.fixed_part(body, new.body) for body in (recorded.body, new.body))
-    return live_objects.covers(before, after) and live_objects.covers(after, before)
+    return live_objects.is_same(before, after)

@@ -29,7 +29,14 @@ def put(cnf: Cnf, name: str, kind: str, data: Mapping[str, bytes]) -> None:
 
 def put_journal(cnf: Cnf, **more: Any) -> None:
     key = {"group": "", "kind": "ConfigMap", "namespace": cnf.namespace, "name": "x" + ORDER}
-    step = {"type": "config", "key": key, "action": "REPLACE", "reasons": [], "before": None}
+    step = {
+        "type": "config",
+        "key": key,
+        "action": "REPLACE",
+        "reasons": [],
+        "before": None,
+        "removed": [],
+    }
     record = {"format": 4, "operation": "o", "host": "h", "started": "2026-01-01T00:00:00+00:00"}
     record |= {"target": "t", "instanceId": None, "defFiles": [], "context": {}, "podsBefore": []}
     record |= {"steps": [{**step, "images": {}, "content": {}}], "origin": None, "objects": []}

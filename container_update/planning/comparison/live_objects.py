@@ -144,6 +144,12 @@ def _is_same_quantity(said: Any, live: Any) -> bool:
     return _has(said, live) if number is None else number == _number(live)
 
 
+def is_same(one: Any, other: Any) -> bool:
+    """Tell whether two values mean the same to the server, however they are spelled: empty lists
+    and null, false and 0 where it leaves them out, quantities."""
+    return _has(one, other) and _has(other, one)
+
+
 def is_less(one: object, other: object) -> bool:
     """Tell whether a quantity is less than another one; False where one is none."""
     less, more = _number(one), _number(other)
@@ -262,7 +268,7 @@ def _merged(new: Any, old: Any, live: Any, path: str, drift: list[Drift]) -> Any
             if merged is not None or value is None:
                 kept[name] = merged
         return list(kept.values()) if isinstance(new, list) else kept
-    if _has(new, live) or not (_has(new, old) and _has(old, new)):
+    if _has(new, live) or not is_same(new, old):
         return new
     drift.append(Drift(path.removeprefix("."), new, live))
     return live

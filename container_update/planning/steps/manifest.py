@@ -145,7 +145,7 @@ class ManifestStep(WorkloadStep):
         one, other = (body["spec"].get("selector") for body in (self._manifest, live))
         is_of_name = live_objects.manifest_name(live) == self.key.name
         is_of_manifest = recorded_digest(live) == recorded_digest(self._manifest)
-        return is_of_name and is_of_manifest and one == other
+        return is_of_name and is_of_manifest and live_objects.is_same(one, other)
 
     def desired(self, live: Json) -> Json:
         """Return the live object as the manifest says; *live* itself where it is so already."""
@@ -278,7 +278,10 @@ def _agrees(manifest: Json, live: Json) -> bool:
     return (
         recorded_digest(manifest) == recorded_digest(live)
         and pod_template.images(manifest) == pod_template.images(live)
-        and (pointer is None or _pointed(manifest, pointer) == _pointed(live, pointer))
+        and (
+            pointer is None
+            or live_objects.is_same(_pointed(manifest, pointer), _pointed(live, pointer))
+        )
     )
 
 

@@ -31,6 +31,7 @@ STEP: Json = {
     "images": {},
     "before": None,
     "content": {"metadata": {"name": "cm"}},
+    "removed": [],
 }
 RECORD: Json = {
     "format": 4,
