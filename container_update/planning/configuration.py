@@ -97,9 +97,10 @@ class ConfigPlanner:
         self, old: Manifest | None, new: Manifest, *, is_demanded: bool = False
     ) -> tuple[Manifest | None, Manifest]:
         """Return the manifests of a ConfigMap or Secret as whoever created it reads them, without
-        the keys that others have filled in or changed since, which are noted.
+        the keys that others have filled in, and the labels and annotations that they have changed
+        since, which are noted.
 
-        :param is_demanded: what both say is to take effect too, whatever others have written.
+        :param is_demanded: the labels and annotations take effect whatever others have written.
         """
         live = self.live.get(new.key)
         diff.stated(new)  # before anything is made of it
@@ -112,8 +113,6 @@ class ConfigPlanner:
         }
         drift: tuple[live_objects.Drift, ...] = ()
         if old is not None and not is_demanded:
-            for change in diff.drift(old, new, live, agreed=True):
-                theirs.setdefault(change.key, live_objects.drifted(f"key {change.key}", new.source))
             labels, drift = live_objects.three_ways(_metadata(new.body), _metadata(old.body), live)
             new = replace(new, body={**new.body, **labels})
         texts = [*sorted(theirs.values()), *(each.note(new.source) for each in drift)]

@@ -196,8 +196,7 @@ FILLED: dict[str, tuple[str | None, str | None, bool, str]] = {
     "a key that a controller applies": ("said", "said", True, "theirs"),
     "a key that the new package drops": ("", None, False, "theirs"),
     "a key that the new package changes": ("said", "new", True, "new"),
-    "a key that another client edited": ("said", "said", False, "theirs"),
-    "one that the new package changes": ("said", "new", False, "new"),
+    "a key that another client edited": ("said", "said", False, "said"),
 }
 """Old value, new value, whether it was applied, and what is there afterwards."""
 

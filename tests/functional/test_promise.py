@@ -56,17 +56,9 @@ class Config:
             return secret(self.name, kind, **data)
         return config_map(self.name, **data)
 
-    @property
-    def after(self) -> Mapping[str, str]:
-        """What is there after the update: drift stays where the packages agree."""
-        same = (
-            set() if self.retyped else {key for key in self.old if self.old[key] == self.new[key]}
-        )
-        return {key: (self.drifted if key in same else self.new)[key] for key in self.new}
-
     def touches(self, key: str) -> bool:
         """Tell whether the update changes what a user of this key gets."""
-        return self.drifted != self.new if self.retyped else self.drifted[key] != self.after[key]
+        return self.drifted != self.new if self.retyped else self.drifted[key] != self.new[key]
 
 
 @dataclass(frozen=True)
@@ -113,7 +105,7 @@ class Work:
         """What runs after the update: the rule of the whole project in two lines."""
         moved = self.old != self.new and self.drifted != self.new
         touched = any(config.touches(key) for config, key in self.uses)
-        after = {_variable(config, key): config.after[key] for config, key in self.uses}
+        after = {_variable(config, key): config.new[key] for config, key in self.uses}
         image = self.new if self.old != self.new else self.drifted
         return Running(image, after if moved or touched else self.env_before(), self.pods)
 
@@ -151,7 +143,7 @@ class World:
     @property
     def after(self) -> Expected:
         return Expected(
-            {(c.kind, c.name): c.after for c in self.configs},
+            {(c.kind, c.name): c.new for c in self.configs},
             {(w.kind, w.name): w.running_after() for w in self.works},
         )
 

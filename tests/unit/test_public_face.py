@@ -20,6 +20,7 @@ NAMES = {
     *("InstallRequest", "TerminateRequest", "UndoRequest", "ChangePackageRequest"),
     *("resume", "rollback", "promote", "abort", "status", "history", "undo", "plan_undo"),
     *("Options", "UpdateRequest", "ChangeRequest", "Plan", "Step", "Outcome", "Cluster"),
+    "ReadOnlyCluster",
     *("CancelToken", "StepResult", "StepWait", "UndoStarted", "ResumeStarted", "Status"),
     *("ContainerUpdateError", "PackageError", "PlanError", "ClusterError", "UpdateFailedError"),
     *("UndoIncompleteError", "UpdateInProgressError", "UpdateInterruptedError", "LeaseLostError"),

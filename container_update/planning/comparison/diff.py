@@ -175,14 +175,11 @@ def key_changes(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> tuple[Key
     return tuple(changes)
 
 
-def drift(
-    old: Manifest, new: Manifest, live: Json, *, agreed: bool = False
-) -> tuple[KeyChange, ...]:
+def drift(old: Manifest, new: Manifest, live: Json) -> tuple[KeyChange, ...]:
     """Return what was changed in a live object since it was made from the old package, sorted by
     key; what is already as the new package says is no drift, nor is a key that neither has.
 
     :param old: the old manifest of a ConfigMap or Secret; with a wrong value nothing is drift.
-    :param agreed: only what both manifests say in the same way.
     """
     try:
         said = content(as_created(old, new, live).body).data
@@ -193,9 +190,7 @@ def drift(
     return tuple(
         each
         for each in key_changes(said, now)
-        if each.key in named
-        and now.get(each.key) != desired.get(each.key)
-        and not (agreed and said.get(each.key) != desired.get(each.key))
+        if each.key in named and now.get(each.key) != desired.get(each.key)
     )
 
 

@@ -284,7 +284,7 @@ def _elements(value: Any) -> Mapping[Any, Any] | None:
     for name in _IDENTIFIES:
         protocol = _DEFAULT_KEYS[_PROTOCOL]
         named = {
-            (name, each[name], each.get(_PROTOCOL, protocol)): each
+            (name, str(each[name]), str(each.get(_PROTOCOL, protocol))): each
             for each in value
             if name in each
         }

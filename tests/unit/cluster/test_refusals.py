@@ -32,7 +32,7 @@ class Events(Informer):
         self.now, self.reads = 0.0, 0
         self.counting, self.status = counting, status
 
-    def wait(self, seconds: float, key: object = None) -> None:
+    def wait(self, seconds: float, key: object = None, seen: object = None) -> None:
         self.now += min(1.0, seconds)
 
     def list(self, collections: object) -> None:

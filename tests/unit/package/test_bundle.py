@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import stevedore
 
 from container_update.engine.goals import upgrade_types
 from container_update.model.errors import PackageError
@@ -45,9 +46,12 @@ def test_the_bundle_uses_its_own_modules_though_others_are_installed(script: Pat
     assert done.stdout.startswith(str(script)), done.stderr
 
 
-def test_the_bundle_has_the_upgrade_types_with_nothing_installed_beside_it(script: Path) -> None:
+def test_the_bundle_has_the_upgrade_types_with_stevedore_alone_beside_it(
+    script: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "stevedore").symlink_to(Path(stevedore.__file__).parent)
     code = (
-        f"import sys; sys.path.insert(0, {str(script)!r}); "
+        f"import sys; sys.path[:0] = [{str(script)!r}, {str(tmp_path)!r}]; "
         "from container_update.engine.goals.upgrade_types import installed; "
         "print(sorted(installed()['kubernetes']))"
     )

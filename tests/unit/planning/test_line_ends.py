@@ -107,6 +107,5 @@ def test_an_object_that_somebody_else_changed_is_read_as_the_host_does(
     options: Options, reader: Any
 ) -> None:
     there = live(by_tacker(OLD["configmap"].replace("foo", "edited")))
-    new = OLD["configmap"].replace("foo", "new")
-    (step,) = planned(update, OLD["configmap"], new, there, options).steps
-    assert content(step.desired(there)) == content(reader(new))
+    (step,) = planned(update, OLD["configmap"], OLD["configmap"], there, options).steps
+    assert content(step.desired(there)) == content(reader(OLD["configmap"]))
