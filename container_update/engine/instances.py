@@ -119,11 +119,12 @@ def refuse_absent(
     :param keys: what its packages describe.
     :param package: the old one; '': the record has it.
     """
-    known = [key for key in keys if key.is_config or is_workload(key)]
-    if any(map(is_workload, known)) and not any(key in live for key in known):
+    own = [key for key in keys if key.namespace]  # others are perhaps another VNF's too
+    workload = next(filter(is_workload, own), None)
+    if workload is not None and not any(key in live for key in own):
         raise NotInstalledError(
-            f"nothing of the {len(known)} objects that {package or 'the record'} describes is in "
-            f"namespace {namespace}: expected the VNF that is updated, {known[0]} for one; "
+            f"nothing of the {len(own)} objects that {package or 'the record'} describes is in "
+            f"namespace {namespace}: expected the VNF that is updated, {workload} for one; "
             "install it, or name the namespace where it is"
         )
 

@@ -15,7 +15,6 @@ from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import UsageError, hide
 from container_update.cli.commands import change
 from container_update.cli.terminal import output
-from container_update.model.errors import ChangeNeededError
 from container_update.model.requests import (
     ChangePackageRequest,
     InstallRequest,
@@ -92,11 +91,7 @@ def _add_instance(command: argparse.ArgumentParser) -> None:
 def _plan(parsed: argparse.Namespace, out: TextIO) -> int:
     """Show what an update would do; return the exit status."""
     connection.expect_packages(parsed)
-    try:
-        return operate.show(parsed, out, partial(request_of, parsed))
-    except ChangeNeededError as error:
-        error.exit_status = output.CHANGES_PENDING  # the message names what makes them
-        raise
+    return operate.show(parsed, out, partial(request_of, parsed))
 
 
 def _apply(parsed: argparse.Namespace, out: TextIO) -> int:

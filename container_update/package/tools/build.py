@@ -4,8 +4,8 @@ file.
 
 A package gets Tacker's driver file, and TOSCA.meta with every hash. The bundle is a zip that Python
 can run (zipapp) with this package in it. Everything else that an update needs is a dependency of
-Tacker itself: ``kubernetes``, ``tosca-parser``, ``oslo.config``, ``stevedore``. So the bundle works as a package's
-script wherever Tacker 16 runs. It does not work
+Tacker itself: ``kubernetes``, ``tosca-parser``, ``oslo.config``, ``stevedore``. So the bundle works
+as a package's script wherever Tacker 16 runs. It does not work
 
 - for the v1 API, whose drivers the conductor loads from the installed packages,
 - with a Python older than this package requires,

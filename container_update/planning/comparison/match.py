@@ -21,7 +21,10 @@ ByPath = Mapping[str, tuple[Manifest, ...]]
 
 
 NO_FILES: ByPath = MappingProxyType({})
-_CHANGE = "change the package as a whole, which creates and deletes"
+_CHANGE = (
+    "change the package as a whole, which creates and deletes: container-update change OLD NEW "
+    "--upgrade-type RollingUpdate"
+)
 
 
 @dataclass(frozen=True)
