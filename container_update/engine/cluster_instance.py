@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from container_update.cluster.history.store import Kept, origin_of
+from container_update.cluster.history.store import History, Kept, origin_of
 from container_update.cluster.informer import Informer
 from container_update.cluster.journal import Journal, Record
 from container_update.cluster.lease import LeaseLock, utc_now
@@ -297,6 +297,8 @@ class ClusterInstance(ClusterView):
         def claim(record: Record, goes_back: bool) -> Record | None:
             record = believed(record, goes_back)
             claimed = journal.claim(record)
+            if claimed is not None and self._has_ended(record):
+                return replace(claimed, phase=operation.Phase.END)
             if claimed is not None:
                 # what the run before has sent may still be on its way: it meets newer versions
                 fence = Fence(self.cluster.guarded(lock.check), self.options.workers)
@@ -345,6 +347,18 @@ class ClusterInstance(ClusterView):
             return self._go_back(run(record, stack))
 
         return operation.recover(read, held, claim, finish, undo, goal=goal, back=back)
+
+    def _has_ended(self, record: Record) -> bool:
+        """Tell whether the signed history has an operation whose journal is there.
+
+        A signature has no time: a journal that was copied while its operation ran, and put back
+        after that has ended, is signed too. Only a kill between the revision and the removal of the
+        journal leaves one otherwise.
+        """
+        if not self.cluster.journal_key or record.origin is None:
+            return False
+        history = History(self.cluster, self.namespace, self.instance_id)
+        return any(each.operation == record.operation for each in history.read())
 
     def tidy(self, _: Goal) -> None:
         """Remove the lease of a run that was killed at its very end: no other run takes it where

@@ -486,6 +486,29 @@ def test_no_value_of_a_signed_journal_can_be_changed(
         rollback(host, site.options, **site.where)
 
 
+ENDS: dict[str, Callable[[Cnf, KubernetesCluster], object]] = {
+    "rollback": lambda site, host: rollback(host, site.options, **site.where),
+    "resume": lambda site, host: resume(host, site.options, **site.where),
+    "another update": lambda site, host: update(
+        site.request({**NEW, "other": OTHERS["other"]}), host, site.options
+    ),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_signed_journal_that_is_put_back_after_its_operation_undoes_nothing(
+    site: Cnf, host: KubernetesCluster, end: str
+) -> None:
+    interrupt(site, host)
+    copy = journal_of(site)
+    resume(host, site.options, **site.where)
+    metadata = {n: copy["metadata"][n] for n in ("name", "namespace", "labels", "annotations")}
+    site.admin.create({**copy, "metadata": metadata})
+    ENDS[end](site, host)
+    assert site.get("ConfigMap", "cm")["data"] == {"setting": "new"}
+    assert site.admin.get(ObjectKey.of(copy)) is None
+
+
 def test_a_revision_that_is_not_signed_is_left_out(site: Cnf, host: KubernetesCluster) -> None:
     site.update(NEW)
     assert undo(host, site.options, **site.where) is None
