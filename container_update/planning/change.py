@@ -486,7 +486,10 @@ class Planner:
 
     def _content_of(self, new: Manifest, live: Json | None) -> Json:
         """Return a manifest with its digest and what earlier changes added: labels and names."""
-        body = self.merged(new, self.packages.old.get(new.key), live) if live else new.body
+        old = self.packages.old.get(new.key)
+        body = self.merged(new, old, live) if live else new.body
+        if old is not None and live is not None:
+            body = release_labels.with_live_limits(body, old.body, live)
         release = release_labels.release_of(live) if live is not None else ""
         if release and new.key.kind in ("Deployment", "Service"):
             body = release_labels.with_release(body, release)

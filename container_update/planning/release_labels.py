@@ -91,6 +91,21 @@ def with_release(body: Json, release: str) -> Json:
     return changed
 
 
+def with_live_limits(body: Json, old: Json, live: Json) -> Json:
+    """Return an autoscaler's body with its live limits, where the packages agree on them.
+
+    An operator narrows them to hold the number of pods: they stay in a heal too, and in another
+    version of the API.
+    """
+    if body.get("kind") != "HorizontalPodAutoscaler":
+        return body
+    changed = copy.deepcopy(body)
+    for field in ("minReplicas", "maxReplicas"):
+        if field in live["spec"] and body["spec"].get(field) == old["spec"].get(field):
+            changed["spec"][field] = live["spec"][field]
+    return changed
+
+
 def with_targets(body: Json, renamed: Mapping[str, str]) -> Json:
     """Return a body whose ``scaleTargetRef`` has the live names of Deployments."""
     target = (body.get("spec") or {}).get("scaleTargetRef")

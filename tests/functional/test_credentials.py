@@ -83,7 +83,7 @@ def token_file(lab: Lab, kubeconfig: str, requests: int) -> Iterator[TokenFile]:
     lab.server.middlewares.remove(file)
 
 
-@pytest.mark.parametrize("requests", [0, 3, 6, 10, 14, 18, 22])
+@pytest.mark.parametrize("requests", [0, 3, 6, 10, 14, 18])
 def test_an_update_goes_on_with_another_token_from_any_request_on(
     cnf: Cnf, kubeconfig: str, token_file: TokenFile
 ) -> None:

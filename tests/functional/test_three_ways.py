@@ -63,12 +63,6 @@ kind: LimitRange
 metadata: {name: w, labels: {release: "R"}}
 spec: {limits: [{type: Container, max: {cpu: "4"}}]}
 """
-CONFIG = """apiVersion: v1
-kind: ConfigMap
-metadata: {name: w}
-data: {key: said, release: "R"}
-"""
-
 GROUPS = {"ValidatingWebhookConfiguration": "admissionregistration.k8s.io", "Deployment": "apps"}
 GROUPS |= {"HorizontalPodAutoscaler": "autoscaling"}
 MAIN = ("spec", "template", "spec", "containers", 0)
@@ -106,7 +100,6 @@ CASES = {
     "an affinity": Case("Service", SERVICE, ("spec", "sessionAffinity"), "ClientIP"),
     "a target": Case("HorizontalPodAutoscaler", SCALER, ("spec", "maxReplicas"), 9),
     "a limit": Case("LimitRange", LIMITS, ("spec", "limits", 0, "max", "cpu"), "8"),
-    "a key": Case("ConfigMap", CONFIG, ("data", "key"), "theirs"),
 }
 
 
@@ -209,7 +202,7 @@ def test_what_another_client_wrote_stays_through_a_change_and_the_way_back(lab: 
         assert len(noted) == 1, "it is said each time"
 
 
-@points("a placeholder that an injector replaced", "a variable", "a limit", "a key")
+@points("a placeholder that an injector replaced", "a variable", "a limit")
 def test_nothing_is_written_where_both_packages_are_the_same(lab: Lab) -> None:
     plan = lab.plan(release=0)
     assert plan.is_empty
@@ -219,7 +212,6 @@ def test_nothing_is_written_where_both_packages_are_the_same(lab: Lab) -> None:
 RESTATED = {
     "a placeholder that an injector replaced": (CA, OTHER_CA),
     "a variable": ("A, value: said", "A, value: theirs"),
-    "a key": ("key: said", "key: theirs"),
 }
 
 
@@ -239,7 +231,6 @@ OURS = {
     "a placeholder that an injector replaced": (CA, "bmV3", "bmV3"),
     "a variable": ("A, value: said", "A, value: new", "new"),
     "a request": ("cpu: 100m", "cpu: 200m", "200m"),
-    "a key": ("key: said", "key: new", "new"),
     "an affinity": ("  sessionAffinity: None\n", "", "None"),
     "a target": ("maxReplicas: 5", "maxReplicas: 6", 6),
 }

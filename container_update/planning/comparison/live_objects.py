@@ -121,7 +121,9 @@ def _has(said: Any, live: Any) -> bool:
         )
     if isinstance(said, list):
         return isinstance(live, list) and _has_items(said, live)
-    return str(said) == str(live) or (live is None and said in _ZEROS)
+    if said is None or live is None:
+        return said is live or (live is None and said in _ZEROS)
+    return str(said) == str(live)
 
 
 def _has_items(said: list[Any], live: list[Any]) -> bool:
