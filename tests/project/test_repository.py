@@ -64,6 +64,9 @@ try:
 except KeyboardInterrupt:
     pass
 print("the summary", flush=True)
+if os.path.exists("fails once"):
+    os.remove("fails once")
+    sys.exit(1)
 sys.exit(os.path.exists("fails"))
 """
 ENDINGS = {
@@ -71,9 +74,12 @@ ENDINGS = {
     "no lab, and a failure": (("fails",), 1, "pytest -m thorough", []),
     "a lab": (("lab",), 0, f"pytest {ON_THE_LAB}\nadmin cluster", ["start", "stop"]),
     "a lab, and a failure": (("lab", "fails"), 1, f"pytest {ON_THE_LAB}", ["start", "stop"]),
+    "a failure that does not come again": (
+        ("lab", "fails once"), 0, "-n 0 --last-failed", ["start", "stop"],
+    ),
     "a lab that does not start": (("lab", "lab/broken"), 1, "", ["start", "stop"]),
     "a lab, and no end": (("lab", "endless"), 124, "longer than 5s", ["start", "stop"]),
-}
+}  # fmt: skip
 """Files that are there; exit status; what is said; what was asked of the lab."""
 
 
@@ -82,7 +88,7 @@ def test_ci_ends_with_the_lab_or_with_the_thorough_circle(tmp_path, there, statu
     script = (ROOT / ".ci/run").read_text()
     script = script[script.index("\nlab=") :]
     if "endless" in there:
-        script = script.replace("limit=30m", "limit=5s")
+        script = script.replace("limit=45m", "limit=5s")
     (tmp_path / ".venv/bin").mkdir(parents=True)
     write_program(tmp_path / ".venv/bin/pytest", PYTEST)
     for name in there:
