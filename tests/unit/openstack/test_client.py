@@ -152,7 +152,9 @@ def test_an_answer_of_keystone_without_an_end_is_not_kept(part: bytes) -> None:
     with cloud(flood) as heat:
         tracemalloc.start()
         try:
-            with pytest.raises(ClusterError, match=r"expected an answer of|no complete answer"):
+            # a busy machine may not get the first bytes within the second that a read may take
+            told = r"expected an answer of|no complete answer|Read timed out"
+            with pytest.raises(ClusterError, match=told):
                 heat.stacks()
             most = 3 * MOST_BYTES if part == b" " else 10 * MOST_VALUES
             assert tracemalloc.get_traced_memory()[1] < most
