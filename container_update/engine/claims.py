@@ -54,12 +54,11 @@ def label_left(
 
     :param only_new: leave out those that were there before the StatefulSet.
     """
-    since = str(live["metadata"].get("creationTimestamp", "")) if only_new else ""
     claims = claims_of_set(writer.cluster, live, live["metadata"].get("namespace", ""))
     left = [
         each
         for each in claims
-        if str(each["metadata"]["creationTimestamp"]) >= since and not is_deleting(each)
+        if not (is_deleting(each) or (only_new and _was_there_before(live, each)))
     ]
     for key, claim in ((ObjectKey.of(each), each) for each in left):
         try:
@@ -67,6 +66,16 @@ def label_left(
         except ChangedByAnotherError as error:
             LOG.info("%s is not labelled: %s", key, error)
     return tuple(map(ObjectKey.of, left))
+
+
+def _was_there_before(live: Json, claim: Json) -> bool:
+    """Tell whether a claim is older than its StatefulSet.
+
+    The server's times are whole seconds. Of the same second are those that an uninstallation has
+    left a moment ago, which have the instance's label: the controller sets none.
+    """
+    when, created = (str(body["metadata"].get("creationTimestamp", "")) for body in (live, claim))
+    return created < when or bool(instance_of(claim))
 
 
 def with_claims_noted(plan: Plan, cluster: ReadOnlyCluster) -> Plan:

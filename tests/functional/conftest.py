@@ -21,7 +21,7 @@ from tests.functional import role
 from tests.functional.cnf import Cnf
 from tests.functional.real import REAL
 from tests.functional.reference_update import Lab
-from tests.internals.core import KubernetesCluster, ObjectKey, Right
+from tests.internals.core import Json, KubernetesCluster, ObjectKey, Right
 
 OPTIONS = Options(timeout=120, grace_period=3 if REAL else 0.5)
 """A real cluster pulls images and has slower kubelets."""
@@ -100,6 +100,15 @@ def until(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> N
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come true in time"
         time.sleep(0.02)
+
+
+def overwrite(cluster: KubernetesCluster, body: Json) -> None:
+    """Replace an object as another client does that has read no version of it: a controller may
+    have written its status in between."""
+    metadata = {
+        name: value for name, value in body["metadata"].items() if name != "resourceVersion"
+    }
+    cluster.replace({**body, "metadata": metadata})
 
 
 @pytest.fixture(scope="module")

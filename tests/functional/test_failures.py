@@ -26,7 +26,7 @@ from container_update import (
     update,
 )
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
-from tests.functional.conftest import until
+from tests.functional.conftest import overwrite, until
 from tests.functional.manifests import ENV, ENV_FROM, config_map, secret, workload
 from tests.internals.core import Collection, Event, ObjectKey, StepState, connect_vim
 
@@ -84,7 +84,7 @@ def test_an_update_in_the_midst_of_a_roll_that_is_stuck_is_undone_to_that(
     stuck = cnf.get(kind, "w")
     number = len(cnf.pods(kind, "w"))
     stuck["spec"]["template"]["spec"]["containers"][0]["image"] = BAD_IMAGE
-    cnf.admin.replace(stuck)
+    overwrite(cnf.admin, stuck)
     until(lambda: len(cnf.pods(kind, "w")) > number)
     cnf.old = cnf.package({"w.yaml": workload(kind, image=BAD_IMAGE, replicas=2, spec=spec)})
     worse = workload(kind, image=f"{BAD_IMAGE}-too", replicas=2, spec=spec)
@@ -104,7 +104,7 @@ def test_an_undo_says_that_somebody_has_paused_a_deployment(cnf: Cnf) -> None:
         done = isinstance(event, StepResult) and event.state is StepState.DONE
         if done and event.step.key.name == "w":
             live = cnf.get("Deployment", "w")
-            cnf.admin.replace({**live, "spec": {**live["spec"], "paused": True}})
+            overwrite(cnf.admin, {**live, "spec": {**live["spec"], "paused": True}})
 
     worse = bad.replace(IMAGES[0], BAD_IMAGE)
     new = cnf.request({"w": workload("Deployment", image=IMAGES[1]), "bad": worse})
@@ -112,7 +112,7 @@ def test_an_undo_says_that_somebody_has_paused_a_deployment(cnf: Cnf) -> None:
     with pytest.raises(UndoIncompleteError, match=r"w: .*paused .*kubectl rollout resume dep"):
         update(new, cnf.cluster, options, progress=pause)
     live = cnf.get("Deployment", "w")
-    cnf.admin.replace({**live, "spec": {**live["spec"], "paused": False}})
+    overwrite(cnf.admin, {**live, "spec": {**live["spec"], "paused": False}})
     assert cnf.rollback() is not None
     assert is_running(cnf, "Deployment", "w", IMAGES[0])
 

@@ -29,6 +29,7 @@ from container_update import (
     undo,
 )
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
+from tests.functional.conftest import overwrite
 from tests.functional.counted import Counted
 from tests.functional.manifests import ENV, config_map, workload
 from tests.internals.core import (
@@ -189,7 +190,7 @@ def test_an_installation_again_while_a_rollout_is_stuck_touches_nothing(shell: S
     before = uids(shell.cnf)
     body = shell.cnf.get("Deployment", "w")
     body["spec"]["template"]["spec"]["containers"][0]["image"] = BAD_IMAGE
-    shell.cnf.admin.replace(body)
+    overwrite(shell.cnf.admin, body)
     assert shell.run("install", package, "--instance-id", INSTANCE)[0] == 2
     assert uids(shell.cnf) == before
 
@@ -511,7 +512,7 @@ def test_a_change_says_which_image_somebody_else_gave_a_workload_that_stays(
     assert shell.run("install", package)[0] == 0
     body = shell.cnf.get("Deployment", "w")
     body["spec"]["template"]["spec"]["containers"][0]["image"] = IMAGES[1]
-    shell.cnf.admin.replace(body)
+    overwrite(shell.cnf.admin, body)
     status, text = shell.run("change", package, package, "--upgrade-type", upgrade_type, "--plan")
     assert status == 2
     assert "what can change already matches the new package; see the notes" in text
@@ -622,7 +623,7 @@ def test_the_status_is_how_the_workloads_are(shell: Shell) -> None:
     assert f"Deployment {shell.cnf.namespace}/w  1/1    1" in text
     body = shell.cnf.get("Deployment", "w")
     body["spec"]["template"]["spec"]["containers"][0]["image"] = BAD_IMAGE
-    shell.cnf.admin.replace(body)
+    overwrite(shell.cnf.admin, body)
     documents = (json.loads(shell.run("status", "-o", "json")[1]) for _ in range(200))
     assert any("ImagePull" in each["workloads"][0]["trouble"] for each in documents)
 

@@ -11,7 +11,7 @@ import pytest
 
 from container_update import UpdateFailedError, change_package, install, terminate
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
-from tests.functional.conftest import until
+from tests.functional.conftest import overwrite, until
 from tests.functional.manifests import config_map, workload
 from tests.functional.test_install import Shell
 from tests.internals.core import Collection, Included, Placing, Scale, run
@@ -97,7 +97,7 @@ def test_those_of_pods_that_are_gone_are_kept_too(cnf: Cnf, before: dict[str, st
     body = cnf.get("StatefulSet", "db")
     body["spec"]["persistentVolumeClaimRetentionPolicy"]["whenScaled"] = "Retain"
     body["spec"]["replicas"] = 1
-    cnf.admin.replace(body)
+    overwrite(cnf.admin, body)
     until(lambda: len(cnf.pods("StatefulSet", "db")) == 1)
     uninstalled(cnf)
     until_settled(cnf)

@@ -24,6 +24,7 @@ from container_update.emulator.faults import Fault
 from tests.circles import Circle, in_circles
 from tests.examples import examples
 from tests.functional import matrix
+from tests.functional.conftest import overwrite
 from tests.functional.manifests import config_map, secret, workload
 from tests.functional.promise import Checker, Expected, Running, settled
 from tests.functional.reference_update import Files, Lab
@@ -194,9 +195,8 @@ def drift(lab: Lab, namespace: str, world: World) -> None:
     def change(key: ObjectKey, edit: Callable[[Json], None]) -> None:
         live = lab.admin.get(key)
         assert live is not None
-        live["metadata"].pop("resourceVersion")  # a controller may write its status in between
         edit(live)
-        lab.admin.replace(live)
+        overwrite(lab.admin, live)
 
     for config in world.configs:
         if config.drifted != config.old:

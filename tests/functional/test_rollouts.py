@@ -12,6 +12,7 @@ import pytest
 
 from container_update import UpdateFailedError
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
+from tests.functional.conftest import overwrite
 from tests.functional.manifests import ENV, ENV_FROM, MOUNT, VOLUME, config_map, secret, workload
 from tests.internals.core import OPT_OUT_ANNOTATION, Action, Collection, Informer, Json, is_ready
 from tests.unit.fakes import Everything
@@ -110,7 +111,7 @@ def test_replicas_that_were_scaled_are_kept(cnf: Cnf) -> None:
     cnf.instantiate(w=workload("Deployment", replicas=1))
     live = cnf.get("Deployment", "w")
     live["spec"]["replicas"] = 3
-    cnf.admin.replace(live)
+    overwrite(cnf.admin, live)
     outcome = cnf.update({"w": workload("Deployment", replicas=2, image=IMAGES[1])})
     assert len(cnf.pods("Deployment", "w")) == 3
     assert any("spec.replicas differs" in str(note) for note in outcome.plan.ignored)
@@ -212,7 +213,7 @@ def test_an_image_that_differs_only_in_the_cluster_is_reported_as_drift(cnf: Cnf
     cnf.instantiate(w=workload("Deployment"))
     live = cnf.get("Deployment", "w")
     live["spec"]["template"]["spec"]["containers"][0]["image"] = IMAGES[1]
-    cnf.admin.replace(live)
+    overwrite(cnf.admin, live)
     plan = cnf.plan({"w": workload("Deployment")})
     assert plan.is_empty
     (note,) = plan.notes
@@ -227,7 +228,7 @@ def write_template(cnf: Cnf, kind: str, image: str) -> None:
     """Give the template of ``w`` another image, as another tool does."""
     live = cnf.get(kind, "w")
     live["spec"]["template"]["spec"]["containers"][0]["image"] = image
-    cnf.admin.replace(live)
+    overwrite(cnf.admin, live)
 
 
 @pytest.mark.parametrize(("kind", "spec"), LEAVES_PODS)

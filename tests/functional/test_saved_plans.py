@@ -27,7 +27,7 @@ from container_update import (
     save_plan,
 )
 from tests.functional.cnf import IMAGES, INSTANCE, Cnf
-from tests.functional.conftest import until
+from tests.functional.conftest import overwrite, until
 from tests.functional.manifests import ENV, config_map, secret, workload
 from tests.functional.upgrade_types import ROLLING
 from tests.internals.core import main
@@ -125,7 +125,7 @@ def edit_configuration(plans: Plans) -> str:
 def annotate_workload(plans: Plans) -> str:
     live = plans.cnf.get("Deployment", "w")
     live["metadata"].setdefault("annotations", {})["touched"] = "yes"
-    plans.cnf.admin.replace(live)
+    overwrite(plans.cnf.admin, live)
     return f"Deployment {plans.cnf.namespace}/w changed since"
 
 

@@ -27,7 +27,7 @@ from container_update import (
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
 from container_update.emulator.kubernetes.kubelet import Exit
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
-from tests.functional.conftest import OPTIONS, until
+from tests.functional.conftest import OPTIONS, overwrite, until
 from tests.functional.manifests import workload
 from tests.internals.core import (
     Collection,
@@ -182,8 +182,7 @@ def test_nor_does_one_that_has_the_new_image_already(lab: Lab) -> None:
     left = lab.hanging()
     went_back = lab.cnf.get("Deployment", "w")
     went_back["spec"]["template"]["spec"]["containers"][0]["image"] = IMAGES[0]
-    del went_back["metadata"]["resourceVersion"]  # its status may have been written meanwhile
-    lab.cnf.admin.replace(went_back)
+    overwrite(lab.cnf.admin, went_back)
     until(lambda: lab.ready() == [IMAGES[0]] * 2 and lab.hanging() == left)
     lab.cnf.old = lab.cnf.package({"w.yaml": before})
     lab.cnf.update({"w": after})
@@ -237,7 +236,7 @@ def test_a_deadline_that_was_missed_before_does_not_fail_the_way_back(lab: Lab) 
     lab.cnf.instantiate(**good)
     live = lab.cnf.get("Deployment", "w")
     live["spec"]["template"]["spec"]["containers"][0]["image"] = SLOW
-    lab.cnf.admin.replace(live)
+    overwrite(lab.cnf.admin, live)
     until(lambda: late(lab))
     lab.cnf.old = lab.cnf.package({"w.yaml": workload("Deployment", spec=DEADLINE, image=SLOW)})
     lab.cnf.update(good)

@@ -25,6 +25,7 @@ from container_update import (
 )
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Arguments, ContractSite, Release
+from tests.functional.conftest import overwrite
 from tests.internals.core import (
     Changed,
     ChangeJob,
@@ -209,7 +210,7 @@ class KubernetesContractSite(ContractSite):
     def scale(self, vdu: str, replicas: int) -> None:
         (deployment,) = self.deployments(vdu)
         deployment["spec"]["replicas"] = replicas
-        self.admin.replace(deployment)
+        overwrite(self.admin, deployment)
         self.until(lambda: len(self.instances(vdu)) == replicas)
 
     def runs_from(self, release: Release) -> None:

@@ -16,6 +16,7 @@ from container_update import PlanError, UpdateFailedError
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import IMAGES, KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import V1, V2, Arguments, ContractSite, Release
+from tests.functional.conftest import overwrite
 from tests.functional.manifests import workload
 from tests.functional.upgrade_types import UPGRADE_TYPES
 
@@ -107,7 +108,7 @@ def test_a_paused_deployment_is_refused(site: Site) -> None:
     site.instantiate(V1)
     (deployment,) = site.deployments("VDU1")
     deployment["spec"]["paused"] = True
-    site.admin.replace(deployment)
+    overwrite(site.admin, deployment)
     with pytest.raises(PlanError, match="is paused"):
         site.change(V2)
     (live,) = site.deployments("VDU1")

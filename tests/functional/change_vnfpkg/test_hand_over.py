@@ -17,6 +17,7 @@ from container_update import Step, UpdateFailedError, UpdateRequest, update
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import INSTANCE, V1, V2, Arguments, ContractSite, Release
+from tests.functional.conftest import overwrite
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING
 from tests.internals.core import Action, Json, ObjectKey, is_deleting
 
@@ -110,7 +111,7 @@ def test_an_autoscaler_keeps_its_number_of_pods(site: Site) -> None:
         (green,) = (n for n in names(site) if n.startswith("web-"))
         live = site.get("apps", "Deployment", green)
         live["spec"]["replicas"] = 3
-        site.admin.replace(live)
+        overwrite(site.admin, live)
         site.until(lambda: len(site.pods("VDU1")) == 3)
 
     site.change(V2, Arguments(progress=before_the_hand_over(scale)))

@@ -24,6 +24,7 @@ from container_update import UpdateFailedError, promote
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import V1, V2, Arguments
+from tests.functional.conftest import overwrite
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY
 from tests.internals.core import Json
 
@@ -50,7 +51,7 @@ def old_one(site: KubernetesContractSite) -> Json:
 
 def scale(site: KubernetesContractSite, number: int) -> None:
     live = old_one(site)
-    site.admin.replace({**live, "spec": {**live["spec"], "replicas": number}})
+    overwrite(site.admin, {**live, "spec": {**live["spec"], "replicas": number}})
     site.until(lambda: old_one(site).get("status", {}).get("readyReplicas") == number)
 
 
@@ -87,7 +88,7 @@ def test_a_switch_is_refused_whose_service_another_client_has_pointed_elsewhere(
     held: KubernetesContractSite,
 ) -> None:
     live = held.get("", "Service", "web")
-    held.admin.replace({**live, "spec": {**live["spec"], "selector": {"app": "maintenance"}}})
+    overwrite(held.admin, {**live, "spec": {**live["spec"], "selector": {"app": "maintenance"}}})
     with pytest.raises(UpdateFailedError, match="changed by"):
         go_on(held)
     assert held.get("", "Service", "web")["spec"]["selector"] == {"app": "maintenance"}

@@ -10,7 +10,7 @@ import pytest
 
 from container_update import PlanError, UpdateFailedError, change_package
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
-from tests.functional.conftest import until
+from tests.functional.conftest import overwrite, until
 from tests.functional.manifests import workload
 from tests.functional.upgrade_types import ROLLING, UPGRADE_TYPES
 
@@ -66,7 +66,7 @@ def test_another_strategy_alone_makes_no_workload_ready_that_was_not(cnf: Cnf, k
     cnf.instantiate(w=workload(kind, spec=TWO_AT_A_TIME))
     live = cnf.get(kind, "w")
     live["spec"]["template"]["spec"]["containers"][0]["image"] = BAD_IMAGE
-    cnf.admin.replace(live)
+    overwrite(cnf.admin, live)
     until(lambda: images(cnf, kind) == {BAD_IMAGE} and is_updated(cnf, kind))
     cnf.old = cnf.package({"w.yaml": workload(kind, spec=TWO_AT_A_TIME, image=BAD_IMAGE)})
     cnf.options = replace(cnf.options, timeout=20)
@@ -81,7 +81,7 @@ def test_pods_that_a_stuck_roll_left_as_they_are_to_be_stay(cnf: Cnf, kind: str)
     before = cnf.pods(kind, "w")
     live = cnf.get(kind, "w")
     live["spec"]["template"]["spec"]["containers"][0]["image"] = BAD_IMAGE
-    cnf.admin.replace(live)
+    overwrite(cnf.admin, live)
     until(lambda: BAD_IMAGE in images(cnf, kind))
     cnf.old = cnf.package({"w.yaml": workload(kind, replicas=2, image=BAD_IMAGE)})
     cnf.options = replace(cnf.options, timeout=20)
