@@ -9,7 +9,9 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,29 +85,52 @@ ENDINGS = {
 """Files that are there; exit status; what is said; what was asked of the lab."""
 
 
-@pytest.mark.parametrize(("there", "status", "said", "asked"), ENDINGS.values(), ids=ENDINGS)
-def test_ci_ends_with_the_lab_or_with_the_thorough_circle(tmp_path, there, status, said, asked):
+def part_of_ci(begin: str, end: str = "") -> str:
+    """Return what CI does between two texts, with the functions that it uses."""
     script = (ROOT / ".ci/run").read_text()
-    script = script[script.index("\nlab=") :]
-    if "endless" in there:
-        script = script.replace("limit=45m", "limit=5s")
-    (tmp_path / ".venv/bin").mkdir(parents=True)
-    write_program(tmp_path / ".venv/bin/pytest", PYTEST)
+    functions = script[script.index("# within LIMIT") : script.index("provide python3 command")]
+    start = script.index(begin)
+    return functions + script[start : script.index(end, start) if end else None]
+
+
+def run_part_of_ci(folder: Path, script: str, there: Iterable[str]) -> Any:
+    """Run it in a folder with a pytest that does as the files say that are there."""
+    (folder / ".venv/bin").mkdir(parents=True)
+    write_program(folder / ".venv/bin/pytest", PYTEST)
     for name in there:
         if name == "lab":
-            (tmp_path / name).mkdir()
-            write_program(tmp_path / "lab/lab.sh", LAB)
+            (folder / name).mkdir()
+            write_program(folder / "lab/lab.sh", LAB)
         else:
-            (tmp_path / name).touch()
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", f"status=0\n{script}"],
-        cwd=tmp_path,
-        env={"PATH": os.environ["PATH"], "KUBERNETES_LAB": str(tmp_path / "lab")},
+            (folder / name).touch()
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "KUBERNETES_LAB": str(folder / "lab")},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
+
+
+@pytest.mark.parametrize(
+    ("there", "status", "runs"), [((), 0, 1), (("fails once",), 0, 2), (("fails",), 1, 2)]
+)
+def test_ci_runs_once_more_what_has_failed(tmp_path, there, status, runs):
+    script = part_of_ci("status=0", "\n# The lowest versions").replace(TESTS, ".venv/bin/pytest")
+    done = run_part_of_ci(tmp_path, f'{script}\nexit "$status"', there)
+    assert done.returncode == status, done.stdout
+    assert done.stdout.count("the summary\n") == runs
+    assert ("once more and one after another" in done.stdout) == (runs == 2)
+
+
+@pytest.mark.parametrize(("there", "status", "said", "asked"), ENDINGS.values(), ids=ENDINGS)
+def test_ci_ends_with_the_lab_or_with_the_thorough_circle(tmp_path, there, status, said, asked):
+    script = "status=0\n" + part_of_ci("\nlab=")
+    if "endless" in there:
+        script = script.replace("limit=45m", "limit=5s")
+    done = run_part_of_ci(tmp_path, script, there)
     assert done.returncode == status, done.stdout
     assert said in done.stdout
     assert ("No tests on a real Kubernetes" in done.stdout) == ("lab" not in there)
