@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from container_update.engine.goals.install import install
     from container_update.engine.goals.uninstall import terminate
     from container_update.engine.goals.update import plan_update, update
-    from container_update.engine.recover import abort, promote, resume, rollback, status
+    from container_update.engine.resume import abort, promote, resume, rollback, status
     from container_update.model.cancellation import CancelToken
     from container_update.model.cluster import Cluster, ReadOnlyCluster
     from container_update.model.errors import (
@@ -150,12 +150,12 @@ _MODULES = {
     "plan_of": "cli.goals",
     "plan_undo": "engine.goals.go_back",
     "plan_update": "engine.goals.update",
-    "abort": "engine.recover",
-    "promote": "engine.recover",
-    "resume": "engine.recover",
-    "rollback": "engine.recover",
+    "abort": "engine.resume",
+    "promote": "engine.resume",
+    "resume": "engine.resume",
+    "rollback": "engine.resume",
     "save_plan": "cli.goals",
-    "status": "engine.recover",
+    "status": "engine.resume",
     "terminate": "engine.goals.uninstall",
     "undo": "engine.goals.go_back",
     "update": "engine.goals.update",

@@ -159,7 +159,7 @@ def ask_about_others(
         return
     from container_update.cluster.history.store import origin_of  # noqa: PLC0415, slow to load
     from container_update.cluster.journal import Record  # noqa: PLC0415, slow to load
-    from container_update.engine.recover import status  # noqa: PLC0415, slow to load
+    from container_update.engine.resume import status  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
     current = status(cluster, options, namespace=parsed.namespace, instance_id=instance_id)

@@ -36,7 +36,7 @@ from container_update.engine.goals.install import Install
 from container_update.engine.goals.uninstall import Uninstall
 from container_update.engine.goals.upkeep import Heal
 from container_update.engine.read_packages import described_by, read_manifests
-from container_update.engine.recover import status
+from container_update.engine.resume import status
 from container_update.engine.run import run
 from container_update.model import errors
 from container_update.model.cluster import Cluster, if_allowed

@@ -12,7 +12,7 @@ from container_update.cluster.history.revision import Result, Revision
 from container_update.drivers import v2_memory
 from container_update.drivers.v2_records import RESTARTED, cluster_of, with_live_pods
 from container_update.engine.goals.go_back import GoBack, history
-from container_update.engine.recover import rollback
+from container_update.engine.resume import rollback
 from container_update.engine.run import run
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster

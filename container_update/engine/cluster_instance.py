@@ -9,43 +9,37 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from container_update.cluster.history.store import History, Kept, origin_of
+from container_update.cluster.history.store import Kept, origin_of
 from container_update.cluster.informer import Informer
 from container_update.cluster.journal import Journal, Record
 from container_update.cluster.lease import LeaseLock, utc_now
 from container_update.cluster.retry import RetryingCluster
-from container_update.cluster.scope import scope_of
 from container_update.engine.checks.image_check import check_images_pullable
 from container_update.engine.cluster_view import ClusterView, wrong_requests_first
 from container_update.engine.execute import Execution, pods_by_workload
-from container_update.engine.fence import Fence
 from container_update.engine.goal import Goal, Observed
 from container_update.engine.journalled_run import JournalledRun
+from container_update.engine.recovery import ClusterRecovery, Described, GoOn
 from container_update.engine.undo_events import EventRecorder
 from container_update.model import errors, operation
 from container_update.model.cancellation import CancelToken
-from container_update.model.objects import INSTANCE_LABEL, Manifest, ObjectKey, namespace_key
-from container_update.model.outcome import Outcome, Progress, ResumeStarted, StepResult
-from container_update.model.plan import Action, Plan, Step
+from container_update.model.objects import INSTANCE_LABEL, ObjectKey, namespace_key
+from container_update.model.outcome import Outcome, Progress, StepResult
+from container_update.model.plan import Action, Plan
 from container_update.model.reporter import reporter
 from container_update.planning import permissions
-from container_update.planning.steps import ManifestStep, ObjectStep, object_steps
+from container_update.planning.steps import ManifestStep, object_steps
 from container_update.planning.steps.new_objects import new_object
-from container_update.planning.update import collections, traffic
 from container_update.workloads import ownership
 from container_update.workloads.registry import known_kind
 
 LOG = logging.getLogger(__name__)
-
-Described = Callable[[], "Sequence[Manifest] | None"]
-GoOn = Callable[[JournalledRun], tuple[StepResult, ...]]
-"""Finishes an interrupted run; returns what became of each step."""
 
 
 @dataclass
@@ -62,20 +56,20 @@ class ClusterInstance(ClusterView):
     """The revision of the run that ended last; None where it is not kept."""
     informer: Informer | None = field(default=None, init=False)
     """The informer of the interrupted run that was recovered last."""
-    _read_at: str = field(default="", init=False)
+    read_at: str = field(default="", init=False)
     """The version at which the journal was read before the plan was made; see Journal."""
 
     def __post_init__(self) -> None:
         self.progress = reporter(self.progress)
 
     @property
-    def _in_history(self) -> dict[str, Any]:
+    def in_history(self) -> dict[str, Any]:
         """The attributes of an outcome about the revision of the run that ended last."""
         if self.kept is None:
             return {}
         return {"revision": self.kept.number, "has_way_back": self.kept.has_way_back}
 
-    def _journal_of(self, lock: LeaseLock) -> Journal:
+    def journal_of(self, lock: LeaseLock) -> Journal:
         """Return the journal that the holder of the lease may write."""
         cluster = self.cluster.guarded(lock.check)
         return Journal(cluster, self.namespace, self.instance_id, lock.operation)
@@ -124,7 +118,7 @@ class ClusterInstance(ClusterView):
         :raises UpdateInProgressError: another update of this instance runs, or ran since the
             plan was made.
         """
-        owns, informer = self._refuse_missing_rights(plan), observed.informer
+        owns, informer = self.require_rights(plan), observed.informer
         common = operation.begun(utc_now(), goal.digest(), self.instance_id)
         steps, origin = object_steps(plan), None
         if goal.kind:
@@ -140,10 +134,10 @@ class ClusterInstance(ClusterView):
                 objects=tuple(manifest.key for manifest in plan.manifests),
                 instance=goal.recorded(plan) if origin and self.options.history else b"",
             )
-            journal = self._journal_of(lock)
-            is_first = journal.first_since(self._read_at)
+            journal = self.journal_of(lock)
+            is_first = journal.first_since(self.read_at)
             journal.write(record, lock, lambda: self._refuse_stale(is_first, plan, informer))
-            run = self._run_of(lock, journal, record, plan, informer, owns=owns, resumed=False)
+            run = self.run_of(lock, journal, record, plan, informer, owns=owns, resumed=False)
             created = (s.key for s in steps if s.action in (Action.CREATE, Action.HAND_OVER))
             run.marked = tuple(created) if owns else ()
             unclaimed.pop_all()  # the end of the run takes the Namespace back
@@ -184,7 +178,7 @@ class ClusterInstance(ClusterView):
             results=results,
             vnfcs=ownership.vnfcs(goal.vdus(), plan.manifests, observed.live),
             restarted=restarted_pods(results, observed.informer),
-            **self._in_history,
+            **self.in_history,
         )
 
     def _refuse_stale(self, is_first: Callable[[], bool], plan: Plan, informer: Informer) -> None:
@@ -203,7 +197,7 @@ class ClusterInstance(ClusterView):
                 next_step=errors.NextStep.RETRY,
             )
 
-    def _refuse_missing_rights(self, plan: Plan) -> bool:
+    def require_rights(self, plan: Plan) -> bool:
         """Return whether what the plan creates can belong to the journal until its end."""
         needed, to_release = permissions.needed(plan), permissions.to_release(plan)
         refused = self.cluster.refused((*needed, *to_release))
@@ -218,7 +212,7 @@ class ClusterInstance(ClusterView):
             )
         return not set(refused).intersection(to_release)
 
-    def _run_of(  # noqa: PLR0913
+    def run_of(  # noqa: PLR0913
         self,
         lock: LeaseLock,
         journal: Journal,
@@ -229,6 +223,11 @@ class ClusterInstance(ClusterView):
         owns: bool,
         resumed: bool,
     ) -> JournalledRun:
+        """Return the run that carries out a plan, or undoes it.
+
+        :param owns: what the plan creates can belong to the journal until the run has ended.
+        :param resumed: an earlier run has begun it.
+        """
         execution = Execution(
             plan,
             self.cluster.guarded(lock.check),
@@ -256,109 +255,14 @@ class ClusterInstance(ClusterView):
         go_on: GoOn | None = None,
         described: Described = lambda: None,
     ) -> Outcome | None:
-        """Finish or undo the run that left its journal behind.
-
-        Where journals are not signed, whoever may create a Secret may have written it: see
-        :mod:`~container_update.planning.foreign_steps`.
-
-        :param promote: the name of the hold that is over: a run that waits there goes on.
-        :param go_on: finishes a run whose journal has a context besides its steps.
-        :param described: returns the objects that the packages of the request describe; None: it
-            names none.
-        :raises UpdateFailedError: it could not be finished and was undone.
-
-        The other parameters, what is returned and the other errors are those of
-        :func:`container_update.model.operation.recover`.
-        """
-        lock = self.lock(str(uuid.uuid4()))
-        journal = self._journal_of(lock)
+        """Finish or undo the run that left its journal behind; see :class:`ClusterRecovery`."""
         if goal is None:  # a new run clears these leftovers by itself
             status = self.status()
             if status.record is None and (status.leftovers or status.expired):
                 self._take_and_clear()
-
-        owns = False
-
-        def read() -> Record | None:
-            record, self._read_at = journal.read(), journal.read_at
-            return record
-
-        @contextmanager
-        def held(record: Record) -> Iterator[ExitStack]:
-            nonlocal owns
-            try:
-                owns = self._refuse_missing_rights(self.plan_of(record))
-            except errors.ClusterError:  # an untrustworthy journal is the more important error
-                believed(record, back or record.phase is operation.Phase.UNDO)
-                raise
-            with lock, ExitStack() as stack:
-                yield stack
-
-        def claim(record: Record, goes_back: bool) -> Record | None:
-            record = believed(record, goes_back)
-            claimed = journal.claim(record)
-            if claimed is not None and self._has_ended(record):
-                return replace(claimed, phase=operation.Phase.END)
-            if claimed is not None:
-                # what the run before has sent may still be on its way: it meets newer versions
-                fence = Fence(self.cluster.guarded(lock.check), self.options.workers)
-                fence.raise_((step.key for step in record.object_steps), lock.operation)
-            return claimed
-
-        def believed(record: Record, goes_back: bool) -> Record:
-            if self.cluster.journal_key:  # it is signed, or it would not have been read
-                return record
-
-            def is_over(step: Step) -> bool:
-                is_known = keys is None or step.key in keys
-                return step.group < record.ended and not (step.waits_again or is_known)
-
-            known = described()
-            keys = None if known is None else {manifest.key for manifest in known}
-            trust = self.trust(known, journal.namespaces, all_of_it=known is None)
-            deletes = Action.CREATE if goes_back else Action.DELETE
-            # steps that have ended are not repeated, and no undo brings back what the plan created
-            left = [
-                step
-                for step in record.object_steps
-                if not (step.is_removal and step.is_of_new_object if goes_back else is_over(step))
-            ]
-            steps = trust.steps_of(left, {}, deletes, str(journal.key))
-            scripts = (step for step in record.steps if not isinstance(step, ObjectStep))
-            ordered = sorted((*steps, *scripts), key=lambda step: step.group)
-            return replace(record, steps=tuple(ordered))
-
-        def run(record: Record, stack: ExitStack) -> JournalledRun:
-            plan = self.plan_of(record)
-            keys = [*(step.key for step in record.object_steps), *record.objects]
-            scope, seconds = scope_of(record.object_steps), self.options.watch_seconds
-            scope.include(record.objects)
-            self.informer = informer = Informer(self.cluster, scope, watch_seconds=seconds)
-            stack.enter_context(informer).list(collections(keys) | traffic(keys))
-            return self._run_of(lock, journal, record, plan, informer, owns=owns, resumed=True)
-
-        def finish(record: Record, stack: ExitStack) -> Outcome:
-            hold = record.held_at
-            if hold is not None and hold.key.name == promote:
-                record = journal.note(record, hold.group + 1)
-            return self._finish(run(record, stack), go_on, promote)
-
-        def undo(record: Record, stack: ExitStack) -> Outcome | None:
-            return self._go_back(run(record, stack))
-
-        return operation.recover(read, held, claim, finish, undo, goal=goal, back=back)
-
-    def _has_ended(self, record: Record) -> bool:
-        """Tell whether the signed history has an operation whose journal is there.
-
-        A signature has no time: a journal that was copied while its operation ran, and put back
-        after that has ended, is signed too. Only a kill between the revision and the removal of the
-        journal leaves one otherwise.
-        """
-        if not self.cluster.journal_key or record.origin is None:
-            return False
-        history = History(self.cluster, self.namespace, self.instance_id)
-        return any(each.operation == record.operation for each in history.read())
+        return ClusterRecovery(
+            self, goal, back=back, promote=promote, go_on=go_on, described=described
+        ).run()
 
     def tidy(self, _: Goal) -> None:
         """Remove the lease of a run that was killed at its very end: no other run takes it where
@@ -373,38 +277,7 @@ class ClusterInstance(ClusterView):
 
     def _take_and_clear(self) -> None:
         with self.lock(str(uuid.uuid4())) as lock:
-            self._journal_of(lock).clear()
-
-    def _finish(self, run: JournalledRun, go_on: GoOn | None, promote: str) -> Outcome:
-        record = run.record
-        if record.context and go_on is None:
-            raise errors.ContainerUpdateError(
-                f"operation {record.operation}, a change of the VNF package, has not ended",
-                next_step=errors.NextStep.RESUME_OR_ROLLBACK,
-            )
-        why = f"was promoted ({promote})" if promote else "was interrupted"
-        self.progress(ResumeStarted(f"operation {record.operation} {why}", record.steps))
-        with run.until_ended():
-            if run.is_over:
-                run.execution.skip(run.execution.plan.steps)
-                results = run.execution.results
-            else:
-                results = go_on(run) if go_on and record.context else run.execution.run()
-            outcome = Outcome(run.execution.plan, results)
-        self.kept = run.kept
-        return replace(outcome, **self._in_history)
-
-    def _go_back(self, run: JournalledRun) -> Outcome | None:
-        record, execution = run.record, run.execution
-        if run.is_over:
-            run.end()
-            return None
-        cause = f"operation {record.operation} was interrupted"
-        outcome = Outcome(execution.plan, execution.undo(cause, record.steps))
-        execution.refuse_if_lost()
-        operation.refuse_incomplete(record, outcome)
-        run.end(outcome, cause)
-        return outcome
+            self.journal_of(lock).clear()
 
 
 def restarted_pods(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from container_update.cluster.history.revision import Revision
 from container_update.cluster.history.store import History, kept_instances
 from container_update.cluster.retry import RetryingReader
-from container_update.engine import instances, recover
+from container_update.engine import instances, resume
 from container_update.engine.instances import WorkloadState
 from container_update.model.cluster import ReadOnlyCluster
 from container_update.model.objects import Json
@@ -95,5 +95,5 @@ def _state(
         instances.workloads(cluster, namespace, instance_id, options),
         revisions[0] if revisions else None,
         names([record.package]) if record and record.package else "",
-        recover.status(cluster, options, namespace=namespace, instance_id=instance_id),
+        resume.status(cluster, options, namespace=namespace, instance_id=instance_id),
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An operation that is under way, as its journal has it, and the recovery of one that stopped.
+"""An operation that is under way, as its journal has it.
 
 A journal is kept where the VNF runs: in Secrets of the cluster, or in a stack of the project. Each
 adds to the record what its own steps need.
@@ -15,18 +15,15 @@ import re
 import socket
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
-from container_update.model.errors import NextStep, UndoIncompleteError, UpdateInProgressError
+from container_update.model.errors import NextStep, UpdateInProgressError
 from container_update.model.objects import Json, ObjectKey
-from container_update.model.outcome import Outcome, StepState
 from container_update.model.packing import packed, unpacked
 from container_update.model.plan import Step
-from container_update.model.reporter import REPORTED
 
 LOG = logging.getLogger(__name__)
 
@@ -153,69 +150,6 @@ class Status:
             "expired": self.expired,
             "leftovers": [str(key) for key in self.leftovers],
         }
-
-
-# --- an operation that stopped ------------------------------------------------------------------
-
-RecordT = TypeVar("RecordT", bound=OperationRecord)
-HeldT = TypeVar("HeldT")
-
-
-def recover(  # noqa: PLR0913
-    read: Callable[[], RecordT | None],
-    hold: Callable[[RecordT], AbstractContextManager[HeldT]],
-    claim: Callable[[RecordT, bool], RecordT | None],
-    finish: Callable[[RecordT, HeldT], Outcome],
-    undo: Callable[[RecordT, HeldT], Outcome | None],
-    *,
-    goal: Callable[[], str] | None,
-    back: bool,
-) -> Outcome | None:
-    """Finish or undo the operation that left its journal behind.
-
-    :param read: reads the journal.
-    :param hold: takes the lease.
-    :param claim: makes the journal this run's, so that no late request of the run before changes
-        anything any more; returns what may be carried out of the record, or undone (True), by
-        whoever it was written, None where it has been removed. It raises the error of one that is
-        not to be believed, before anything is written.
-    :param finish: brings the operation to its end and removes the journal.
-    :param undo: undoes what can be undone; returns None where the operation had come to its end.
-    :param goal: returns what is asked for now; an operation with another goal is undone. It is
-        called before anything is done, where there is an operation.
-    :param back: undo in any case.
-    :returns: what became of it; None: there was none.
-    :raises UpdateInProgressError: it is still running.
-    :raises UndoIncompleteError: it could not be undone.
-    """
-    record = read()
-    if record is None:
-        return None
-    asked = goal() if goal else None
-    with hold(record) as held:
-        record = read()  # as it is now that nobody else changes it
-        if record is None:
-            return None
-        other_goal = asked is not None and asked != record.goal
-        if other_goal and not back and record.held_at is not None:
-            raise UpdateInProgressError(
-                f"operation {record.operation} {record.progress}",
-                next_step=NextStep.PROMOTE_OR_ABORT,
-            )
-        goes_back = back or other_goal or record.phase is Phase.UNDO
-        record = claim(record, goes_back)
-        if record is None:
-            return None
-        if goes_back or record.phase is Phase.UNDO:  # it may have begun until it was claimed
-            return undo(record, held)
-        LOG.warning("going on with %s", record.operation, extra=REPORTED)
-        return finish(record, held)
-
-
-def refuse_incomplete(record: OperationRecord, outcome: Outcome) -> None:
-    """Raise UndoIncompleteError where a step could not be undone."""
-    if outcome.of_state(StepState.UNDO_FAILED):
-        raise UndoIncompleteError(outcome, f"operation {record.operation} was being undone")
 
 
 # --- bytes --------------------------------------------------------------------------------------

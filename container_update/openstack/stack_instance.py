@@ -15,15 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from container_update.engine.recovery import Recovery, refuse_incomplete
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import NextStep, PlanError, UpdateInProgressError
-from container_update.model.operation import (
-    Status,
-    begun,
-    name_of,
-    recover,
-    refuse_incomplete,
-)
+from container_update.model.operation import Status, begun, name_of
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.reporter import reporter
@@ -181,7 +176,7 @@ class StackInstance:
             if is_taken:
                 journal.write(record)
             self._refuse_stale(plan, journal)
-            execution = self._execution(journal, record)
+            execution = self.execution(journal, record)
             yield execution
             execution.end()
 
@@ -233,43 +228,15 @@ class StackInstance:
         :param go_on: finishes a run of a goal that has more to do than its steps.
 
         The other parameters, what is returned and the errors are those of
-        :func:`container_update.model.operation.recover`.
+        :class:`~container_update.engine.recovery.Recovery`.
         """
-
-        def finish(record: StackRecord, journal: StackJournal) -> Outcome:
-            execution = self._execution(journal, record)
-            results = go_on(execution)
-            execution.end()
-            return Outcome(execution.record.plan, results)
-
-        def undo(record: StackRecord, journal: StackJournal) -> Outcome | None:
-            if record.committed and record.plan.can_be_left and not back:
-                journal.remove()
-                return None
-            execution = self._execution(journal, record)
-            outcome = Outcome(execution.record.plan, execution.undo())
-            refuse_incomplete(execution.record, outcome)
-            execution.end()
-            return outcome
-
-        journal = self.journal("")
-
-        def claim(record: StackRecord, _: bool) -> StackRecord:
-            return record  # who holds the journal has claimed it
-
-        outcome = recover(self.read, self._held, claim, finish, undo, goal=goal, back=back)
+        outcome = _StackRecovery(self, goal, back=back, go_on=go_on).run()
         if outcome is None:
-            journal.sweep()
+            self.journal("").sweep()
         return outcome
 
-    @contextmanager
-    def _held(self, _: StackRecord) -> Iterator[StackJournal]:
-        journal = self.journal(str(uuid.uuid4()))
-        journal.take_over()
-        with _released(journal):
-            yield journal
-
-    def _execution(self, journal: StackJournal, record: StackRecord) -> StackExecution:
+    def execution(self, journal: StackJournal, record: StackRecord) -> StackExecution:
+        """Return the execution of a plan by the process that holds its journal."""
         return StackExecution(
             self.service,
             journal,
@@ -281,6 +248,50 @@ class StackInstance:
             self.leave_failed,
             self.roles,
         )
+
+
+class _StackRecovery(Recovery[StackRecord]):
+    """The recovery of an operation in a cloud: see :meth:`StackInstance.recover`."""
+
+    def __init__(
+        self, instance: StackInstance, goal: Callable[[], str] | None, *, back: bool, go_on: GoOn
+    ) -> None:
+        super().__init__(goal, back=back)
+        self._instance, self._go_on = instance, go_on
+        self._journal = instance.journal(str(uuid.uuid4()))
+
+    def read(self) -> StackRecord | None:
+        """See Recovery."""
+        return self._instance.read()
+
+    @contextmanager
+    def hold(self, _: StackRecord) -> Iterator[None]:
+        """See Recovery: who holds the journal has claimed it."""
+        self._journal.take_over()
+        with _released(self._journal):
+            yield
+
+    def claim(self, record: StackRecord, *, goes_back: bool) -> StackRecord:  # noqa: ARG002
+        """See Recovery."""
+        return record
+
+    def finish(self, record: StackRecord) -> Outcome:
+        """See Recovery."""
+        execution = self._instance.execution(self._journal, record)
+        results = self._go_on(execution)
+        execution.end()
+        return Outcome(execution.record.plan, results)
+
+    def undo(self, record: StackRecord) -> Outcome | None:
+        """See Recovery."""
+        if record.committed and record.plan.can_be_left and not self.back:
+            self._journal.remove()
+            return None
+        execution = self._instance.execution(self._journal, record)
+        outcome = Outcome(execution.record.plan, execution.undo())
+        refuse_incomplete(execution.record, outcome)
+        execution.end()
+        return outcome
 
 
 @contextmanager

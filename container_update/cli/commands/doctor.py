@@ -86,7 +86,7 @@ def _in_cluster(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Itera
     from container_update.cli.goals import with_release  # noqa: PLC0415, slow to load
     from container_update.engine.checks import preflight  # noqa: PLC0415, slow to load
     from container_update.engine.goals.update import plan_update  # noqa: PLC0415, slow to load
-    from container_update.engine.recover import status  # noqa: PLC0415, slow to load
+    from container_update.engine.resume import status  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
     namespace = parsed.namespace

@@ -60,7 +60,7 @@ def _status(parsed: argparse.Namespace, out: TextIO) -> int:
     if parsed.watch:
         return _watch(parsed, out)
     from container_update.engine import instances  # noqa: PLC0415, slow to load
-    from container_update.engine import recover as recovery  # noqa: PLC0415, slow to load
+    from container_update.engine import resume as recovery  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
     states: Sequence[WorkloadState] = ()
@@ -102,7 +102,7 @@ def run(verb: str, parsed: argparse.Namespace, out: TextIO) -> int:
     :param verb: how: ``resume``, ``rollback``, ``promote`` or ``abort``.
     """
     from container_update.cli.goals import for_charts  # noqa: PLC0415, slow to load
-    from container_update.engine import recover as recovery  # noqa: PLC0415, slow to load
+    from container_update.engine import resume as recovery  # noqa: PLC0415, slow to load
 
     def end(cancel: CancelToken, progress: Progress) -> Outcome | None:
         way: recovery.Verb = getattr(recovery, verb)

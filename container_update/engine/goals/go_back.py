@@ -24,7 +24,7 @@ from container_update.engine.goals.request_schema import COORDINATE_NEW, COORDIN
 from container_update.engine.goals.update import planned
 from container_update.engine.journalled_run import JournalledRun
 from container_update.engine.read_packages import check_packages
-from container_update.engine.recover import Named, of_operation, recorded_change
+from container_update.engine.resume import Named, of_operation, recorded_change
 from container_update.engine.run import preview, run
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster, ReadOnlyCluster

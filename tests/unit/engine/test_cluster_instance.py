@@ -20,7 +20,7 @@ from container_update.engine.cluster_instance import ClusterInstance, Journalled
 from container_update.engine.fence import TAKEN_OVER
 from container_update.engine.goal import Goal, Observed
 from container_update.engine.instances import only_instance
-from container_update.engine.recover import Named
+from container_update.engine.resume import Named
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Right
 from container_update.model.errors import (
