@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What somebody asks for, as a goal; plans of it that are saved and carried out later."""
+"""What a user asks for, as a goal; plans of it that are saved and carried out later."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def ask_about_others(
     current = status(cluster, options, namespace=parsed.namespace, instance_id=instance_id)
     if not isinstance(current.record, Record) or not (current.holder is None or current.expired):
         return
-    who = current.record.origin.who if current.record.origin else "somebody else"
+    who = current.record.origin.who if current.record.origin else "another user"
     if who != origin_of("", ()).who:
         out.write(f"{current}\n")
         approval.ask(f"It was begun by {who}, and is finished or undone first. Go on?")

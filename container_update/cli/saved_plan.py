@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan in a file, to be approved by somebody and carried out later: exactly that one, or none.
+"""A plan in a file, to be approved by a person and carried out later: exactly that one, or none.
 
 The file says from which packages the plan was made, what it does, and in which version each object
 was that it changes. ``apply`` makes the plan again and compares: so the file needs no content of a
@@ -243,7 +243,7 @@ def _version(body: Json | None) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file that only its owner can read: what is approved with it, nobody else shall have
+    """Write a file that only its owner can read: what is approved with it, no other user shall have
     changed; not through a link to another one."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
     with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:

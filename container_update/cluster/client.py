@@ -181,7 +181,7 @@ class KubernetesCluster:
         if not configuration.verify_ssl:
             LOG.warning(
                 "the certificate of %s is not verified, as the options or the kubeconfig say: "
-                "whoever sits between can read and change everything",
+                "a machine in between can read and change everything",
                 configuration.host,
             )
         self._host = configuration.host

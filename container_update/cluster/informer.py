@@ -34,8 +34,8 @@ _RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
 """How long a watch waits that did not last, however it ended, the last one over and over."""
 
 _SILENT_SECONDS = 30.0
-"""After that time without event or bookmark a collection is listed again, if somebody waits for it.
-A server sends a bookmark each minute, roughly."""
+"""After that time without event or bookmark a collection is listed again, if an operation
+waits for it. A server sends a bookmark each minute, roughly."""
 
 _MOST_DROPPED = 500
 """How many objects of others are read, one page, before a collection is read in parts."""
@@ -227,7 +227,7 @@ class Informer:
             return Listing(items, listings[0].resource_version)  # a watch from there misses nothing
 
     def changed_since_listed(self, keys: Iterable[ObjectKey]) -> tuple[ObjectKey, ...]:
-        """List their collections again; return the objects that somebody has changed since.
+        """List their collections again; return the objects that have changed since.
 
         To be called before the collections are watched. What a controller or an autoscaler writes
         (metadata, status, the number of replicas) is no change.
@@ -288,7 +288,7 @@ class Informer:
                 for each in collections
                 if each in self._watched and now - self._heard[each] >= _SILENT_SECONDS
             ]
-            self._heard |= dict.fromkeys(silent, now)  # nobody else asks meanwhile
+            self._heard |= dict.fromkeys(silent, now)  # no other thread asks meanwhile
         for collection in silent:
             try:
                 listing = self._read(collection)

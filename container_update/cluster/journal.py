@@ -147,7 +147,7 @@ def decode(
     """Return the record of :func:`encode`.
 
     :raises UpdateInProgressError: written by another version of this program.
-    :raises: one of :data:`DAMAGED`: written by somebody else.
+    :raises: one of :data:`DAMAGED`: written by another client.
     """
     common, payload = from_bytes(data[namespace], _FORMAT)
     schemas.refuse_other(schemas.RECORD, payload)
@@ -217,7 +217,7 @@ class JournalReader:
             if keeping.digest(data) != keeping.text(head, "sha256"):
                 raise self._damaged
             return decode(data, self.namespace, *self._progress(head))
-        except DAMAGED as error:  # or somebody else's Secret of this name
+        except DAMAGED as error:  # or another program's Secret of this name
             raise self._damaged from error
 
     def _read_head(self) -> Json | None:
@@ -250,7 +250,7 @@ class JournalReader:
     def _progress(self, head: Json) -> tuple[Phase, int, tuple[ScriptReport, ...]]:
         """Return how far the operation is that a head says.
 
-        :raises ContainerUpdateError: somebody else wrote it.
+        :raises ContainerUpdateError: another client wrote it.
         """
         try:
             reports = json.loads(keeping.text(head, "scripts") or "[]")
@@ -267,7 +267,7 @@ class JournalReader:
         if self.cluster.journal_key and not keeping.is_signed(head, self.cluster.journal_key):
             raise errors.ContainerUpdateError(
                 f"{self.key}: expected a journal that is signed with the key of this host "
-                "(journal_key), found one that a host without it, or somebody else, has written: "
+                "(journal_key), found one that a host without it, or another client, has written: "
                 f"nothing was written; end it where it was begun, or run {self._removal}",
                 next_step=errors.NextStep.FIX_AND_RETRY,
             )
@@ -313,7 +313,7 @@ class JournalReader:
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """The namespaces in which it has a Secret: whoever wrote it may write Secrets there."""
+        """The namespaces in which it has a Secret: its writer may write Secrets there."""
         return tuple(self._keys(self._written))
 
     @property

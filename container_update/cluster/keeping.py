@@ -20,7 +20,7 @@ KEPT = {"container-update/kept": "true"}
 """A label of what is kept of an instance: its journal, its history."""
 
 MAX_PARTS = 100
-"""Of one journal: each is a request of whoever reads it."""
+"""Of one journal: each is a request of its reader."""
 
 _PART_BYTES = 700_000
 """What one Secret holds; the API server allows 1 MiB for all of its data."""
@@ -73,7 +73,7 @@ def split(data: bytes) -> list[bytes]:
 def part_numbers(head: Mapping[str, Any], namespace: str) -> dict[str, int]:
     """Return how many parts a head says that there are, by namespace; there is one in its own.
 
-    :raises ValueError: somebody else wrote it.
+    :raises ValueError: another client wrote it.
     """
     try:
         numbers = json.loads(text(head, "parts"))
@@ -161,5 +161,5 @@ def signature(content: object, key: str) -> str:
 
 
 def stretched(password: str, salt: str) -> str:
-    """Return a key that nobody can guess a password from who sees what it has signed."""
+    """Return a key from whose signatures its password cannot be guessed."""
     return hashlib.scrypt(password.encode(), salt=salt.encode(), n=2**14, r=8, p=1).hex()

@@ -162,7 +162,7 @@ class LeaseLock:
         return True
 
     def _take_over(self, lease: Json) -> None:
-        LOG.warning("%s: taking over from %s", self.key, Holder.of(lease).run or "nobody")
+        LOG.warning("%s: taking over from %s", self.key, Holder.of(lease).run or "no process")
         body = self._body()
         body["metadata"] |= {name: lease["metadata"][name] for name in ("uid", "resourceVersion")}
         try:
@@ -211,9 +211,9 @@ class LeaseLock:
             raise errors.LeaseLostError(f"This run stopped where it was: {self._lost}")
 
     def confirm(self) -> None:
-        """Renew the lease now: nobody else has had it since it was acquired.
+        """Renew the lease now: no other process has had it since it was acquired.
 
-        :raises LeaseLostError: somebody may have.
+        :raises LeaseLostError: one may have.
         """
         while True:
             self.check()
@@ -329,12 +329,12 @@ class Holder:
 
     @property
     def run(self) -> str:
-        """The operation and its host, for people; '' where nobody holds the Lease."""
+        """The operation and its host, for people; '' where no process holds the Lease."""
         host, _, operation = self.identity.rpartition("/")
         return f"{operation} on {host}" if self.identity else ""
 
     def is_gone(self) -> bool:
-        """Tell whether certainly nobody holds the Lease any more."""
+        """Tell whether certainly no process holds the Lease any more."""
         return not self.identity or (self.process is not None and self.process.is_gone())
 
     def seems_alive(self, now: datetime) -> bool:

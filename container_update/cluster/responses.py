@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the API server sends: its answers, errors as ClusterError, and the events of a watch.
 
-It may be somebody who sits in between and sends without an end: nothing is kept that is larger than
+It may be a machine in between that sends without an end: nothing is kept that is larger than
 :data:`MAX_BYTES`, and no answer is read for longer than a request may take. Never a Secret's value:
 of a refused Secret only the fields are named. Source: Kubernetes API concepts, "Efficient detection
 of changes".
@@ -53,7 +53,7 @@ _CHUNK = 65536
 
 MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
 """What is raised where an answer is read that is JSON, of another shape than it should have. Who
-asks servers that anybody may name, while others wait, takes it for an error of the server."""
+asks servers that every user may name, while others wait, takes it for an error of the server."""
 
 
 class AnswerTooLargeError(ClusterError):

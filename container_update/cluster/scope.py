@@ -50,8 +50,8 @@ _POD_SPEC = (*_CONTAINERS, "volumes", "nodeName", "imagePullSecrets")
 _CONTAINER = ("name", "image", "restartPolicy", "envFrom")
 _POD_STATUS = ("phase", "reason", "message", "conditions", "podIP", "startTime")
 _CONTAINER_STATUSES = ("initContainerStatuses", "containerStatuses")
-"""The fields of a pod with a controller that are judged, shown or told to scripts; nobody writes
-it."""
+"""The fields of a pod with a controller that are judged, shown or told to scripts; no manifest
+writes it."""
 _ACCESS_VOLUME = "kube-api-access-"
 """How the names of the volumes begin that the server adds to pods for their ServiceAccount."""
 
@@ -81,7 +81,7 @@ class Scope:
     unless manifests say what will be found; see :meth:`rounds` and :attr:`has_missed`. What may be
     controlled by one that was not read yet is kept. So is all that gets traffic of a Service among
     the objects, pods and workloads, and its EndpointSlices; and each Deployment of others that
-    selects pods of a manifest, and would adopt them as soon as nobody owns them.
+    selects pods of a manifest, and would adopt them as soon as they have no owner.
 
     :param instance_id: instead of the names: all objects with the label of this VNF instance.
     """

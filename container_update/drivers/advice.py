@@ -25,10 +25,10 @@ V1_SENTENCES: Mapping[NextStep, str] = {
     NextStep.RESUME: "It can only be finished: send the same request again: {modify}",
     NextStep.PROMOTE_OR_ABORT: "It waits for a person: promote or abort it with the program that "
     "has begun it, then send the same request again: {modify}",
-    NextStep.NAME_PACKAGES: "Delete the Secret if nobody of yours has written it, then send the "
+    NextStep.NAME_PACKAGES: "Delete the Secret if none of your users has written it, then send the "
     "same request again: {modify}",
-    NextStep.NAME_BOTH_PACKAGES: "Delete the Secret if nobody of yours has written it, then send "
-    "the same request again: {modify}",
+    NextStep.NAME_BOTH_PACKAGES: "Delete the Secret if none of your users has written it, then "
+    "send the same request again: {modify}",
     NextStep.CHECK_STATUS: "See whether another operation of this VNF runs: openstack vnflcm op "
     "list; if none does, send the same request again: {modify}",
 }
@@ -45,9 +45,9 @@ SOL003_SENTENCES: Mapping[NextStep, str] = {
     NextStep.RESUME: "It can only be finished: {retry}",
     NextStep.PROMOTE_OR_ABORT: "Let the operation that waits go on, or undo it, by its requests "
     "promote and abort; then try again: {again}",
-    NextStep.NAME_PACKAGES: "Delete the Secret if nobody of yours has written it, then try again: "
-    "{again}",
-    NextStep.NAME_BOTH_PACKAGES: "Delete the Secret if nobody of yours has written it, then try "
+    NextStep.NAME_PACKAGES: "Delete the Secret if none of your users has written it, then try "
+    "again: {again}",
+    NextStep.NAME_BOTH_PACKAGES: "Delete the Secret if none of your users has written it, then try "
     "again: {again}",
     NextStep.CHECK_STATUS: "See whether another operation of this VNF runs; if none does, finish "
     "it: {retry}; or go back: {rollback}",

@@ -130,7 +130,7 @@ class Execution:
         for group in self.plan.groups:
             number = group[0].group + 1
             if number > self.ended and self._is_held_at(group):
-                if noted < number - 1:  # whoever promotes goes on from here
+                if noted < number - 1:  # a promotion goes on from here
                     self._note(number - 1, ())
                 break
             once = [step for step in group if step.place in unrepeatable]
@@ -397,7 +397,7 @@ def pods_by_workload(
 ) -> dict[ObjectKey, frozenset[str]]:
     """Return for each workload of these steps the UIDs of the pods it has now.
 
-    Without those that are being deleted already: they belong to nobody.
+    Without those that are being deleted already: they belong to no workload.
     """
     return {
         step.key: frozenset(

@@ -67,7 +67,7 @@ class JournalledRun:
         journal is removed, another run could find the journal and end this run a second time.
 
         :param undone: the outcome of a run that was undone: of the objects that it had created only
-            those that somebody else has changed since, or that are kept, are still there.
+            those that another client has changed since, or that are kept, are still there.
         :param cause: why it was undone.
         :raises LeaseLostError: another run may have gone on with it.
         """

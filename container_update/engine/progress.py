@@ -57,7 +57,7 @@ def remarks(plan: Plan) -> list[Json]:
 
 
 def log_remarks(plan: Plan) -> None:
-    """Log what a plan leaves alone: whoever runs it through a VNFM does not see the plan."""
+    """Log what a plan leaves alone: a user of a VNFM does not see the plan."""
     for remark in remarks(plan):
         LOG.info("%s: %s: %s", remark["object"], remark["action"], remark["message"])
 

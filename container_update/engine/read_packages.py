@@ -152,7 +152,7 @@ def digests_of(package: csar.Csar, paths: Iterable[str]) -> frozenset[bytes]:
     """Return the digests of the parts of large def-files, as far as these can be read."""
     digests: set[bytes] = set()
     for path in paths:
-        with suppress(PackageError):  # whoever reads the objects of the file gets the error
+        with suppress(PackageError):  # the caller that reads the objects of the file gets the error
             digests |= package.part_digests(path)
     return frozenset(digests)
 

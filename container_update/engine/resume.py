@@ -132,7 +132,7 @@ def promote(instance: ClusterInstance) -> tuple[bool, str]:
     :returns: what became of it; it may wait again. The parameters and the other errors are those of
         :func:`resume`.
     :raises PlanError: no operation waits for a person.
-    :raises UpdateInProgressError: somebody else promotes or aborts it at this time.
+    :raises UpdateInProgressError: another client promotes or aborts it at this time.
     """
     return False, _hold_of(instance)
 

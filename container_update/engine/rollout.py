@@ -113,7 +113,7 @@ class RolloutWaiter:
             try:
                 self.until(key, judge, deadline)
             except StuckError as error:
-                assert stuck is not None, "nobody else raises it"
+                assert stuck is not None, "no other caller raises it"
                 stuck.delete(error.pods)
                 continue
             except NotReadyError:

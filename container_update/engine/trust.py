@@ -55,8 +55,8 @@ class Trust:
             raise errors.PlanError(
                 f"{source}: expected steps about objects of this VNF instance, found one about "
                 f"{foreign[0]}{more}, which no package of this request describes, or with other "
-                "content, and which is not known to be the instance's: whoever may create Secrets "
-                "there may have written it; nothing was written",
+                "content, and which is not known to be the instance's: an account that may create "
+                "Secrets there may have written it; nothing was written",
                 next_step=next_step,
             )
         return believed

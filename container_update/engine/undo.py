@@ -108,7 +108,7 @@ class Undo:
         removed_objects = [step for step in removed if not is_workload(step.key)]
         removed_workloads = [step for step in removed if is_workload(step.key)]
         if any(self._is_gone(step.key) for step in removed_workloads):
-            # nobody is there to take the traffic back before these are Ready, with what they read
+            # no pod is there to take the traffic back before these are Ready, with what they read
             yield from (*_together(removed_objects), objects, removed_workloads, switches)
         else:  # the old pods can serve at once, and the new ones are perhaps the fault
             yield from (switches, *_together(removed_objects), objects, removed_workloads)

@@ -81,7 +81,7 @@ class Watch:
 
         :param progress: called as by the operation itself.
         :returns: what became of it: all of its steps are done, or all that were begun are undone.
-        :raises UpdateInterruptedError: nobody carries it out any more.
+        :raises UpdateInterruptedError: no process carries it out any more.
         :raises ClusterError: the account may not read what is needed.
         """
         self._progress = progress
@@ -104,7 +104,7 @@ class Watch:
     def _read_phase(self) -> Phase | None:
         """Return which way it goes; None where it has ended.
 
-        :raises UpdateInterruptedError: nobody holds its lease.
+        :raises UpdateInterruptedError: no process holds its lease.
         """
         journal = self.operation.journal
         holder, progress = self.operation.holder(), journal.progress_of(self.record.operation)
@@ -179,7 +179,7 @@ class Watch:
         """Report that the operation is being undone, with the steps that have to be."""
         self._phase = Phase.UNDO
         steps = self.record.steps
-        if self.record.phase is Phase.UPDATE:  # else nobody knows which were begun
+        if self.record.phase is Phase.UPDATE:  # else it is not known which were begun
             steps = tuple(
                 step
                 for step in steps

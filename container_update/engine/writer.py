@@ -23,7 +23,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 
 
 class ChangedByAnotherError(Exception):
-    """Somebody else changed the object of a step since the plan was made."""
+    """Another client changed the object of a step since the plan was made."""
 
 
 class OverwrittenError(ChangedByAnotherError):
@@ -77,7 +77,7 @@ class ObjectWriter:
                 finalizers = ", ".join(live["metadata"].get("finalizers") or ())
                 raise NotReadyError(
                     f"not gone in time: {key} is being deleted and waits for its finalizers "
-                    f"({finalizers}): whoever set them has to remove them"
+                    f"({finalizers}): the controller that set them has to remove them"
                 )
             self.waiter.sleep(min(left, pause))
             pause = min(2 * pause, _LONGEST_PAUSE)
@@ -102,7 +102,7 @@ class ObjectWriter:
                 if live is not None and is_own(live):
                     return live
                 if live is not None:
-                    raise ChangedByAnotherError(f"{key} was created by somebody else") from error
+                    raise ChangedByAnotherError(f"{key} was created by another client") from error
         raise AssertionError("the last attempt returns or raises")
 
     def create_new(self, body: Json, is_own: Callable[[Json], bool], deadline: float) -> Json:
@@ -177,7 +177,7 @@ class ObjectWriter:
         """Return the step with its images as the server stores them.
 
         Asked, by a dry run, only where the live object is neither as before nor as the step wants
-        it. So this run, or another host's, knows what it wrote from what somebody else did.
+        it. So this run, or another host's, knows what it wrote from what another client did.
         """
         if live is step.before or step.is_restored(live) or step.is_applied(live):
             return step
@@ -194,7 +194,7 @@ class ObjectWriter:
     def apply(self, step: ObjectStep, live: Json | None) -> Json:
         """Replace the live object by what the step wants; otherwise as :meth:`edit`.
 
-        :raises ChangedByAnotherError: somebody else changed what the step is about.
+        :raises ChangedByAnotherError: another client changed what the step is about.
         """
         return self._replace(step, live, back=False)
 
@@ -208,7 +208,7 @@ class ObjectWriter:
             desired = own.restored(live) if back else own.desired(live)
             if desired != live and not (own.is_own(live) if back else own.is_untouched(live)):
                 raise ChangedByAnotherError(
-                    f"{step.key} was changed by somebody else since it was read"
+                    f"{step.key} was changed by another client since it was read"
                 )
             return desired
 
@@ -219,11 +219,11 @@ class ObjectWriter:
 
         :param live: the object as it was read.
         :returns: the object as it is in the cluster now.
-        :raises ChangedByAnotherError: somebody else deleted it, or changes it all the time.
+        :raises ChangedByAnotherError: another client deleted it, or changes it all the time.
         """
         for _ in range(_ATTEMPTS):
             if live is None or is_deleting(live):
-                raise ChangedByAnotherError(f"{key} was deleted by somebody else")
+                raise ChangedByAnotherError(f"{key} was deleted by another client")
             try:
                 desired = change(live)
                 return live if desired == live else self.cluster.replace(desired)
@@ -231,13 +231,13 @@ class ObjectWriter:
                 if error.status != 409:
                     raise
             live = self.cluster.get(key)
-        raise ChangedByAnotherError(f"{key} is changed again and again by somebody else")
+        raise ChangedByAnotherError(f"{key} is changed again and again by another client")
 
 
 def _conditions(definition: Json | None) -> str:
     """Return what a CustomResourceDefinition says of its own state."""
     if definition is None:
-        return "it was deleted by somebody else"
+        return "it was deleted by another client"
     conditions = (definition.get("status") or {}).get("conditions") or ()
     texts = (f"{c.get('type')}={c.get('status')}: {c.get('message')}" for c in conditions)
     return "; ".join(texts) or "the server has not accepted it yet"

@@ -70,7 +70,7 @@ class DryRun:
     body: Json
     """What it would store; empty where the server said only that the name is taken."""
     warnings: tuple[str, ...] = ()
-    """For whoever sends such a write, in its own words."""
+    """For the client that sends such a write, in its own words."""
 
 
 def if_allowed(read: Callable[[], T], otherwise: U, *, if_missing: bool = False) -> T | U:

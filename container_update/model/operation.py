@@ -176,7 +176,7 @@ def from_bytes(data: bytes, version: int) -> tuple[dict[str, Any], Json]:
     """Return the record's first five attributes, and everything that :func:`to_bytes` was given.
 
     :raises UpdateInProgressError: another version of this program wrote it.
-    :raises: one of :data:`.packing.DAMAGED`: somebody else wrote it.
+    :raises: one of :data:`.packing.DAMAGED`: another client wrote it.
     """
     content: Json = unpacked(data)
     if (number := int(content["format"])) != version:

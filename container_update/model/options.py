@@ -37,8 +37,8 @@ PACKAGE_OPTIONS = (
 KUBECTL, TACKER = "kubectl", "tacker"
 
 LONGEST_LEASE = 3600.0
-"""In seconds. Who may write into the VNF's namespace can write a lease: it keeps nobody waiting for
-longer, and one that says so is refused."""
+"""In seconds. Who may write into the VNF's namespace can write a lease: it keeps no operation
+waiting for longer, and one that says so is refused."""
 
 _MIB = 1024 * 1024
 
@@ -237,7 +237,7 @@ class Options:
         refuse_invalid(self, GROUP)
         if self.require_signature and not self.signature_ca:
             raise ValueError(
-                f"[{GROUP}] require_signature: expected signature_ca too, or anybody could sign"
+                f"[{GROUP}] require_signature: expected signature_ca too, or any signature would do"
             )
 
     def for_vnfm(self) -> Options:

@@ -18,7 +18,7 @@ class StepState(enum.Enum):
     DONE = "done"
     FAILED = "failed"
     HELD = "waits for a person"
-    """The run has ended before it: whoever promotes the operation lets it go on."""
+    """The run has ended before it: a promotion lets the operation go on."""
     STOPPED = "stopped"
     """Its own object had no trouble: another step failed, or the operation was cancelled."""
     NOT_STARTED = "not started"
@@ -31,7 +31,7 @@ class Reverted(enum.Enum):
 
     RESTORED = "restored"
     UNCHANGED = "already as before"
-    OF_OTHERS = "changed or deleted by somebody else since: left alone"
+    OF_OTHERS = "changed or deleted by another client since: left alone"
     """Nothing of the step is left in the object, and what is there is not ours to judge."""
     KEPT = f"stays: its annotation {KEEP_ANNOTATION} says so"
     """What was created is still there."""
@@ -57,7 +57,7 @@ class Diagnosis:
     """The newest warnings about the pod, the newest first, that say more than the message."""
     log: tuple[str, ...] = field(default=(), repr=False)
     """The last lines of the container's log; of the run that crashed, if it crashed. They are an
-    application's and may be confidential: for the eyes of whoever runs the operation, and for the
+    application's and may be confidential: for the person who runs the operation, and for the
     Secret of its history; never for a log, a database or an answer of a service."""
 
 
@@ -159,7 +159,7 @@ class Outcome:
 
     @property
     def left_to_others(self) -> tuple[ObjectKey, ...]:
-        """The objects that an undo left alone because somebody else has changed them since."""
+        """The objects that an undo left alone because another client has changed them since."""
         return self._of_undo(Reverted.OF_OTHERS)
 
     @property
@@ -189,7 +189,7 @@ class Outcome:
         if len(undone) + len(self.of_state(StepState.NOT_STARTED)) < len(self.results):
             return "Everything is left as it is"
         left = (
-            (self.left_to_others, "left as somebody else changed it"),
+            (self.left_to_others, "left as another client changed it"),
             (self.kept, Reverted.KEPT.value),
             (self.claims_left, "stays, it holds data (uninstall --delete-data deletes it)"),
         )

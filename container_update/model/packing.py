@@ -18,7 +18,7 @@ DAMAGED = (
     *(ArithmeticError, AttributeError, LookupError, TypeError, ValueError),
     *(EOFError, OSError, RecursionError, zlib.error),
 )
-"""What the reading of a record may raise that somebody else wrote."""
+"""What the reading of a record may raise that another client wrote."""
 
 _GZIP = 16 + zlib.MAX_WBITS
 
@@ -40,7 +40,7 @@ def packed(content: object) -> bytes:
 def unpacked(data: bytes) -> Any:
     """Return what :func:`packed` was given.
 
-    :raises: one of :data:`DAMAGED`: somebody else wrote it.
+    :raises: one of :data:`DAMAGED`: another client wrote it.
     """
     unpacker = zlib.decompressobj(wbits=_GZIP)
     text = unpacker.decompress(data, MAX_BYTES)

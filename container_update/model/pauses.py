@@ -15,9 +15,9 @@ LONGEST_HOLD, LONGEST_PERIOD = 24 * 3600, 3600
 
 @dataclass(frozen=True)
 class HoldStep(Step):
-    """Wait until somebody promotes the change, or for a time.
+    """Wait until a person promotes the change, or for a time.
 
-    Where it waits for a person, the run ends there: nobody has to wait in a process. The journal
+    Where it waits for a person, the run ends there: no process waits. The journal
     says how far it is; a promotion goes on from it, an abort undoes it.
 
     >>> HoldStep.of("canary of 10 %").needs_person
@@ -25,7 +25,7 @@ class HoldStep(Step):
     """
 
     seconds: float | None
-    """How long; None: until somebody promotes the change, or aborts it."""
+    """How long; None: until a person promotes the change, or aborts it."""
     can_be_repeated = False
 
     @classmethod
@@ -35,11 +35,11 @@ class HoldStep(Step):
 
     @property
     def needs_person(self) -> bool:
-        """Nobody but a person ends it."""
+        """Only a person ends it."""
         return self.seconds is None
 
     def __str__(self) -> str:
-        until = "somebody promotes or aborts" if self.seconds is None else f"{self.seconds:g} s"
+        until = "it is promoted or aborted" if self.seconds is None else f"{self.seconds:g} s"
         return f"{self.key}: waits {'until ' if self.seconds is None else ''}{until}"
 
 

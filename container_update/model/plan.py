@@ -268,7 +268,7 @@ class Step(ABC):
 def shown(value: object, report: str, function: str) -> str:
     """Return what a report of the command makes of a plan or an outcome.
 
-    The reports are far above this folder. So they are loaded by name, when somebody looks.
+    The reports are far above this folder. So they are loaded by name, when they are shown.
     """
     text: str = getattr(import_module(f"container_update.cli.reports.{report}"), function)(value)
     return text

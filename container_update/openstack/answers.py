@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of OpenStack's services, which may be anybody's: read within limits, checked by schemas.
+"""Answers of OpenStack's services, which may be forged: read within limits, checked by schemas.
 
 Fields that are not read are not checked. Source: Orchestration Service API v1; of a server's
 attributes Compute API, "Show Server Details".

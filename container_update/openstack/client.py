@@ -94,7 +94,7 @@ def connect(
     if session.verify is False:
         LOG.warning(
             "the certificates of %s are not verified, as the options or the VIM's description say: "
-            "whoever sits between can read and change everything",
+            "a machine in between can read and change everything",
             config.auth.get("auth_url"),
         )
     session.timeout = options.request_timeout

@@ -32,7 +32,7 @@ class Clock:
 
     now: Callable[[], datetime] = utc_now
     monotonic: Callable[[], float] = time.monotonic
-    """In seconds; nobody sets it."""
+    """In seconds; no option sets it."""
     sleep: Callable[[float], object] = time.sleep
 
 

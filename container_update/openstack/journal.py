@@ -103,7 +103,7 @@ class StackJournal:
         if self._key and not hmac.compare_digest(signature, self._signature(text)):
             raise UnsignedError(
                 f"stack {self._name}: expected a journal that is signed with the key of this host "
-                "(journal_key), found one that a host without it, or somebody else, has written: "
+                "(journal_key), found one that a host without it, or another client, has written: "
                 "nothing was written; end it where it was begun, or correct the VNF by hand and "
                 "delete this stack"
             )
@@ -254,7 +254,7 @@ class StackJournal:
     def confirm(self) -> None:
         """Send a heartbeat if it is due, and look whether another run has taken over.
 
-        When it returns nobody takes over for at least a third of the lease.
+        When it returns no other run takes over for at least a third of the lease.
 
         :raises LeaseLostError: another has, or this run never held the journal.
         """
@@ -331,7 +331,7 @@ class StackJournal:
         :raises LeaseLostError: another run has taken over, and says what becomes of the change.
         """
         self._write({"files": {_FILE: _ENDED}})
-        self.confirm()  # from here on whoever takes over reads that the change has ended
+        self.confirm()  # from here on a run that takes over reads that the change has ended
         self._own = None
         self.sweep()
 
@@ -411,7 +411,7 @@ class StackJournal:
     def _gone(self, name: str) -> errors.LeaseLostError:
         return self._lost(
             f"stack {name}, the journal of this change, is gone: another run has taken over, or "
-            "somebody deleted it"
+            "another client deleted it"
         )
 
     def _taken(self, name: str) -> errors.UpdateInProgressError:

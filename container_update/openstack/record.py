@@ -71,7 +71,7 @@ class StackRecord(OperationRecord):
 
 def _noted(body: StackBody, kind: str) -> StackBody:
     """Return what is written down of a body, also as a digest, from which a short password could be
-    guessed: not the hidden values of an instantiation, which whoever asks for it again has."""
+    guessed: not the hidden values of an instantiation, which the user has who asks for it again."""
     if kind != INSTANTIATE:
         return body
     hidden = body.hidden

@@ -41,7 +41,7 @@ class _StackUpkeep(StackGoal):
         """See Goal."""
         stack = service.stack(self.stack)
         if stack is None:
-            raise PlanError(f"there is no stack {self.stack}: somebody else deleted it")
+            raise PlanError(f"there is no stack {self.stack}: another client deleted it")
         if str(stack["stack_status"]).endswith("_IN_PROGRESS"):
             raise PlanError(f"{state_sentence(stack)}: wait until this has ended",
                             next_step=NextStep.RETRY)  # fmt: skip

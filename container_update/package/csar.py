@@ -110,7 +110,7 @@ class Csar:
         self._of_files = {csar_metadata.shortest(name) for name in names}
         is_signed = files.is_signed or self._manifest or signed
         if is_signed and not options.signature_ca:
-            message = "the package has a signature, and nobody says whose it may be"
+            message = "the package is signed, but no trusted CA is configured (signature_ca)"
             advice = "name those whose signatures are trusted, by the option signature_ca"
             self._findings += (Finding.note(self._manifest or source, message, advice),)
         if options.signature_ca and not files.is_signed:
@@ -501,7 +501,7 @@ def identities_of(
     It is read beside everything else: most of the time a process parses the VNFD.
 
     :param old: the old package, or which it was; None: that is not known.
-    :param after: waits until somebody else has read the VNFD of the new one.
+    :param after: waits until another thread has read the VNFD of the new one.
     :returns: a function that returns both; () where one of them cannot be read, which the operation
         says in its own words.
     """

@@ -366,7 +366,7 @@ class Network(enum.Enum):
     """The same site's network (RFC 1918, RFC 4193), or the network behind a NAT64."""
     OFF_LIMITS = "off limits"
     """Only this host or its link (loopback, link-local including cloud metadata), a carrier's
-    customers (100.64.0.0/10), a multicast group, or nobody."""
+    customers (100.64.0.0/10), a multicast group, or no host."""
 
 
 _PRIVATE = tuple(

@@ -65,7 +65,7 @@ def _file_and_line(source: Source | str) -> tuple[str, int]:
 
 
 _MOST_FINDINGS = 1000
-"""More are counted by nobody, and a package is somebody else's."""
+"""More are of no use, and a package is not trusted."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 """Folders of which a program makes manifests: a kustomization, a Helm chart.
 
 The programs run on what is in the folder, so this is for folders that the user of the command line
-names, not for packages that somebody uploads: see the option ``render``.
+names, not for packages that users upload: see the option ``render``.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def check(
     :param what: the signature, for messages.
     :param content: all that is signed, or the file with it.
     :param certificate: of who signed, where the signature does not have it itself; else empty.
-    :raises PackageError: it was made of something else, or by somebody whom the authorities of
+    :raises PackageError: it was made of something else, or by a signer whom the authorities of
         ``signature_ca`` do not know.
     """
     with TemporaryDirectory(prefix="container-update-") as folder:
@@ -158,8 +158,8 @@ def _openssl(what: str, words: Sequence[str], signature: bytes) -> bytes:
     if ran.returncode:
         reasons = dict.fromkeys(_REASON.findall(ran.stderr.decode(errors="replace")))
         raise PackageError(
-            f"{what}: expected the signature of these files by somebody who is trusted (option "
+            f"{what}: expected the signature of these files by a trusted signer (option "
             f"signature_ca), found another ({', '.join(reasons) or 'openssl refuses it'}): the "
-            "package was changed after it was signed, or somebody else signed it: get it anew"
+            "package was changed after it was signed, or another signer signed it: get it anew"
         )
     return ran.stdout

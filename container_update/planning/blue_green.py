@@ -351,7 +351,7 @@ class BlueGreenPlanner(Planner):
         yield step
 
     def _preview(self, new: Manifest, pairs: list[Pair]) -> Iterator[Step]:
-        """Yield the steps that put a Service in front of the new pods alone, while somebody looks,
+        """Yield the steps that put a Service in front of the new pods alone, while a person looks,
         and take it away after the switch."""
         green = labels.pod_labels(self.green_body(pairs[0]))["metadata"].get("labels") or {}
         names = {*labels.selector_of(new.body), labels.RELEASE_LABEL}

@@ -40,7 +40,7 @@ from container_update.workloads.readiness import replicas
 from container_update.workloads.registry import is_workload, kind_of, known_kind, refuse_idle
 
 # --- what a plan waits for ----------------------------------------------------------------------
-# ``hold`` is true (until somebody promotes) or a number of seconds; ``gate`` has a Prometheus query
+# ``hold`` is true (until it is promoted) or a number of seconds; ``gate`` has a Prometheus query
 # with bounds, or a script. Their form was checked with the request.
 
 HOLD, GATE = "hold", "gate"
@@ -279,7 +279,7 @@ class Planner:
                 self.note(key, f"differs in {new.source}, but {what}: stays as it is")
 
     def _note_replicas(self) -> None:
-        """Say where another number of replicas does not take effect: whoever scales has it."""
+        """Note where another number of replicas does not take effect: an autoscaler sets it."""
         for key, new in self.packages.new.items():
             old, live = self.packages.old.get(key), self.live.get(self.live_key(key))
             if not is_workload(key) or old is None or live is None:

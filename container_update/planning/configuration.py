@@ -2,7 +2,7 @@
 """What happens to the ConfigMaps and Secrets of a CNF, and who restarts because of it. Pure.
 
 Three ways, key by key: what the new manifest has is written where the live value differs, what only
-the old one has is removed, and what neither has is somebody else's and stays.
+the old one has is removed, and what neither has is another client's and stays.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class ConfigPlanner:
     def as_stated(
         self, old: Manifest | None, new: Manifest, *, is_demanded: bool = False
     ) -> tuple[Manifest | None, Manifest]:
-        """Return the manifests of a ConfigMap or Secret as whoever created it reads them, without
+        """Return the manifests of a ConfigMap or Secret as its creator reads them, without
         the keys that others have filled in, and the labels and annotations that they have changed
         since, which are noted.
 
@@ -181,7 +181,7 @@ class ConfigPlanner:
         known |= self.left_alone.get(new.key, frozenset())
         if theirs := sorted(diff.key_names(live or {}) - known):
             keys = f"key{'s' if len(theirs) > 1 else ''} {', '.join(theirs)}"
-            self.note(new.key, f"{keys}: in no manifest, so somebody else's: left alone")
+            self.note(new.key, f"{keys}: in no manifest, so another client's: left alone")
 
     def config_uses(self, key: ObjectKey, live: Json) -> list[ChangedUse]:
         """Return the uses of changed keys that make the workload restart; note opt-outs."""
@@ -272,7 +272,7 @@ def users(
 
 
 def keys_of_others(old: Manifest | None, new: Manifest, live: Json) -> dict[str, str]:
-    """Return the keys that manifests name although somebody else owns them, with the owner's name:
+    """Return the keys that manifests name although another client owns them, with the owner's name:
     keys left empty for others to fill in, keys that a controller applies, and keys that only the
     old manifest has and that were filled in since."""
     try:
@@ -285,7 +285,7 @@ def keys_of_others(old: Manifest | None, new: Manifest, live: Json) -> dict[str,
         for step in (step for name in _DATA for step in manager.fields.get(f"f:{name}") or ()):
             key = step.removeprefix("f:")
             before, after = was.get(key), to_be.get(key)
-            # gone, in no manifest (it stays in any case), or as it is to be: nobody to yield to
+            # gone, in no manifest (it stays in any case), or as it is to be: no conflict
             if key not in now or before is after is None or now[key] == after:
                 continue
             if not after or (manager.applies and after == before):

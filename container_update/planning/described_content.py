@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A step that lies in the cluster, with no other content than a package says. Pure.
 
-Whoever may write Secrets in the VNF's namespace chooses which object a journal changes, and what it
-was before. Of RBAC, and of what is outside that namespace, only the manifests of this request say
-the content: such a step can finish the operation or go back, and nothing else. What the server
-added stays where it is live.
+An account that may write Secrets in the VNF's namespace chooses which object a journal changes, and
+what it was before. Of RBAC, and of what is outside that namespace, only the manifests of this
+request say the content: such a step can finish the operation or go back, and nothing else. What the
+server added stays where it is live.
 """
 
 from __future__ import annotations

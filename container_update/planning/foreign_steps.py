@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which steps of a journal or a record are believed. Pure.
 
-Whoever may create a Secret in a namespace can write a journal or a history there. So a step may be
-about what the packages of the request describe, and about what bears the instance's label in its
-own namespaces: who may not write an object cannot put the label on it. It may never be about RBAC,
-other namespaces or objects in no namespace that no package describes, but to delete what bears the
-label; and of those the packages say the content too.
+Each account that may create a Secret in a namespace can write a journal or a history there. So a
+step may be about what the packages of the request describe, and about what bears the instance's
+label in its own namespaces: who may not write an object cannot put the label on it. It may never be
+about RBAC, other namespaces or objects in no namespace that no package describes, but to delete
+what bears the label; and of those the packages say the content too.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Owned:
     :param described: the objects that these describe, each with what they say about it.
     :param namespaces: the VNF's, and those in which its journal has a Secret. One whose Namespace
         bears the instance's label belongs to it too.
-    :param all_of_it: objects in these without a label belong to it too, because somebody has asked
+    :param all_of_it: objects in these without a label belong to it too, because the user has asked
         for exactly what is recorded.
     """
 

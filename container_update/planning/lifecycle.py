@@ -23,7 +23,7 @@ from container_update.workloads.registry import refuse_idle
 
 # --- an installation ----------------------------------------------------------------------------
 # An installation only creates. What the instance has already stays as it is, so that a second one
-# only adds what is missing; what is somebody else's is not touched.
+# only adds what is missing; what is another client's is not touched.
 
 _MISSING = Reason("it is not there yet")
 
@@ -115,7 +115,7 @@ def _whose(owner: str | None) -> str:
 
 
 # --- an uninstallation --------------------------------------------------------------------------
-# Deleted is what bears the instance's label, or what its record lists and nobody else's label
+# Deleted is what bears the instance's label, or what its record lists and no other instance's label
 # claims; never what merely has a name from a package. What holds data, or what others may use too,
 # stays unless it is asked for.
 

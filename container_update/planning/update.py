@@ -181,7 +181,7 @@ class UpdatePlanner(ConfigPlanner):
             self.note(new.key, f"differs from {new.source}: {_UNLISTED}, so it is not written")
 
     def _note_drift(self, old: Manifest, new: Manifest) -> None:
-        """Note what somebody changed in a ConfigMap or Secret that is overwritten now."""
+        """Note what another client changed in a ConfigMap or Secret that is overwritten now."""
         live = self.live.get(new.key)
         how = {"new": "added", "removed": "removed", "changed": "edited"}
         for change in diff.drift(old, new, live) if live else ():
@@ -301,7 +301,7 @@ def _digest_in_force(old: Manifest, new: Manifest) -> str:
 
 # --- pods that still run the old image ----------------------------------------------------------
 # A ReplicaSet, and a DaemonSet or StatefulSet with ``OnDelete``, leaves its pods as they are when
-# somebody writes a new template. Source: Kubernetes API reference, ReplicaSet; "Update strategies".
+# a client writes a new template. Source: Kubernetes API reference, ReplicaSet; "Update strategies".
 
 
 def as_its_pods(

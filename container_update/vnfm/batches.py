@@ -2,7 +2,7 @@
 """Batches: the same request to many VNF instances, in waves, with a bound on failures.
 
 What a batch did and has to do is in its row and in those of its operations, nothing in memory: any
-service goes on with it. Whoever does holds its row, so no instance is begun twice. An instance is a
+service goes on with it. That service holds its row, so no instance is begun twice. An instance is a
 *member*: its id, its name then, its operation or why there is none, and its wave, which is 0 as
 long as it has not begun.
 """
@@ -229,7 +229,7 @@ def _begin(service: ServiceContext, session: Session, batch: Batch, member: Json
     if before is not None and before.state == State.FAILED_TEMP.value:
         operations.apply_request(service, session, before, Request.RETRY)
         return before.id
-    if before is not None and before.state in _NOT_FAILED:  # somebody else was faster
+    if before is not None and before.state in _NOT_FAILED:  # another service was faster
         return before.id
     instance = by_id(session, Instance, member["vnfInstanceId"], batch.api, lock=True)
     request = service.vault.open(batch.sealed)

@@ -259,7 +259,7 @@ def next_due(service: ServiceContext) -> datetime | None:
 
 
 # --- services that end --------------------------------------------------------------------------
-# An occurrence that is at work and has no owner was handed over: whoever is the first to own it
+# An occurrence that is at work and has no owner was handed over: the first service to own it
 # goes on with it, another service or the next one that starts.
 
 

@@ -55,7 +55,7 @@ def unpacked(service: ServiceContext, package_id: str) -> Path:
 
 
 def of_vnfd(session: Session, vnfd_id: str) -> Package:
-    """Return the onboarded package with a VNFD; nobody deletes it until the transaction ends.
+    """Return the onboarded package with a VNFD; it is not deleted until the transaction ends.
 
     :raises ProblemError: 422: there is none, or it is disabled.
     """

@@ -109,7 +109,7 @@ class BatchState(str, enum.Enum):
 
 
 HELD, PROMOTED = "held", "promoted"
-"""In what an occurrence keeps: the hold at which it waits for a person, and the one that somebody
+"""In what an occurrence keeps: the hold at which it waits for a person, and the one that a user
 has promoted; '' for none."""
 
 STARTED = "started"

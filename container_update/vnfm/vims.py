@@ -71,7 +71,7 @@ def change(service: ServiceContext, session: Session, vim: VimRow, body: Json) -
     """Change attributes of a VIM.
 
     :raises ProblemError: 409: there is another of that name.
-    :raises PackageError: its credentials would go to somebody else than before, and are not all in
+    :raises PackageError: its credentials would go to another server than before, and are not all in
         the request.
     """
     before, sent = registered(service, vim), body.get("auth_cred") or {}
@@ -188,9 +188,9 @@ def checked_modification(
 def _check_peers(
     path: str, before: Json, after: Json, missing: Collection[str], access: str = "accessInfo"
 ) -> None:
-    """Check that no credentials that are stored go to somebody else than before.
+    """Check that no credentials that are stored go to another server than before.
 
-    Whoever may send a request does not therefore know them.
+    A user who may send a request does not therefore know them.
 
     :param before: the connection as it is stored.
     :param after: the connection as the request changes it.
@@ -325,7 +325,7 @@ def heat(connection: Json, options: Options) -> Iterator[Heat]:
 
 @contextmanager
 def answered(service: ServiceContext) -> Iterator[None]:
-    """Turn what fails in the ``with`` block while somebody waits into a ProblemError: 502 the VIM
+    """Turn what fails in the ``with`` block while a user waits into a ProblemError: 502 the VIM
     does not answer, refuses, or answers something else; 409 what runs is in no state for it; 422 a
     package, the request or the VIM's description is wrong."""
     try:
@@ -343,7 +343,7 @@ def answered(service: ServiceContext) -> Iterator[None]:
 
 
 def impatient(options: Options) -> Options:
-    """Return the options for requests that somebody waits for: a short time limit, no retries."""
+    """Return the options for requests that a user waits for: a short time limit, no retries."""
     return replace(options, request_timeout=_SECONDS, retry_seconds=0)
 
 

@@ -251,7 +251,7 @@ def _has_lost_pod(pods: Iterable[Json]) -> bool:
 
 
 def _never_ending(pods: Iterable[Json], baseline: Baseline) -> str:
-    """Name a pod that does not end, for which the controller may wait although nobody else does."""
+    """Name a pod that does not end, for which only the controller may wait."""
     for pod in filter(baseline.leaves_out, pods):
         name, since = (pod["metadata"][field] for field in ("name", "deletionTimestamp"))
         return f", and pod {name}, which should have ended at {since}, has not"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Content that no package names is somebody else's: every verb leaves it alone, key by key."""
+"""Content that no package names is another client's: every verb leaves it alone, key by key."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_what_others_filled_in_is_noted_once_and_is_no_reason_to_write(cnf: Cnf)
     plan = cnf.plan(OLD)
     assert plan.is_empty
     # a real server adds a certificate and a token to the Secret of a ServiceAccount
-    text = re.compile(r"keys? ca\b.*: in no manifest, so somebody else's: left alone")
+    text = re.compile(r"keys? ca\b.*: in no manifest, so another client's: left alone")
     notes = [note for note in plan.notes if "ca" in note.text]
     assert [note.key for note in notes] == [cnf.key("ConfigMap", "cm"), cnf.key("Secret", "token")]
     assert all(text.fullmatch(note.text) for note in notes)

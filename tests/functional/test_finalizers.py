@@ -187,7 +187,7 @@ def test_what_another_deletes_meanwhile_is_not_written(cnf: Cnf) -> None:
         elif isinstance(event, StepResult):
             release(cnf, key)
 
-    with pytest.raises(UpdateFailedError, match="was deleted by somebody else"):
+    with pytest.raises(UpdateFailedError, match="was deleted by another client"):
         update(cnf.request({"cm": config_map(setting="new")}), cnf.cluster, progress=delete)
     assert live(cnf, key)["data"] == {"setting": "old"}
     assert not is_deleting(cnf, key)

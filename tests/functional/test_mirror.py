@@ -162,7 +162,7 @@ def test_an_update_that_fails_is_undone(lab: Lab, namespace: str, kinds: tuple[s
     with pytest.raises(UpdateFailedError, match="Everything is as before") as raised:
         lab.update(lab.request(namespace, OLD, BAD))
     assert {r.state for r in raised.value.outcome.results} == {StepState.UNDONE}
-    assert "left as somebody else changed it" not in str(raised.value)
+    assert "left as another client changed it" not in str(raised.value)
     assert specs(lab, namespace) == before
     assert not state(lab, namespace, "old", IMAGES[0], kinds)
     assert not Checker(lab.server, namespace).left_over()
@@ -256,7 +256,7 @@ def test_what_somebody_else_changed_is_still_left_alone(
     with connect(lab.kubeconfig, options=OPTIONS) as cluster, pytest.raises(UpdateFailedError) as r:
         update(lab.request(namespace, OLD, BAD), cluster, OPTIONS, progress=change)
     assert not isinstance(r.value, UndoIncompleteError)
-    assert f"Deployment {namespace}/e: left as somebody else changed it" in str(r.value)
+    assert f"Deployment {namespace}/e: left as another client changed it" in str(r.value)
     live = lab.embedded.call(lambda registry: registry.require("deployments", namespace, "e"))
     assert images(live)["main"].endswith("their:1")
 

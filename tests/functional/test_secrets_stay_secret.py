@@ -179,7 +179,7 @@ def test_in_a_conflict_with_somebody_else(recorder: Recorder) -> None:
             request, recorder.cnf.cluster, recorder.cnf.options, CancelToken(), modify_secret
         )
     )
-    assert "was changed by somebody else" in str(error)
+    assert "was changed by another client" in str(error)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``container-update watch``: an operation that somebody else carries out, from outside."""
+"""``container-update watch``: an operation that another client carries out, from outside."""
 
 from __future__ import annotations
 

@@ -330,7 +330,7 @@ PROMISES: Mapping[str, str] = {
     "undo": "Stopped near its end, it puts everything back: the VNF is wholly old.",
     "late writes": "A request of a host that is gone, which arrives when another one has gone on, "
     "changes nothing.",
-    "writes of others": "What somebody else changes meanwhile is not written over: it stays, and "
+    "writes of others": "What another client changes meanwhile is not written over: it stays, and "
     "where it is in the way the operation is undone and the message names the object.",
     "rights": "A right that it lacks at its end, or to be undone, is reported before its first "
     "write.",

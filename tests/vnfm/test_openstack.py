@@ -259,7 +259,7 @@ def test_the_error_names_parameters_that_do_not_fit_the_template(
     assert cloud.stacks() == {}
 
 
-# --- networks that somebody else manages ---------------------------------------------------------
+# --- networks that another system manages ---------------------------------------------------------
 
 NETWORKS = """
   inside:

@@ -167,7 +167,7 @@ def test_a_token_file_that_others_may_read_is_refused(tmp_path: Path) -> None:
 
 
 def test_without_authentication_the_service_listens_only_on_loopback() -> None:
-    assert service(Settings(auth="none")).get("/name").json() == "anybody"
+    assert service(Settings(auth="none")).get("/name").json() == "anonymous"
     with pytest.raises(ValueError, match="none is only for a loopback address"):
         Settings(auth="none", host="192.0.2.1")
 

@@ -200,7 +200,7 @@ def test_a_request_with_all_credentials_may_name_another_endpoint(cnf: Cnf) -> N
 def test_a_plan_of_a_token_that_may_only_read_names_no_vim(
     cnf: Cnf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(authentication, "ANYBODY", authentication.User("rita", may_change=False))
+    monkeypatch.setattr(authentication, "ANONYMOUS", authentication.User("rita", may_change=False))
     request = vnfs.modification(cnf.new)
     plan = {"operation": "MODIFY_INFO", "request": request}
     cnf.client.call("POST", f"{cnf.path}/plan", plan, 200)

@@ -109,7 +109,7 @@ def _apply(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _take_over(parsed: argparse.Namespace, request: Request) -> None:
-    """Set the arguments as they were when the plan was saved; it was approved, nobody is asked.
+    """Set the arguments as they were when the plan was saved; it was approved, no person is asked.
 
     :raises UsageError: another one was given.
     """

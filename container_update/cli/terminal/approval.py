@@ -84,7 +84,7 @@ def stopped_by_signals(*, leave: bool) -> Iterator[CancelToken]:
         if cancel:
             os._exit(128 + number)
         name = signal.Signals(number).name
-        # Before the message: whoever reads that may signal again.
+        # Before the message: its reader may signal again.
         cancel.request(f"by {name}", keep_journal=leave)
         action = "leaving the operation for resume" if leave else "undoing the operation"
         text = f"container-update: {name}: {action}; a second signal exits immediately"

@@ -114,7 +114,7 @@ def results(stream: TextIO | None) -> TextIO:
 
     Nothing that comes from a cluster or a package controls the terminal through it.
 
-    :param stream: where they go; None: there is no such stream, nobody wants them.
+    :param stream: where they go; None: there is no such stream.
     """
     return cast(TextIO, _Printable(_Results(stream)))
 

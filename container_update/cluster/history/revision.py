@@ -223,7 +223,7 @@ def separated(
 def joined(steps: Iterable[Json], elsewhere: Mapping[str, Iterable[Json]]) -> list[Json]:
     """Return the plain values of all steps of :func:`separated`.
 
-    :raises: one of :data:`DAMAGED`: somebody else wrote it.
+    :raises: one of :data:`DAMAGED`: another client wrote it.
     """
     others = {namespace: iter(bodies) for namespace, bodies in elsewhere.items()}
     return [next(others[s[_ELSEWHERE]], {}) if _ELSEWHERE in s else s for s in steps]
@@ -232,7 +232,7 @@ def joined(steps: Iterable[Json], elsewhere: Mapping[str, Iterable[Json]]) -> li
 def part_numbers(data: Mapping[str, bytes]) -> Mapping[str, int]:
     """Return how many parts a revision has beside its head, by the name of what is in them.
 
-    :raises: one of :data:`DAMAGED`: somebody else wrote it.
+    :raises: one of :data:`DAMAGED`: another client wrote it.
     """
     numbers = {name: int(number) for name, number in _parts(json.loads(data[_SUMMARY])).items()}
     is_known = all(map(_PART_NAME.fullmatch, numbers)) and min(numbers.values(), default=1) > 0
@@ -265,7 +265,7 @@ def _parts(summary: Mapping[str, Any]) -> Mapping[str, Any]:
 def decode(data: Mapping[str, bytes]) -> Revision:
     """Return the revision of :func:`encode`, without what is in parts that are not among the data.
 
-    :raises ValueError: another version of this program, or somebody else, wrote it.
+    :raises ValueError: another version of this program, or another client, wrote it.
     """
     return _read(lambda: json.loads(data[_SUMMARY]), lambda values: _decoded(values, data))
 
@@ -314,7 +314,7 @@ def _decoded(values: Json, data: Mapping[str, bytes]) -> Revision:
 
 
 def checked_step(values: Mapping[str, Any]) -> Step:
-    """Return the step that somebody may have written, with a name that leads nowhere else.
+    """Return the step that another client may have written, with a name that leads nowhere else.
 
     :raises: one of :data:`DAMAGED`.
     """
@@ -326,7 +326,7 @@ def checked_step(values: Mapping[str, Any]) -> Step:
 
 
 def object_key(values: Mapping[str, Any]) -> ObjectKey:
-    """Return the key that somebody may have written: its parts go into URLs.
+    """Return the key that another client may have written: its parts go into URLs.
 
     :raises: one of :data:`DAMAGED`.
     """
@@ -434,7 +434,7 @@ class InstanceRecord:
     def decode(cls, data: bytes) -> InstanceRecord:
         """Return the record of :meth:`encode`.
 
-        :raises ValueError: another version of this program, or somebody else, wrote it.
+        :raises ValueError: another version of this program, or another client, wrote it.
         """
         return _read(lambda: unpacked(data), cls._of)
 

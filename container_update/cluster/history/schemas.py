@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The form of what is kept of an instance in its Secrets, which somebody else may have written.
+"""The form of what is kept of an instance in its Secrets, which another client may have written.
 
 What is read is checked here before it is believed: what is behind takes it as this program wrote
 it. Pure.

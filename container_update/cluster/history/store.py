@@ -73,7 +73,7 @@ class Kept:
 
     number: int
     has_way_back: bool
-    """What was there before it is kept too: it was not too large, and nobody else's business."""
+    """What was there before it is kept too: it was not too large, and not confidential."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class History:
             return True
         LOG.warning(
             "%s is not signed with the key of this host (journal_key): a host without it, or "
-            "somebody else, has written it; it is left out",
+            "another client, has written it; it is left out",
             ObjectKey.of(body),
         )
         return False
@@ -191,7 +191,7 @@ class HistoryWriter(History):
             is_ending = isinstance(error, ClusterError) and "NamespaceTerminating" in error.causes
             if getattr(error, "status", None) != 404 and not is_ending:
                 LOG.warning("the history of the VNF instance could not be written: %s", error)
-        except Exception:  # anybody may have changed what is there, and the operation has succeeded
+        except Exception:  # what is there may have been changed, and the operation has succeeded
             LOG.exception("the history of the VNF instance could not be written")
         return None
 
@@ -293,7 +293,7 @@ def _part_keys(body: Json) -> dict[str, list[ObjectKey]]:
     head = ObjectKey.of(body)
     try:
         numbers = revisions.part_numbers(_data(body))
-    except DAMAGED:  # somebody has changed it: whoever decodes it warns
+    except DAMAGED:  # another client has changed it: the reader that decodes it warns
         numbers = {}
     keys = {}
     for name, number in numbers.items():

@@ -2,7 +2,7 @@
 """Exec credential plugins: programs that a kubeconfig names, which fetch a login.
 
 As kubectl runs them, but within limits of time and size: a plugin that hangs would otherwise be
-waited for without an end, with somebody before the terminal or without. No message quotes what one
+waited for without an end, with a person before the terminal or without. No message quotes what one
 has printed to standard output, which is a credential.
 
 Source: Kubernetes documentation, "Authenticating", "client-go credential plugins", and the API
@@ -31,7 +31,7 @@ MAX_BYTES = 256 * 1024
 """Of what a plugin may print."""
 
 ASKING_SECONDS = 900.0
-"""For how long a plugin may ask somebody on the terminal: as long as the code of a device's login
+"""For how long a plugin may ask on the terminal: as long as the code of a device's login
 usually counts."""
 
 _EXTENSION = "client.authentication.k8s.io/exec"
@@ -43,7 +43,7 @@ def fetch(user: Entry, cluster: Entry, seconds: float) -> dict[str, str]:
     """Run the plugin of a user; return the fields that the user would have without one.
 
     :param cluster: for which it is asked.
-    :param seconds: how long it may take, unless it can ask somebody on a terminal.
+    :param seconds: how long it may take, unless it can ask on a terminal.
     :raises ClusterError: it gave no login.
     """
     wanted, place = user.body["exec"], f"{user.place}.exec"

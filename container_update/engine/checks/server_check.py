@@ -120,7 +120,7 @@ class _Asking:
                 raise
             needed = self._needed(step, error.status)
             if error.status == 404 and needed is None and step.before is None and patience:
-                time.sleep(_PAUSE)  # somebody may have defined the kind a moment ago
+                time.sleep(_PAUSE)  # the kind may have been defined a moment ago
                 return self.about(step, patience - 1)
             untried = "" if needed else self._why_untried(step, error)
             refusal = None if needed or untried else error

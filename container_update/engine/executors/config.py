@@ -31,12 +31,12 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
             self.writer.recreate(step.desired(live), step.is_applied, deadline)
         else:
             raise ChangedByAnotherError(
-                f"{step.key} was changed by somebody else since it was read"
+                f"{step.key} was changed by another client since it was read"
             )
 
     def _create(self, step: ConfigStep, deadline: float) -> None:
         if step.action is Action.REPLACE:
-            raise ChangedByAnotherError(f"{step.key} was deleted by somebody else")
+            raise ChangedByAnotherError(f"{step.key} was deleted by another client")
         if step.before is not None:
             body = new_object(step.desired(step.before), step.key.namespace, {})
         else:
@@ -49,7 +49,7 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
 
         def immutable(live: Json) -> Json:
             if not step.as_it_is(live).is_applied(live):
-                raise ChangedByAnotherError(f"{step.key} was changed by somebody else meanwhile")
+                raise ChangedByAnotherError(f"{step.key} was changed by another client meanwhile")
             return step.desired(live)
 
         self.writer.edit(step.key, self.cluster.get(step.key), immutable)

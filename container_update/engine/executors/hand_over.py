@@ -36,7 +36,7 @@ class HandOverExecutor(StepExecutor[ManifestStep]):
         giver = self._made(step, step.giver, deadline)
         taker = self._made(step, step.key, deadline)
         if giver is None and taker is None:
-            raise ChangedByAnotherError(f"{step.giver} was changed or deleted by somebody else")
+            raise ChangedByAnotherError(f"{step.giver} was changed or deleted by another client")
         self._move(step, giver, taker, deadline)
         self.rollout.until_ready(step.key, deadline)
 
@@ -86,7 +86,7 @@ class HandOverExecutor(StepExecutor[ManifestStep]):
             one, other = map(ObjectKey.of, (giver, taker))
             raise NotReadyError(
                 f"{other}: expected the pod template of {one}, found another one: an admission "
-                "webhook of the API server, or somebody else, has changed it, and the pods would "
+                "webhook of the API server, or another client, has changed it, and the pods would "
                 "restart; use a rolling update, or give the new Deployment a name of its own"
             )
 

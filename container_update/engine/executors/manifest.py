@@ -76,7 +76,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         uid, now = step.old["metadata"].get("uid"), live["metadata"]["uid"]
         is_planned = self._is_made_of(step.old, live) if uid is None else now == uid
         if not is_planned:
-            raise ChangedByAnotherError(f"{step.key} was created again by somebody else")
+            raise ChangedByAnotherError(f"{step.key} was created again by another client")
         self._remove(step, live, deadline)
 
     def _remove(self, step: ManifestStep, live: Json, deadline: float) -> None:

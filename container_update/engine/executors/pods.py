@@ -57,7 +57,7 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
         """
         live = self.cluster.get(step.key) if step.is_of_new_object else self.writer.read(step)
         if live is None:
-            raise ChangedByAnotherError(f"{step.key} was deleted by somebody else")
+            raise ChangedByAnotherError(f"{step.key} was deleted by another client")
         if replicas(live) not in (replicas(step.old), step.replicas):
             raise ChangedByAnotherError(
                 f"{step.key}: expected {replicas(step.old)} pods, as when the plan was made, found "

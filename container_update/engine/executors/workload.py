@@ -94,7 +94,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             self._replace_pod(live, old_uid, new, deadline)
             return
         if not self.writer.is_stored_as(live, new):
-            raise ChangedByAnotherError(f"{step.key} was created again by somebody else")
+            raise ChangedByAnotherError(f"{step.key} was created again by another client")
         self.rollout.until_recreated(step.key, old_uid, deadline)
 
     def revert(self, step: WorkloadStep, deadline: float) -> Reverted:

@@ -75,7 +75,7 @@ class _Facts:
 class PackageChange(PackageGoal):
     """All of a new package.
 
-    :param packages: both, where somebody has them already; None: those that the job names.
+    :param packages: both, where the caller has them already; None: those that the job names.
     """
 
     asks_server = True

@@ -34,7 +34,7 @@ class ChangeJob:
     leave_failed: bool = False
     """A failure is left for a rollback or a resume; otherwise it is undone at once."""
     promote: str = ""
-    """The name of the hold that somebody has promoted: a change that waits there goes on."""
+    """The name of the hold that a person has promoted: a change that waits there goes on."""
     instance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The VnfInstance as the VNFM has it, for the scripts; may be empty."""
     occurrence: Occurrence | None = None

@@ -31,7 +31,7 @@ Values = Mapping[str, Any]
 BLUE_GREEN = "Blue-Green"
 
 LINKS = ("extVirtualLinks", "extManagedVirtualLinks")
-"""The attributes for networks that somebody else manages; for VNFs in an OpenStack."""
+"""The attributes for networks that another system manages; for VNFs in an OpenStack."""
 
 
 @dataclass(frozen=True)

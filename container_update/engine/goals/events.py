@@ -23,7 +23,7 @@ def events(
     ConfigMap cnf/settings done
     Deployment cnf/web done
 
-    Whoever leaves the loop cancels the operation, and waits until that is done.
+    Leaving the loop cancels the operation, and waits until that is done.
 
     :param operation: such as ``update``, ``install``, ``undo``; the others are its parameters.
     :raises ContainerUpdateError: the operation's error, after the events.
@@ -37,7 +37,7 @@ def events(
             yield from iter(happened.get, None)
         finally:
             if not running.done():
-                cancel.request("nobody takes its events any more")
+                cancel.request("the reader of its events has gone")
     outcome = running.result()
     if outcome is not None:
         yield outcome

@@ -125,7 +125,7 @@ PATH = _text("a path in the package, or a URL", longest=2048)
 
 _PERCENT = Number(1, 100, is_whole=True, description="a whole number from 1 to 100")
 _HOLD = AnyOf(
-    "true, to wait until somebody promotes the change, or a number of seconds, a day at most",
+    "true, to wait until the change is promoted, or a number of seconds, a day at most",
     (TRUTH, *or_null(Number(0, LONGEST_HOLD)).alternatives),
 )
 _GATE = or_null(

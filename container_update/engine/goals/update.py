@@ -132,7 +132,7 @@ class Update(Goal):
 
         def close() -> None:
             for read in (self._vdus, self.matched, self._identities):
-                with suppress(ContainerUpdateError):  # whoever needs the value gets the error
+                with suppress(ContainerUpdateError):  # a caller that needs the value gets it
                     read()
             packages.close()
 

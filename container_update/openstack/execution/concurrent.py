@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of the stacks while a change of them is under way, mostly by somebody else.
+"""What became of the stacks while a change of them is under way, mostly by another client.
 
 Heat has no conditional requests: what is compared here may change before the next request arrives,
 but not minutes before.
@@ -20,8 +20,8 @@ TagOf = Callable[[StackBody | None], str]
 
 
 def unexpected(service: Heat, plan: StackPlan, number: int, tag_of: TagOf) -> str:
-    """Return what somebody else changed of the stacks that a step and those after it rely on;
-    empty where nobody did.
+    """Return what another client changed of the stacks that a step and those after it rely on;
+    empty where none did.
 
     :param number: the step's.
     :param tag_of: returns the tag of a body of this operation.
@@ -36,7 +36,7 @@ def unexpected(service: Heat, plan: StackPlan, number: int, tag_of: TagOf) -> st
             continue
         current = service.stack(stack)
         if current is None:
-            return f"stack {stack} is gone: somebody else deleted it"
+            return f"stack {stack} is gone: another client deleted it"
         tags = current.get("tags") or ()
         expected = earlier[-1].after if earlier else later[0].before
         is_known = (
@@ -49,8 +49,8 @@ def unexpected(service: Heat, plan: StackPlan, number: int, tag_of: TagOf) -> st
         body = live.body_for(service, plan, later[0])
         if body not in (expected, later[0].after):
             return (
-                f"stack {current['stack_name']} was changed by somebody else since this change was "
-                f"planned ({_difference(expected, body)}): repeat the change"
+                f"stack {current['stack_name']} was changed by another client since this change "
+                f"was planned ({_difference(expected, body)}): repeat the change"
             )
     return ""
 
@@ -68,7 +68,7 @@ def _difference(expected: StackBody | None, found: StackBody) -> str:
 
 
 def is_gone(service: Heat, plan: StackPlan, step: StackStep) -> bool:
-    """Return whether somebody else has removed what a step changes, as scaling in does: the stack
+    """Return whether another client has removed what a step changes, as scaling in does: the stack
     of a VNFC or a group, or a group's member that is a plain server."""
     if step.stack != plan.stack and service.stack(step.stack) is None:
         return True
@@ -108,7 +108,7 @@ def restorable(service: Heat, plan: StackPlan, step: StackStep) -> StackBody:
 
 def _unscaled(before: StackBody, after: StackBody, now: StackBody, plan: StackPlan) -> StackBody:
     """Return a scaled stack with the sizes from before, which its template may not store; a group
-    to which somebody else has given another size keeps that."""
+    to which another client has given another size keeps that."""
     heads = [place.head for place in plan.places.values()]
 
     def is_of_others(head: str) -> bool:

@@ -158,7 +158,7 @@ class StackExecution:
             self.record = self.journal.write(replace(self.record, committed=True))
 
     def _update(self, number: int, step: StackStep) -> None:
-        """Update a stack, unless somebody else has changed one that is part of this."""
+        """Update a stack, unless another client has changed one that is part of this."""
         plan = self.record.plan
         if message := unexpected(self.service, plan, number, self.record.tag):
             raise StepError(message)
@@ -278,7 +278,7 @@ class StackExecution:
                 self._stacks.delete(reference(current))
         elif step.after is not None:
             if is_gone(self.service, self.record.plan, step):
-                return f"{step.key} is gone: somebody else removed it"
+                return f"{step.key} is gone: another client removed it"
             remark = self._restore(step)
             if step.member is not None and was_coordinated:
                 return "; ".join(filter(None, (remark, self._coordinate_back("old", step))))

@@ -99,5 +99,5 @@ class Servers:
 def _sentence(member: VnfcServer, wrong: str) -> str:
     return (
         f"the server of {member.vdu_id} {member.name} has {wrong}, though Heat says that its stack "
-        "is complete: see whether somebody else changes it"
+        "is complete: see whether another client changes it"
     )

@@ -78,7 +78,7 @@ class Writer:
                 if time.monotonic() > deadline:
                     raise StepError(
                         f"stack {name} is not there after the time limit, though Heat took the "
-                        "request: see whether somebody else deletes it"
+                        "request: see whether another client deletes it"
                     )
                 try:
                     self.service.create(
@@ -121,7 +121,7 @@ class Writer:
         while True:
             current = self.settled(stack, deadline)
             if current is None:
-                raise StepError(f"stack {stack} is gone: somebody else deleted it")
+                raise StepError(f"stack {stack} is gone: another client deleted it")
             if tag in (current.get("tags") or ()) and (sent or not again):
                 status = current["stack_status"]  # ROLLBACK_COMPLETE: Heat has undone the update
                 if status.endswith("_COMPLETE") and not status.startswith("ROLLBACK"):
@@ -131,7 +131,7 @@ class Writer:
             # an undo writes over it until its time is over: the old state has to come back
             elif sent and (not self.undoing or time.monotonic() > deadline):
                 raise StepError(
-                    f"stack {current['stack_name']} was updated by somebody else at the same time"
+                    f"stack {current['stack_name']} was updated by another client at the same time"
                 )
             try:
                 self._send_update(current, body, minutes or self.minutes, only)

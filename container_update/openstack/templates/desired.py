@@ -45,7 +45,7 @@ def desired_stack(  # noqa: PLR0913
     :param points: the request's external connection points.
     :param nfv: the request's ``additionalParams.nfv``.
     :raises PackageError: a new parameter has neither a default nor a value in the old stack, or
-        the new template asks for what nobody gives.
+        the new template asks for what no template gives.
     """
     carried = _carried(package, live)
     if NFV in (package.template.get("parameters") or {}):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The networks of a request that somebody else manages, in the templates. Pure.
+"""The networks of a request that another system manages, in the templates. Pure.
 
 An external one has an id for each connection point that the templates ask for. An internal one
 (``extManagedVirtualLinks``) takes the place of a network that the top template would make.
@@ -62,7 +62,7 @@ class StackLinks:
         return dict(_points(self.external))
 
     def applied(self, body: StackBody) -> StackBody:
-        """Return a package's templates without the networks that somebody else manages.
+        """Return a package's templates without the networks that another system manages.
 
         :raises PackageError: the top template has no such network, or what goes with it is used.
         """

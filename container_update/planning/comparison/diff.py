@@ -104,7 +104,7 @@ def stated(manifest: Manifest, body: Json | None = None) -> Content:
 
 
 def as_created(new: Manifest, old: Manifest | None, live: Json | None) -> Manifest:
-    """Return the new manifest as whoever created the live object reads it.
+    """Return the new manifest as the program that created the live object reads it.
 
     ``kubectl`` ends the last line of a file that has no line end, Tacker does not. So a text that
     ends such a file is one byte longer for one than for the other, which is no change. How it is

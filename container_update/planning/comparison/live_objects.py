@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A manifest and its live object: which one stands for it, whether it has all that the manifest
-says, and what somebody else wrote into it. Pure."""
+says, and what another client wrote into it. Pure."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ def _elements(value: Any) -> Mapping[Any, Any] | None:
     return None
 
 
-# --- what somebody else wrote -------------------------------------------------------------------
+# --- what another client wrote -------------------------------------------------------------------
 # Who did is in ``metadata.managedFields``. A manager that wrote anything of what the manifest says
 # is one of those who deployed the object, and its other fields are defaults. What all others wrote
 # is theirs: an injected CA, aggregated rules, the settings of an operator. Labels and annotations
@@ -313,7 +313,7 @@ _Step = str | Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Manager:
-    """Somebody who wrote fields of an object, and nothing that its manifest says."""
+    """A client that wrote fields of an object, and nothing that its manifest says."""
 
     name: str
     applies: bool

@@ -62,7 +62,7 @@ class ObjectStep(Step):
         return self.is_same(self.restored(live), live)
 
     def is_untouched(self, live: Json) -> bool:
-        """Tell whether nobody else changed what the step is to change since the plan was made."""
+        """Tell whether no other client has changed what the step changes since the plan."""
         uid = live["metadata"]["uid"]
         same_object = self.old["metadata"].get("uid", uid) == uid
         return same_object and self.is_same(self.old, live)

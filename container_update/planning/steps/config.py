@@ -23,7 +23,7 @@ _OTHER_CONTENT = ("type", "immutable")
 class ConfigStep(ObjectStep):
     """Create, replace or recreate a ConfigMap or Secret.
 
-    Keys, labels and annotations that are neither in the manifest nor removed are somebody else's:
+    Keys, labels and annotations that are neither in the manifest nor removed are another client's:
     they stay, on the way back too.
     """
 
@@ -35,7 +35,7 @@ class ConfigStep(ObjectStep):
 
     @property
     def after(self) -> Json:
-        """The object after the step, where nobody else writes it."""
+        """The object after the step, where no other client writes it."""
         return self.content if self.before is None else self.desired(self.before)
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a step is, or its undo, as the live objects show it to somebody who only looks. Pure."""
+"""How far a step is, or its undo, as the live objects show it to a reader. Pure."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ class ScaleStep(ObjectStep):
         return with_replicas(live, replicas(self.old))
 
     def is_of_others(self, live: Json) -> bool:
-        """Tell whether somebody else's workload has the name: no selector ever changes."""
+        """Tell whether the name is another workload's: no selector ever changes."""
         one, other = ((instance_of(body), match_labels(body)) for body in (live, self.old))
         return one != other
 

@@ -170,7 +170,7 @@ def _add_insights(routes: APIRouter, service: ServiceContext, api: str) -> None:
 
 
 def _names_of_peers(value: object) -> str:
-    """Return what in a request names somebody to connect to, in words; empty if nothing does."""
+    """Return what in a request names a server to connect to, in words; empty if nothing does."""
     if isinstance(value, dict):
         if value.get("vimConnectionInfo"):
             return "vimConnectionInfo"

@@ -96,5 +96,5 @@ def _require_room(service: ServiceContext, session: Session) -> None:
         raise ProblemError(
             409,
             f"there are {most} subscriptions, as many as [vnfm] subscriptions allows: delete one "
-            "that nobody needs",
+            "that no subscriber needs",
         )

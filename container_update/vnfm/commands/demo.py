@@ -41,7 +41,7 @@ _EVENTS: Mapping[str, tuple[str, ...]] = {
 """The operations for which the guides' packages call the Mgmt Driver, by API."""
 _FAILING_VNFD = "3f0c6a1e-8d52-4b7f-9a64-c1d7e25b90f8"
 _NO_IMAGE = "registry.example/no-such-image"
-"""An image that nobody can pull: the demo has a package with it, to watch an update fail."""
+"""An image that cannot be pulled: the demo has a package with it, to watch an update fail."""
 
 
 @dataclass(frozen=True)

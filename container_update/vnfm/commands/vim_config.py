@@ -44,7 +44,7 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
     else:
         _write_new(parsed.to, text)
         out.write(f"openstack vim register --config-file {parsed.to} NAME\n")
-    output.complain("this holds a credential of the cluster: let nobody else read it")
+    output.complain("this holds a credential of the cluster: keep it unreadable for others")
     if "ssl_ca_cert" not in body:
         output.complain(
             "the kubeconfig names no certificate authority: whether the server's certificate is "

@@ -36,13 +36,13 @@ class User:
     """May send every request; else only those that read."""
 
 
-ANYBODY = User("anybody")
+ANONYMOUS = User("anonymous")
 """The user where no token is needed."""
 
 
 def user_of(request: Request) -> User:
     """Return the user whose token a request has."""
-    user: User = getattr(request.state, "user", ANYBODY)
+    user: User = getattr(request.state, "user", ANONYMOUS)
     return user
 
 
@@ -84,7 +84,7 @@ def authenticator(settings: Settings) -> Callable[..., User]:
     :raises ContainerUpdateError: the token file or the settings for Keystone cannot be used.
     """
     if settings.auth == "none":
-        return lambda: ANYBODY
+        return lambda: ANONYMOUS
     check = _check(settings)
 
     def authenticate(
@@ -196,7 +196,7 @@ class OneTimeLink:
 
     def issue(self, base_url: str, token: str) -> str:
         """Return a new link to the page, in place of the one before. What is behind ``#`` a browser
-        sends to nobody.
+        sends nowhere.
 
         :param token: what the page gets for it.
         """

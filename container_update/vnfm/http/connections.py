@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections of clients: whoever keeps the service waiting is the first to be closed.
+"""Connections of clients: the client that keeps the service waiting is closed first.
 
 uvicorn limits the number of connections and the time between two requests, but not the time that a
 request's headers may take: silent connections could use up the number and keep all others out.
@@ -22,10 +22,10 @@ from container_update.vnfm.settings import Settings
 MAX_CONNECTIONS = 256
 """Of all clients together; a request on one more is answered with 503."""
 _KEPT_FREE = 32
-"""So many of them are kept free from clients that owe a request or a part of one: whoever has kept
-the service waiting the longest is closed."""
+"""So many of them are kept free from clients that owe a request or a part of one: the client that
+has kept the service waiting the longest is closed."""
 _GRACE_SECONDS = 0.25
-"""Nobody is closed so soon while a place is left: what was sent may not have been read yet."""
+"""No client is closed so soon while a place is left: what was sent may not have been read yet."""
 ENDLESS = "/view/events"
 """The resource whose responses never end: they are cut when the service stops."""
 STOP_SECONDS = 10
@@ -64,7 +64,7 @@ def check_certificate(settings: Settings) -> None:
     """
 
     def refuse() -> str:
-        raise _unusable(settings, "the key has a passphrase, for which nobody could be asked")
+        raise _unusable(settings, "the key has a passphrase, for which no person could be asked")
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
@@ -147,7 +147,7 @@ class Connection(H11Protocol):
             self._deadline = None
 
     def _make_room(self) -> None:
-        """Close so many that some places are free, whoever keeps the service waiting the longest.
+        """Close so many that some places are free, first those that were silent the longest.
 
         A burst may take all places at once: then the last one is freed whatever it costs.
         """

@@ -29,7 +29,7 @@ LOG = logging.getLogger(__name__)
 
 
 PACE_SECONDS = 5.0
-"""The least time between two writes for checks: anybody may ask."""
+"""The least time between two writes for checks: every client may ask."""
 
 _ROOM_BYTES = 1024 * 1024
 """What a folder needs to have room for."""

@@ -147,7 +147,7 @@ def _begun(
 
 
 def _wait_for_lease(context: OperationContext) -> None:
-    """Wait until nobody holds the instance's lease in the VIM.
+    """Wait until the instance's lease is free in the VIM.
 
     A service that was killed, or its script, leaves its lease, which expires.
 

@@ -59,7 +59,7 @@ _POOL: dict[str, Any] = {"pool_size": 20, "max_overflow": 40, "hide_parameters":
 """Parameters, which users sent, stay out of errors and logs."""
 
 _BEGIN, _BEGIN_TO_WRITE = "BEGIN", "BEGIN IMMEDIATE"
-"""How a transaction of SQLite begins: what follows waits for nobody."""
+"""How a transaction of SQLite begins: what follows waits for no other one."""
 
 _UPGRADE_LOCK, _TURNS_LOCK = 7_241_003, 7_241_004
 """Numbers of our own for PostgreSQL's advisory locks around an upgrade, and around transactions
@@ -230,7 +230,7 @@ class Database:
 
         What an operation has to read or record while it runs must not fail because the server is
         restarted at that moment, or another process has locked the file. Of a commit whose answer
-        was lost nobody knows whether it took place, so the function has to work twice.
+        was lost it is not known whether it took place, so the function has to work twice.
         """
         while True:
             try:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is for the service's user only: its folder, its database, files with keys and tokens.
 
-Keys and tokens that others can read are refused: somebody may have them. Of the rest the rights are
+Keys and tokens that others can read are refused: they may be known. Of the rest the rights are
 taken away, whatever they were before.
 """
 

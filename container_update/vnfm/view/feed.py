@@ -67,7 +67,7 @@ class FeedReading:
 
 
 class PacedReading:
-    """A reading that is made at most once in :data:`PACE_SECONDS`, whoever asks for it."""
+    """A reading that is made at most once in :data:`PACE_SECONDS`, for all who ask for it."""
 
     def __init__(self, read: Callable[[], Any]) -> None:
         self._read = read

@@ -36,7 +36,7 @@ class Deployment(WorkloadKind):
         return "expected a Deployment that rolls out, found spec.paused: true: take it out"
 
     def readiness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
-        """Judge by counts and pods, by whether somebody has paused it, and by the controller's own
+        """Judge by counts and pods, by whether it is paused, and by the controller's own
         verdict.
 
         Not by that on the way back: it may measure it by when the way there last made progress.

@@ -127,7 +127,7 @@ def test_what_somebody_else_makes_of_the_name_is_left_alone(site: Site) -> None:
     theirs["spec"]["template"]["metadata"] = {"labels": labels}
     theirs["spec"]["replicas"] = 0
     create = before_the_hand_over(lambda: site.admin.create(theirs))
-    with pytest.raises(UpdateFailedError, match=r"Deployment .*web was created by somebody else"):
+    with pytest.raises(UpdateFailedError, match=r"Deployment .*web was created by another client"):
         site.change(V2, Arguments(progress=create))
     web = ObjectKey("apps", "Deployment", site.namespace, "web")
     live = site.admin.get(web)
@@ -252,7 +252,7 @@ def test_pods_that_another_deployment_would_take_stay_under_the_passing_name(
 
 
 def foreign(site: Site) -> Json:
-    """A Deployment that somebody else has in the namespace, which selects the VNF's pods."""
+    """A Deployment that another client has in the namespace, which selects the VNF's pods."""
     rival: Json = yaml.safe_load(RIVAL)
     rival["metadata"]["namespace"] = site.namespace
     return rival

@@ -183,8 +183,8 @@ def test_configuration_that_another_client_writes_is_kept_and_stops_the_update(
     with lab.script(checker.namespace, fault):
         message = failure(lab, checker, NEW_FILES)
     cm = f"ConfigMap {checker.namespace}/cm"
-    assert f"{cm} failed: {cm} was changed by somebody else since it was read" in message
-    assert f"{cm}: left as somebody else changed it" in message
+    assert f"{cm} failed: {cm} was changed by another client since it was read" in message
+    assert f"{cm}: left as another client changed it" in message
     snapshot = Snapshot.at(lab.server, checker.namespace)
     assert snapshot.get("ConfigMap", "cm")["data"] == {"setting": "theirs"}
     config = {**OLD.config, ("ConfigMap", "cm"): {"setting": "theirs"}}

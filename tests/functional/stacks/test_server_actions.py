@@ -311,7 +311,7 @@ def test_a_stack_that_is_scaled_meanwhile_keeps_its_size_and_the_old_package(vnf
             stack = reference(vnf.live_stack())
             vnf.heat.update(stack, {"parameters": {"size": 3}}, existing=True)
 
-    with pytest.raises(UpdateFailedError, match="changed by somebody else") as caught:
+    with pytest.raises(UpdateFailedError, match="changed by another client") as caught:
         vnf.change(vnf.package("group", vnf.site.images[1]), coordinate=script)
     assert "(parameters size)" in str(caught.value)
     until(lambda: vnf.live_stack()["stack_status"] == "UPDATE_COMPLETE")

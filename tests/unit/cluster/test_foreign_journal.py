@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Journals and revisions that somebody else wrote are errors that name them, and cost nothing."""
+"""Journals and revisions that another client wrote are errors that name them, and cost nothing."""
 
 from __future__ import annotations
 

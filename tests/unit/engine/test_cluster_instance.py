@@ -262,7 +262,7 @@ def test_of_what_was_undone_only_what_others_changed_is_released() -> None:
 
     del cluster.objects[TWO]
     cluster.hooks.clear()
-    with pytest.raises(UpdateFailedError, match="left as somebody else changed it"):
+    with pytest.raises(UpdateFailedError, match="left as another client changed it"):
         run(cluster, change)
     assert_ended(cluster, {"one": OLD, "two": {"k": "theirs"}})
 

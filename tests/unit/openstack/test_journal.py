@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The journal of a VNF in a project where somebody else may write stacks."""
+"""The journal of a VNF in a project where another client may write stacks."""
 
 from __future__ import annotations
 

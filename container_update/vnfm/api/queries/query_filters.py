@@ -264,5 +264,5 @@ def _is_named(name: str) -> bool:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether a text is written in JSON as it is, whoever wrote it."""
+    """Return whether a text is written in JSON as it is, by every writer."""
     return text.isascii() and text.isprintable() and not set(text) & set('"\\/')

@@ -3,7 +3,7 @@
 
 Only this file distinguishes the two. The classes in :mod:`.kubernetes` and :mod:`.openstack` have
 the same methods, each of which may raise ContainerUpdateError; the type checker sees to it, because
-whoever calls one may have either.
+the caller of one may have either.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class KubernetesVim:
     cluster: RetryingCluster
 
     def held_by(self) -> str | None:
-        """Return who holds the instance's Lease, as a sentence; None if nobody does any more."""
+        """Return who holds the instance's Lease, as a sentence; None: it is free."""
         holder, now = self.context.journalled(self.cluster).holder(), utc_now()
         return holder.sentence(now) if holder is not None and holder.seems_alive(now) else None
 

@@ -54,7 +54,7 @@ class OpenStackVim:
     heat: Heat
 
     def held_by(self) -> str | None:
-        """Return who holds the instance's journal, as a sentence; None if nobody does any more."""
+        """Return who holds the instance's journal, as a sentence; None: it is free."""
         holder, now = self._instance.journal("").holder(), utc_now()
         return holder.sentence(now) if holder and holder.is_fresh(now) else None
 

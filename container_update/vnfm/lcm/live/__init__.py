@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live resources of a VNF instance, for somebody who looks at it."""
+"""The live resources of a VNF instance, for readers."""

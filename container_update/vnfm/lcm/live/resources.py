@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live resources of a VNF instance: VDUs, their workloads, their VNFCs, as they are right now.
 
-They are asked for again and again while somebody looks: few requests, a short time limit, and what
+They are asked for again and again while a user looks: few requests, a short time limit, and what
 the packages say is read once. What is in a cloud is in :mod:`.servers`, which needs an extra.
 """
 

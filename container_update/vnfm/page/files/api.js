@@ -4,7 +4,7 @@ const KEY = "container-update-token";
 const RETRY_MS = 2000;
 const LOST = "The connection was lost; trying again";
 const UNKNOWN = "This token is not known here, or it has expired. Tokens are in the file tokens of "
-  + "the service's state directory; ask whoever runs the service.";
+  + "the service's state directory; ask the operator of the service.";
 const SILENCE_MS = 30000;
 
 export const token = {

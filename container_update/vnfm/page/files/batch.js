@@ -50,7 +50,7 @@ export function batchCard() {
   return card;
 }
 
-/** reload(): somebody requested something. */
+/** reload(): something was requested. */
 export function updateBatch(card, batch, mayChange, reload) {
   const { id, state, started, requestedBy, newPackage, members } = batch;
   const count = (is) => members.filter((member) => is(member.state)).length;

@@ -14,7 +14,7 @@ const CHOICES = { upgrade_type: ["RollingUpdate", "Blue-Green"] };
 /**
  * Makes the form of a draft: {element, value()}.
  *
- * value() raises SyntaxError where the JSON is none. changed(): somebody changed something.
+ * value() raises SyntaxError where the JSON is none. changed(): the user changed something.
  */
 export function requestForm(prefix, draft, changed = () => {}) {
   const json = element("textarea", { rows: "12", spellcheck: "false", id: `${prefix}-json` });

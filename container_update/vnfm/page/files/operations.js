@@ -53,7 +53,7 @@ const REQUESTS = {
 /** Whether the service works at it, or should. */
 export const isRunning = ({ state }) => RUNNING.has(state);
 
-/** Whether it runs, or somebody has to decide what becomes of it. */
+/** Whether it runs, or waits for a person's decision. */
 export const isUnsettled = (operation) => isRunning(operation) || operation.state === "FAILED_TEMP";
 
 /** An operation in words, with the name that the instance had then. */

@@ -95,7 +95,7 @@ export function button(label, act) {
 /**
  * Tabs, the first of which is open: {element, open(name)}.
  *
- * panels: {name: element}; opened(name) is called when somebody opens one.
+ * panels: {name: element}; opened(name) is called when one is opened.
  */
 export function tabs(prefix, panels, opened) {
   const names = Object.keys(panels);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What somebody else wrote into a live object stays, by its managed fields."""
+"""What another client wrote into a live object stays, by its managed fields."""
 
 from __future__ import annotations
 

@@ -248,7 +248,7 @@ def changed(images: dict[str, str], digest: str | None = None) -> Json:
 STATES: dict[str, tuple[ObjectStep, Json, bool, bool, bool]] = {
     "configuration as before": (STEP, BEFORE, False, True, True),
     "configuration as wanted": (STEP, live(config_map(data={"a": "2"})), True, False, False),
-    "configuration that somebody else wrote": (
+    "configuration that another client wrote": (
         STEP, live(config_map(data={"a": "3"})), False, False, False,
     ),
     "the same configuration, created again by somebody": (
@@ -267,7 +267,7 @@ STATES: dict[str, tuple[ObjectStep, Json, bool, bool, bool]] = {
         IMAGES, changed({"c": "app:3"}), False, False, False,
     ),
     "another container's image is not looked at": (IMAGES, changed({"i": "x"}), False, True, True),
-    "a digest that somebody else wrote does not matter where only images change": (
+    "a digest that another client wrote does not matter where only images change": (
         IMAGES, changed({}, "other"), False, True, True,
     ),
     "a digest is not looked at where only images change": (
