@@ -234,7 +234,7 @@ class LeaseLock:
                 self.check()
             except errors.LeaseLostError:
                 return
-            except Exception:  # a thread that ended would lose the lease without a word
+            except Exception:  # a thread that ended would silently lose the lease
                 LOG.exception("%s could not be renewed; trying again", self.key)
 
     def _is_renewed(self) -> bool:

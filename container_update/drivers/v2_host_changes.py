@@ -58,7 +58,7 @@ TACKERS_KINDS = frozenset({
     "Service", "ServiceAccount", "StatefulSet",
 })  # fmt: skip
 """Kinds that Tacker creates and deletes, as many as CNFs commonly have; of others it leaves objects
-out without a word, but for some that are rare."""
+out silently, but for some that are rare."""
 
 
 def check_change(script: Json, output: Json) -> None:

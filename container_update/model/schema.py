@@ -166,7 +166,7 @@ class Fields(Schema):
     """What it is called, where it has no other fields; others are allowed without it."""
     has_similar: bool = field(default=True, kw_only=True)
     """Whether another field may look like one of these: such a name is a spelling mistake, and its
-    value would be ignored without a word."""
+    value would be silently ignored."""
     has_nulls: bool = field(default=True, kw_only=True)
     """Whether null stands for a field that is left out."""
 

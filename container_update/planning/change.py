@@ -640,7 +640,7 @@ def refuse_other_selector(step: ManifestStep) -> None:
 
 def refuse_headless(new: Manifest, live: Json) -> None:
     """Raise PlanError where a Service that has no address of its own is to get one: the server
-    keeps ``clusterIP: None`` without a word."""
+    silently keeps ``clusterIP: None``."""
     spec, now = (body.get("spec") or {} for body in (new.body, live))
     wants_one = not spec.get("clusterIP") and not spec.get("clusterIPs")
     if (

@@ -30,7 +30,7 @@ class Rollout(WorkloadKind):
         return "is paused, a change would never roll out: set spec.paused to false and try again"
 
     def notes(self, live: Json) -> Iterator[str]:
-        """Tell of canary steps that wait for somebody."""
+        """Tell of canary steps that wait for a person."""
         steps = ((live["spec"].get("strategy") or {}).get("canary") or {}).get("steps") or ()
         for number, step in enumerate(steps):
             if "pause" in step and not (step["pause"] or {}).get("duration"):

@@ -114,8 +114,8 @@ _ALL = {
     "late writes": "Heat has no conditional requests. What arrives before a run's last look at the "
     "stacks is undone, and ``tests/functional/stacks/test_late_requests.py`` proves it; what "
     "arrives after it stays: :doc:`heat`.",
-    "rights": "Keystone's roles decide, and nobody can ask for them beforehand. What is refused in "
-    "the middle is undone.",
+    "rights": "Keystone's roles decide, and no request asks for them beforehand. What is refused "
+    "in the middle is undone.",
     "saved plan": "Heat has no dry run that says what an update does to a server, and a plan of "
     "stacks is not saved; ``--plan`` shows that of a change.",
     "plan": "``tests/functional/stacks/test_changes.py`` proves it of a change, which alone has a "
@@ -142,7 +142,7 @@ VERBS = (
         new=OLD,
         reasons={
             **_SERVICE,
-            "writes of others": "Its stack is nobody else's while it is being made; one of that "
+            "writes of others": "Its stack is exclusive while it is being made; one of that "
             "name is replaced.",
         },
     ),

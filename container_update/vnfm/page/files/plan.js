@@ -155,11 +155,11 @@ export function planner(target, chosen, attempt, begun) {
       });
       ask({
         title: `${label}: ${chosen.length} instances?`,
-        text: `${effect}. A wave begins when the one before has ended. With more failures than are `
-          + "borne nothing more begins.",
+        text: `${effect}. A wave begins when the one before has ended. With more failures than `
+          + "the maximum no further instance begins.",
         fields: [
           { name: "waveSize", label: "Instances in a wave", kind: "number", value: 1 },
-          { name: "maxFailures", label: "Failures that are borne", kind: "number", value: 0, min: "0" },
+          { name: "maxFailures", label: "Maximum number of failures", kind: "number", value: 0, min: "0" },
         ],
         command: (sizes) => commands.createBatch(api, batch(sizes)),
         confirm: label,
