@@ -13,7 +13,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from container_update.model import schema
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Event, Progress
-from container_update.model.plan import Plan
+from container_update.model.plan import Obstacle, Plan
 from container_update.model.requests import (
     STANDARD_INPUT,
     ChangePackageRequest,
@@ -143,6 +143,8 @@ def save(path: Path, plan: Plan, request: Request, server: str) -> None:
     :raises UsageError: the file exists and is something else, or cannot be written.
     """
     refuse_unfit(request)
+    lasting = tuple(note for note in plan.notes if not isinstance(note, Obstacle))
+    plan = replace(plan, notes=lasting)
     body = json_report.document(
         KIND,
         {

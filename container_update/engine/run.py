@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from container_update.cluster.retry import RetryingCluster, RetryingReader
+from container_update.engine.checks.budgets import with_budgets_noted
 from container_update.engine.cluster_instance import ClusterInstance
 from container_update.engine.cluster_view import ClusterView
 from container_update.engine.goal import Goal
@@ -160,4 +161,4 @@ def preview(goal: Goal, cluster: ReadOnlyCluster, options: Options = Options()) 
     retrying = RetryingReader(cluster, options.retry_seconds)
     view = ClusterView(retrying, goal.namespace, goal.instance_id, options)
     with view.observed(goal) as observed:
-        return view.planned(goal, observed)
+        return with_budgets_noted(view.planned(goal, observed), retrying, observed.informer)

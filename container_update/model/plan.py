@@ -163,6 +163,11 @@ class Note:
         return f"{self.key}: {self.text}"
 
 
+@dataclass(frozen=True)
+class Obstacle(Note):
+    """What would make the plan fail as the cluster is now; no part of a plan that is saved."""
+
+
 class Action(enum.Enum):
     """What a step does to its object."""
 

@@ -12,7 +12,7 @@ from container_update.engine.checks.namespaces import refuse_missing
 from container_update.model import errors
 from container_update.model.cluster import ClusterContext, ReadOnlyCluster, if_allowed
 from container_update.model.operation import Status
-from container_update.model.plan import Plan
+from container_update.model.plan import Obstacle, Plan
 from container_update.package.findings import Finding, Severity
 from container_update.planning import permissions
 from container_update.planning.summary import counted
@@ -139,7 +139,9 @@ def _headlines(status: Status) -> list[str]:
 
 
 def changes(plan: Plan) -> str:
-    """Say what an update would do."""
+    """Say what an update would do, where nothing in the cluster would make it fail."""
+    if obstacles := [str(note) for note in plan.notes if isinstance(note, Obstacle)]:
+        raise errors.PlanError("; ".join(obstacles))
     if plan.is_empty:
         return "nothing would change"
     restarts = sum(not step.is_config for step in plan.steps)

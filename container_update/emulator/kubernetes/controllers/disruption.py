@@ -45,7 +45,16 @@ class DisruptionBudgets(Controller):
         pods = self.registry.list(
             "pods", budget["metadata"]["namespace"], lambda pod: matches(selector, labels_of(pod))
         )
-        self.write_status(budget, budget_status(budget, pods, self._scale_of(pods), stamp()))
+        tops = (self._top_owner(pod) for pod in pods)
+        owners = {top["metadata"]["uid"]: top for top in tops if top["kind"] != "Pod"}
+        names = [self._resource(owner) for owner in owners.values()]
+        unscaled = [name for name in names if name.split(".")[0] not in _SCALED]
+        if unscaled and not isinstance(budget["spec"].get("minAvailable"), int):
+            status = failed_status(budget, unscaled[0], stamp())
+        else:
+            scale = sum(map(replicas, owners.values()))
+            status = budget_status(budget, pods, scale, stamp())
+        self.write_status(budget, status)
 
     def _pod_changed(self, _event: str, pod: Json, _previous: Json | None) -> None:
         for budget in self.registry.list(self.resource, pod["metadata"]["namespace"]):
@@ -57,13 +66,11 @@ class DisruptionBudgets(Controller):
             for budget in self.registry.list(self.resource, obj["metadata"]["namespace"]):
                 self.queue.add(key_of(budget))
 
-    def _scale_of(self, pods: list[Json]) -> int:
-        """Return the sum of the replicas of the workloads that *pods* belong to."""
-        sizes: dict[str, int] = {}
-        for pod in pods:
-            owner = self._top_owner(pod)
-            sizes[owner["metadata"]["uid"]] = replicas(owner)
-        return sum(sizes.values())
+    def _resource(self, owner: Json) -> str:
+        """Return ``daemonsets.apps`` for a DaemonSet."""
+        ref = self.index.ref_of(owner["metadata"]["uid"])
+        group, _, _ = owner["apiVersion"].rpartition("/")
+        return f"{ref[0]}.{group}" if ref else ""
 
     def _top_owner(self, obj: Json) -> Json:
         """Return the last in the chain of owners; the pod itself if it has none."""
@@ -98,11 +105,29 @@ def budget_status(budget: Json, pods: list[Json], scale: int, now: str) -> Json:
         "currentHealthy": healthy,
         "desiredHealthy": desired,
         "expectedPods": expected,
-        "conditions": [_condition(budget, allowed > 0, now)],
+        "conditions": [_condition(budget, _REASONS[allowed > 0], now)],
     }
     if disrupted:
         status["disruptedPods"] = disrupted
     return status
+
+
+def failed_status(budget: Json, resource: str, now: str) -> Json:
+    """Return the status of a budget that asks how many replicas a resource has that has no scale.
+
+    Source: recorded of a budget over a DaemonSet.
+    """
+    message = f"{resource} does not implement the scale subresource"
+    return {
+        **dict.fromkeys(("currentHealthy", "desiredHealthy", "expectedPods"), 0),
+        **budget.get("status", {}),
+        "observedGeneration": budget["metadata"]["generation"],
+        "disruptionsAllowed": 0,
+        "conditions": [_condition(budget, "SyncFailed", now, message)],
+    }
+
+
+_REASONS = {True: "SufficientPods", False: "InsufficientPods"}
 
 
 def _demand(spec: Json, pods: int, scale: int) -> tuple[int, int]:
@@ -115,10 +140,9 @@ def _demand(spec: Json, pods: int, scale: int) -> tuple[int, int]:
     return scale, scaled_value(minimum, scale, up=True)
 
 
-def _condition(budget: Json, allowed: bool, now: str) -> Json:
-    kind = "DisruptionAllowed"
+def _condition(budget: Json, reason: str, now: str, message: str = "") -> Json:
+    kind, allowed = "DisruptionAllowed", str(reason == _REASONS[True])
     old = condition_of(budget, kind)
-    since = old["lastTransitionTime"] if old and old["status"] == str(allowed) else now
-    reason = "SufficientPods" if allowed else "InsufficientPods"
+    since = old["lastTransitionTime"] if old and old["status"] == allowed else now
     generation = budget["metadata"]["generation"]
-    return new_condition(kind, str(allowed), reason, "", since, observedGeneration=generation)
+    return new_condition(kind, allowed, reason, message, since, observedGeneration=generation)
