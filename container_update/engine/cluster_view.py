@@ -19,6 +19,7 @@ from container_update.cluster.retry import RetryingReader
 from container_update.engine.checks.server_check import check_with_server
 from container_update.engine.claims import with_claims_noted
 from container_update.engine.goal import Goal, Observed
+from container_update.engine.lost_traffic import with_lost_traffic_noted
 from container_update.engine.trust import Trust
 from container_update.model import errors, operation
 from container_update.model.objects import Json, Manifest, ObjectKey
@@ -65,6 +66,7 @@ class ClusterView:
         """Return the plan of a goal, tried by dry runs where it asks for them; write nothing."""
         with wrong_requests_first(goal):
             plan = with_claims_noted(arranged(goal.plan(observed)), self.cluster)
+        plan = with_lost_traffic_noted(plan, self.cluster)
         plan = self._without_foreign(plan, goal)
         if goal.asks_server:
             plan = check_with_server(plan, self.cluster, self.options)

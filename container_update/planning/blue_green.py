@@ -19,7 +19,7 @@ from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Reason, Step
 from container_update.planning import release_labels as labels
 from container_update.planning.change import HOLD, Planner, pauses, refuse_headless, what_differs
-from container_update.planning.comparison import live_objects
+from container_update.planning.comparison import live_objects, meaning
 from container_update.planning.comparison.package_pair import Objects
 from container_update.planning.configuration import ChangedUse, reasons_of
 from container_update.planning.followers import Move
@@ -102,8 +102,9 @@ class BlueGreenPlanner(Planner):
             return None
         uses = tuple(self.config.config_uses(blue, live))
         stamp = recorded_digest(live)  # an update may have left out what the old package says
-        same = not stamp and old is not None and old_key == key and old.body == new.body
-        same = same and not self.is_left_behind(new, live)
+        alike = old is not None and old_key == key and meaning.is_same(old.body, new.body)
+        from_old = old is not None and stamp in ("", manifest_digest(old.body))
+        same = alike and from_old and not self.is_left_behind(new, live)
         if (same or stamp == manifest_digest(new.body)) and not uses:
             return None
         self.config.refuse_unfit(blue, live)

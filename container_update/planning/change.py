@@ -19,7 +19,7 @@ from container_update.model.pauses import GateStep, HoldStep
 from container_update.model.plan import CHANGED_KEYS, Action, ImageChange, Note, Plan, Reason, Step
 from container_update.model.scripts import NEW, OLD, ScriptStep, VduChange
 from container_update.planning import followers, release_labels
-from container_update.planning.comparison import diff, live_objects
+from container_update.planning.comparison import diff, live_objects, meaning
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.configuration import Live, reasons_of, starts_without, users
 from container_update.planning.finished_jobs import HAS_RUN, has_run
@@ -442,7 +442,7 @@ class Planner:
         if old is None or self._base(new, old, live) is None:
             then = {"metadata": {}, "spec": new.body["spec"]}
             return live_objects.covers(live_objects.as_named(live, new.body, {}), then)
-        return live_objects.is_same(old.body["spec"], new.body["spec"])
+        return meaning.is_same(old.body["spec"], new.body["spec"])
 
     def is_changed(self, step: ManifestStep, new: Manifest) -> bool:
         """Tell whether the live object was made from another manifest."""
@@ -630,7 +630,7 @@ def refuse_other_selector(step: ManifestStep) -> None:
     now, desired = (
         ((body or {}).get("spec") or {}).get("selector") for body in (step.before, step.content)
     )
-    if not live_objects.is_same(now, desired):
+    if not meaning.is_same(now, desired):
         raise PlanError(
             f"{step.key}: expected the selector that it has, found another one in the new package: "
             "a selector cannot change, give the workload another name"

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 
 from container_update.model.objects import Manifest, ObjectKey
-from container_update.planning.comparison import live_objects
+from container_update.planning.comparison import meaning
 from container_update.workloads.registry import kind_of
 
 HAS_RUN = (
@@ -35,4 +35,4 @@ def has_run(new: Manifest, recorded: Manifest | None) -> bool:
     if recorded is None or kind is None or not _removes_itself(recorded):
         return False
     before, after = (kind.fixed_part(body, new.body) for body in (recorded.body, new.body))
-    return live_objects.is_same(before, after)
+    return meaning.is_same(before, after)

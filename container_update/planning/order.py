@@ -22,7 +22,7 @@ from typing import TypeVar
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest, ObjectKey, get_at
 from container_update.model.plan import Plan, Step
-from container_update.planning.comparison.live_objects import is_less
+from container_update.planning.comparison.meaning import is_less
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep
 from container_update.workloads.registry import is_workload
 

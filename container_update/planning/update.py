@@ -118,7 +118,7 @@ def _ignored(matching: Matching) -> Iterator[Note]:
     for old, new in matching.pairs:
         if new is None or _is_fixed(old, new):
             continue
-        for change in diff.field_changes(old, new):
+        for change in diff.field_changes(old, new, by_meaning=True):
             if not (old.key.is_config and change.path.startswith(effective)):
                 text = f"{change.path} differs and does not take effect ({change.place})"
                 yield Note(old.key, text, change)
@@ -224,7 +224,7 @@ class UpdatePlanner(ConfigPlanner):
         kind = known_kind(old.key)
         if not images and not uses:
             if new is not None and _is_fixed(old, new):
-                fields = diff.field_changes(old, new)
+                fields = diff.field_changes(old, new, by_meaning=True)
                 text = f"a {kind.kind} cannot change"
                 self.notes += (Note(old.key, f"{text}: {field}") for field in fields)
             return

@@ -47,6 +47,11 @@ _BUILT_IN = frozenset(
 """The groups that kube-apiserver serves itself, with dry run for each kind (since 1.18)."""
 
 
+def is_built_in(group: str) -> bool:
+    """Tell whether the API server itself has the kinds of a group."""
+    return group in _BUILT_IN
+
+
 class Resources:
     """The kinds of one API server.
 
@@ -91,7 +96,7 @@ class Resources:
 
         :param method: of the request: POST or PUT.
         """
-        if group in _BUILT_IN:
+        if is_built_in(group):
             return True
         asked = group, kind, method
         if asked not in self._dry_runs:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,13 @@ def admin(admin_kubeconfig: str) -> Iterator[KubernetesCluster]:
 @pytest.fixture
 def namespace(admin: KubernetesCluster) -> Iterator[str]:
     """A new namespace in which pods can be created."""
+    with new_namespace(admin) as name:
+        yield name
+
+
+@contextmanager
+def new_namespace(admin: KubernetesCluster) -> Iterator[str]:
+    """Have a new namespace in which pods can be created."""
     name = f"cu-{uuid.uuid4().hex[:10]}"
     admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     account = ObjectKey("", "ServiceAccount", name, "default")

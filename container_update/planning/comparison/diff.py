@@ -28,7 +28,9 @@ from container_update.model.plan import (
     Reason,
     image_place,
 )
+from container_update.planning.comparison import meaning
 from container_update.workloads import pod_template
+from container_update.workloads.api_resources import is_built_in
 from container_update.workloads.registry import is_workload
 
 
@@ -241,12 +243,16 @@ def image_changes(old: Manifest, new: Manifest) -> tuple[ImageChange, ...]:
 _CONTENT_FIELDS = frozenset({"apiVersion", "data", "binaryData", "stringData", "type", "immutable"})
 
 
-def field_changes(old: Manifest, new: Manifest) -> tuple[FieldChange, ...]:
+def field_changes(
+    old: Manifest, new: Manifest, *, by_meaning: bool = False
+) -> tuple[FieldChange, ...]:
     """Return the fields that differ between two manifests, in order.
 
     Everything but the version of the API, which is how an object is told and not what it is,
     configuration content and container images. Lists of named things (containers,
     volumes, env, ports) are matched by name, so that one insertion is one field.
+
+    :param by_meaning: leave out what is only spelled otherwise, as no server is asked.
     """
     old_body, new_body = old.body, new.body
     if old_body is new_body:  # it was read once, for both packages
@@ -258,6 +264,8 @@ def field_changes(old: Manifest, new: Manifest) -> tuple[FieldChange, ...]:
         {field: value for field, value in body.items() if field not in left_out}
         for body in (old_body, new_body)
     )
+    if by_meaning and is_built_in(old.key.group):
+        new_body = meaning.respelled(new_body, old_body)
     changes = []
     for path, before, after in _differing(_Field(old_body), _Field(new_body)):
         values = _shortened(before.text(), after.text())
@@ -341,7 +349,7 @@ def _differing(
         for name in {**old, **new}:
             below = f"{path}{name}".removeprefix(".")
             yield from _differing(before.part(old.get(name)), after.part(new.get(name)), below)
-    elif before.value != after.value and not (is_empty(before.value) and is_empty(after.value)):
+    elif before.value != after.value and not (_is_empty(before.value) and _is_empty(after.value)):
         yield path, before, after
 
 
@@ -350,19 +358,10 @@ def _steps(value: object) -> Mapping[str, str | int] | None:
     the value has no such parts."""
     if isinstance(value, dict):
         return {f".{field}": field for field in value}
-    return named_items(value) if isinstance(value, list) else None
+    return meaning.named_items(value) if isinstance(value, list) else None
 
 
-def named_items(items: list[Any]) -> Mapping[str, int] | None:
-    """Return the indexes of named things by ``[name]``; None where one has no name of its own."""
-    if not all(isinstance(item, dict) and "name" in item for item in items):
-        return None
-    named = {f"[{item['name']}]": index for index, item in enumerate(items)}
-    return named if len(named) == len(items) else None
-
-
-def is_empty(value: object) -> bool:
-    """Tell whether the API server takes the value for absent."""
+def _is_empty(value: object) -> bool:
     return value is None or value in ({}, [])
 
 

@@ -9,12 +9,12 @@ import json
 import re
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from typing import Any
 
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.plan import image_place
-from container_update.planning.comparison.diff import is_empty, named_items
+from container_update.planning.comparison import meaning
+from container_update.workloads.api_resources import is_built_in
 
 # --- which live Deployment stands in for one that a manifest names ------------------------------
 # A Blue-Green change whose new Deployment bears the old one's name has to give it another one while
@@ -62,109 +62,27 @@ def rename(body: Json, name: str) -> None:
 
 # --- whether it has everything ------------------------------------------------------------------
 
-_QUANTITIES = frozenset(
-    {
-        *("averageValue", "capacity", "divisor", "hard", "limits", "podFixed", "requests"),
-        *("sizeLimit", "target"),
-    }
-)
-"""Fields that are quantities, or have them in them: a LimitRange's, an autoscaler's."""
-_ZEROS = ("", False, 0)
-"""What a server leaves out as it stores an object: it means the same as no value."""
-_NOT_ZEROS = frozenset(
-    {
-        *("allowPrivilegeEscalation", "automountServiceAccountToken", "fsGroup", "hostUsers"),
-        *("maxUnavailable", "minAvailable", "runAsGroup", "runAsUser", "tolerationSeconds"),
-        "ttlSecondsAfterFinished",
-    }
-)
-"""Fields that no default fills in and whose false or 0 means something else than no value."""
-_QUANTITY = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([numkMGTPE]|[KMGTPE]i)?")
-_FACTORS = {
-    **{
-        prefix: Decimal(1000) ** power
-        for power, prefix in enumerate(["n", "u", "m", "", *"kMGTPE"], -3)
-    },
-    **{f"{prefix}i": Decimal(1024) ** power for power, prefix in enumerate("KMGTPE", 1)},
-}
-
 
 def covers(live: Json, manifest: Json) -> bool:
     """Tell whether a live object has everything that its manifest says.
 
-    What else it has does not count: the server adds defaults. The server may also spell a quantity
-    differently (1000m, 1). Replicas do not count: an autoscaler or an operator owns them.
+    What else it has does not count: the server adds defaults, and may spell the same otherwise.
+    Replicas do not count: an autoscaler or an operator owns them.
     """
     fields = {name: value for name, value in manifest.items() if name not in NOT_CONTENT}
     spec = fields.get("spec")
     if isinstance(spec, dict):
         fields["spec"] = {name: value for name, value in spec.items() if name != "replicas"}
-    return _has(fields, live) and all(
-        _has(manifest["metadata"].get(name), live["metadata"].get(name))
-        for name in ("labels", "annotations")
-    )
+    metadata = {name: manifest["metadata"].get(name) for name in ("labels", "annotations")}
+    return meaning.has(live, {**fields, "metadata": metadata}, built_in=_is_built_in(live))
+
+
+def _is_built_in(body: Json) -> bool:
+    version = str(body.get("apiVersion", ""))
+    return is_built_in(version.rpartition("/")[0])
 
 
 NOT_CONTENT = frozenset({"apiVersion", "kind", "metadata", "status"})
-
-
-def _has(said: Any, live: Any) -> bool:
-    if is_empty(said):
-        return True
-    if isinstance(said, dict):
-        return isinstance(live, dict) and all(
-            _is_same_quantity(value, live.get(name))
-            if name in _QUANTITIES
-            else _has(value, live.get(name)) and not (name in _NOT_ZEROS and name not in live)
-            for name, value in said.items()
-            if value is not None
-        )
-    if isinstance(said, list):
-        return isinstance(live, list) and _has_items(said, live)
-    if said is None or live is None:
-        return said is live or (live is None and said in _ZEROS)
-    return str(said) == str(live)
-
-
-def _has_items(said: list[Any], live: list[Any]) -> bool:
-    named, live_named = named_items(said), named_items(live)
-    if named is not None and live_named is not None:
-        return all(
-            name in live_named and _has(said[index], live[live_named[name]])
-            for name, index in named.items()
-        )
-    return len(said) == len(live) and all(map(_has, said, live))
-
-
-def _is_same_quantity(said: Any, live: Any) -> bool:
-    """Tell whether a quantity, or each that is in a value, is the live one."""
-    if isinstance(said, dict):
-        return all(_is_same_quantity(said[name], (live or {}).get(name)) for name in said)
-    if isinstance(said, list) and isinstance(live, list) and len(said) == len(live):
-        return all(map(_is_same_quantity, said, live))
-    number = _number(said)
-    return _has(said, live) if number is None else number == _number(live)
-
-
-def is_same(one: Any, other: Any) -> bool:
-    """Tell whether two values mean the same to the server, however they are spelled: empty lists
-    and null, false and 0 where it leaves them out, quantities."""
-    return _has(one, other) and _has(other, one)
-
-
-def is_less(one: object, other: object) -> bool:
-    """Tell whether a quantity is less than another one; False where one is none."""
-    less, more = _number(one), _number(other)
-    return less is not None and more is not None and less < more
-
-
-def _number(value: object) -> Decimal | None:
-    """Return what a quantity comes to (API reference, Quantity); None for another text."""
-    match = _QUANTITY.fullmatch(str(value))
-    try:
-        return None if match is None else Decimal(match[1]) * _FACTORS[match[2] or ""]
-    except ArithmeticError:
-        return None
 
 
 def as_named(live: Json, manifest: Json, names: Mapping[ObjectKey, ObjectKey]) -> Json:
@@ -236,7 +154,7 @@ def three_ways(new: Json, old: Json, live: Json) -> tuple[Json, tuple[Drift, ...
     """
     drift: list[Drift] = []
     mine, before, now = (_compared(body) for body in (new, old, live))
-    merged = _merged(mine, before, now, "", drift)
+    merged = _merged(mine, before, now, (), drift, _is_built_in(new))
     metadata = {**new["metadata"], **merged.pop("metadata")}
     rest = {name: value for name, value in new.items() if name not in mine}
     result = copy.deepcopy({**rest, **merged, "metadata": metadata})
@@ -255,7 +173,9 @@ def _compared(body: Json) -> Json:
     return {**fields, "metadata": own}
 
 
-def _merged(new: Any, old: Any, live: Any, path: str, drift: list[Drift]) -> Any:
+def _merged(  # noqa: PLR0913, PLR0917
+    new: Any, old: Any, live: Any, path: meaning.Path, drift: list[Drift], built_in: bool
+) -> Any:
     mine, before, now = (_elements(value) for value in (new, old, live))
     if (
         type(new) is type(old) is type(live)
@@ -265,14 +185,17 @@ def _merged(new: Any, old: Any, live: Any, path: str, drift: list[Drift]) -> Any
     ):
         kept = {}
         for name, value in mine.items():
-            place = f"{path}[{name[1]}]" if isinstance(name, tuple) else f"{path}.{name}"
-            merged = _merged(value, before.get(name), now.get(name), place, drift)
+            place = f"[{name[1]}]" if isinstance(name, tuple) else name
+            below = (*path, place)
+            merged = _merged(value, before.get(name), now.get(name), below, drift, built_in)
             if merged is not None or value is None:
                 kept[name] = merged
         return list(kept.values()) if isinstance(new, list) else kept
-    if _has(new, live) or not is_same(new, old):
+    fields = tuple(name for name in path if not name.startswith("["))
+    is_there = meaning.has(live, new, fields, built_in=built_in)
+    if is_there or not meaning.is_same(new, old, fields, built_in=built_in):
         return new
-    drift.append(Drift(path.removeprefix("."), new, live))
+    drift.append(Drift(".".join(path).replace(".[", "["), new, live))
     return live
 
 
@@ -354,7 +277,7 @@ def _has_written(
         mine, named = _part(said, step), isinstance(step, str)
         if _is_unsaid(mine) or (applies and named and step in key):
             continue
-        is_same = mine == value
+        is_same = meaning.is_same(mine, value)
         if _is_branch(below):
             is_same = _has_written(below, mine, value, applies, () if named else step)
         if is_same:

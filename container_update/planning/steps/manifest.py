@@ -20,7 +20,7 @@ from typing import Any
 
 from container_update.model.objects import Json, Manifest, ObjectKey, get_at, instance_of
 from container_update.model.plan import Action
-from container_update.planning.comparison import live_objects
+from container_update.planning.comparison import live_objects, meaning
 from container_update.planning.steps import metadata
 from container_update.planning.steps.config import ConfigStep
 from container_update.planning.steps.metadata import DIGEST_ANNOTATION
@@ -124,8 +124,8 @@ class ManifestStep(WorkloadStep):
     def points_elsewhere(self) -> bool:
         """It changes to which pods, or to which workload, the object points."""
         pointer = _POINTERS.get(self.key.kind)
-        return pointer is not None and _pointed(self.old, pointer) != _pointed(
-            self._manifest, pointer
+        return pointer is not None and not meaning.is_same(
+            _pointed(self.old, pointer), _pointed(self._manifest, pointer), (pointer,)
         )
 
     @property
@@ -134,9 +134,9 @@ class ManifestStep(WorkloadStep):
         now, then = get_at(self.old, _STORAGE), get_at(self._manifest, _STORAGE)
         if self.key.kind != "PersistentVolumeClaim":
             return ""
-        if live_objects.is_less(now, then):
+        if meaning.is_less(now, then):
             return "a volume never shrinks: an undo leaves it as large as it gets"
-        is_smaller = live_objects.is_less(then, now)
+        is_smaller = meaning.is_less(then, now)
         return "a volume never shrinks: it stays as it is" if is_smaller else ""
 
     def is_made(self, live: Json) -> bool:
@@ -145,7 +145,7 @@ class ManifestStep(WorkloadStep):
         one, other = (body["spec"].get("selector") for body in (self._manifest, live))
         is_of_name = live_objects.manifest_name(live) == self.key.name
         is_of_manifest = recorded_digest(live) == recorded_digest(self._manifest)
-        return is_of_name and is_of_manifest and live_objects.is_same(one, other)
+        return is_of_name and is_of_manifest and meaning.is_same(one, other)
 
     def desired(self, live: Json) -> Json:
         """Return the live object as the manifest says; *live* itself where it is so already."""
@@ -207,7 +207,9 @@ class ManifestStep(WorkloadStep):
     def is_own(self, live: Json) -> bool:
         """Tell whether the step, or a coordination script in its place, has changed the object."""
         pointer = _POINTERS.get(self.key.kind)
-        if pointer is not None and _pointed(live, pointer) == _pointed(self._manifest, pointer):
+        if pointer is not None and meaning.is_same(
+            _pointed(live, pointer), _pointed(self._manifest, pointer), (pointer,)
+        ):
             return True
         return recorded_digest(self._manifest) == recorded_digest(live)
 
@@ -279,8 +281,7 @@ def _agrees(manifest: Json, live: Json) -> bool:
         recorded_digest(manifest) == recorded_digest(live)
         and pod_template.images(manifest) == pod_template.images(live)
         and (
-            pointer is None
-            or live_objects.is_same(_pointed(manifest, pointer), _pointed(live, pointer))
+            pointer is None or meaning.is_same(_pointed(manifest, pointer), _pointed(live, pointer))
         )
     )
 
@@ -332,7 +333,7 @@ def _keep_replicas(live: Json, changed: Json) -> None:
 def _keep_storage(live: Json, changed: Json) -> None:
     """Keep the size of a claim that has grown: the server refuses a smaller one."""
     now, then = get_at(live, _STORAGE), get_at(changed, _STORAGE)
-    if changed.get("kind") == "PersistentVolumeClaim" and live_objects.is_less(then, now):
+    if changed.get("kind") == "PersistentVolumeClaim" and meaning.is_less(then, now):
         changed["spec"]["resources"]["requests"]["storage"] = now
 
 

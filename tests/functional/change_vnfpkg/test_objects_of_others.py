@@ -91,3 +91,28 @@ def test_one_that_gets_traffic_after_the_switch_is_seen(site: KubernetesContract
     create(site, "Pod", "served", {"vnf": "others", "app": "web", "version": "v2"})
     site.change(V2)
     assert site.running() == {vdu: {"v2"} for vdu in VDUS}
+
+
+@pytest.mark.parametrize(
+    ("selector", "is_lost"),
+    [
+        ({"app": "web", "version": "v1"}, True),
+        ({"app": "web"}, False),
+        ({"vnf": "sample"}, False),
+        ({"app": "other0"}, False),
+        ({"app": "nothing"}, False),
+        ({}, False),
+    ],
+    ids=str,
+)
+def test_a_service_of_others_that_loses_all_of_its_pods_is_noted(
+    site: KubernetesContractSite, selector: dict[str, str], is_lost: bool
+) -> None:
+    site.shape = Shape(labelled=True)
+    site.instantiate(V1)
+    metadata = {"name": "foreign", "namespace": site.namespace}
+    spec = {"selector": selector, "ports": [{"port": 80}]}
+    site.admin.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
+    notes = [str(note) for note in site.plan(V2).notes if note.key.name == "foreign"]
+    assert len(notes) == is_lost
+    assert all("not of this VNF, and selects none of the new pods" in note for note in notes)

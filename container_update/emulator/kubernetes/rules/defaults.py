@@ -225,6 +225,19 @@ def _storage_class(new: Json) -> None:
     _fill(new, reclaimPolicy="Delete", volumeBindingMode="Immediate")
 
 
+def _storage_driver(new: Json) -> None:
+    spec = new.setdefault("spec", {})
+    _fill(spec, attachRequired=True, podInfoOnMount=False, requiresRepublish=False)
+    _fill(spec, seLinuxMount=False, storageCapacity=False)
+    _fill(spec, fsGroupPolicy="ReadWriteOnceWithFSType", volumeLifecycleModes=["Persistent"])
+
+
+def _endpoints(new: Json) -> None:
+    for subset in new.get("subsets", []):
+        for port in subset.get("ports", []):
+            port.setdefault("protocol", "TCP")
+
+
 def _priority_class(new: Json) -> None:
     new.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
@@ -284,9 +297,11 @@ _DEFAULTS: Mapping[str, Callable[[Json], None]] = {
     "clusterrolebindings": _binding,
     "clusterroles": _rules,
     "cronjobs": _cron_job,
+    "csidrivers": _storage_driver,
     "customresourcedefinitions": _definition,
     "daemonsets": _daemon_set,
     "deployments": _deployment,
+    "endpoints": _endpoints,
     "endpointslices": _slice,
     "events": _event,
     "horizontalpodautoscalers": _autoscaler,

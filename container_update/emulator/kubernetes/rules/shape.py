@@ -26,16 +26,28 @@ from container_update.emulator.kubernetes.rules import schema, structural
 from container_update.emulator.kubernetes.rules.schema import Type
 
 _TEXT_MAPS = frozenset(
-    {"annotations", "binaryData", "data", "labels", "matchLabels", "nodeSelector", "stringData"}
+    {
+        *("annotations", "binaryData", "data", "labels", "matchLabels", "nodeSelector"),
+        *("parameters", "stringData", "volumeAttributes"),
+    }
 )
-_DROPPED_WHEN_EMPTY = _TEXT_MAPS | {"limits", "requests", "overhead", "disruptedPods"}
+_DROPPED_WHEN_EMPTY = _TEXT_MAPS | {
+    "deprecatedTopology", "disruptedPods", "limits", "max", "min", "overhead", "requests",
+}  # fmt: skip
 _DROPPED_WHEN_ZERO = frozenset({
-    "failureThreshold", "globalDefault", "hostIPC", "hostNetwork", "hostPID", "hostPort",
-    "initialDelaySeconds", "minReadySeconds", "nodePort", "paused", "periodSeconds",
+    "deprecated", "exclusiveMaximum", "exclusiveMinimum", "failureThreshold", "globalDefault",
+    "healthCheckNodePort", "hostIPC", "hostNetwork", "hostPID", "hostPort", "initialDelaySeconds",
+    "minReadySeconds", "nodePort", "nullable", "paused", "periodSeconds", "preserveUnknownFields",
     "publishNotReadyAddresses", "readOnly", "stdin", "stdinOnce", "successThreshold", "tty",
+    "uniqueItems",
 })  # fmt: skip
 """Fields that the server cannot tell from absent ones where they are 0 or false."""
 _KEPT_WHEN_EMPTY = frozenset({"endpoints", "rules"})
+_KEPT_WHEN_BLANK = frozenset({
+    "appProtocol", "default", "image", "imageID", "ingressClassName", "loadBalancerClass",
+    "runtimeClassName", "storageClassName", "type", "url", "volumeAttributesClassName",
+})  # fmt: skip
+"""Fields whose empty text the server can tell from an absent one, or writes as it is."""
 _KEPT_WHEN_NULL = frozenset({"lastProbeTime"})
 
 
@@ -85,9 +97,14 @@ def without_empty(value: Any) -> Any:
 
 
 def _field(key: str, value: Any) -> Any:
-    if key in _TEXT_MAPS and isinstance(value, dict):
+    if isinstance(value, dict) and (key in _TEXT_MAPS or _is_map(key, value)):
         return {name: "" if text is None else copy.deepcopy(text) for name, text in value.items()}
     return without_empty(value)
+
+
+def _is_map(key: str, value: Json) -> bool:
+    """Tell whether a selector is a Service's, which has no fields of its own."""
+    return key == "selector" and not value.keys() & {"matchLabels", "matchExpressions"}
 
 
 def _is_kept(key: str, value: Any) -> bool:
@@ -99,7 +116,7 @@ def _is_kept(key: str, value: Any) -> bool:
         return key not in _DROPPED_WHEN_EMPTY
     if value is False or value == 0:
         return key not in _DROPPED_WHEN_ZERO
-    return not (value == "" and key == "value")
+    return value != "" or key in _KEPT_WHEN_BLANK
 
 
 # --- types ------------------------------------------------------------------------------------

@@ -61,6 +61,8 @@ def _keep_allocated(stored: Json, spec: Json) -> None:
     given, same = spec.get("clusterIP"), spec.get("clusterIPs") == stored.get("clusterIPs")
     if given and given != stored.get("clusterIP") and same:
         spec["clusterIPs"] = [given]
+    if not given and same:
+        spec["clusterIP"] = stored.get("clusterIP")
     is_addressed = spec.get("clusterIP") or spec.get("clusterIPs")
     for key in _KEPT_OF_SERVICE:
         if key in stored and not (spec.get(key) or (key.startswith("clusterIP") and is_addressed)):
