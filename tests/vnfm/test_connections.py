@@ -25,7 +25,6 @@ from tests.vnfm.waiting import until
 PATIENCE = 30.0
 _LARGE = bytes(64 * 1024 * 1024)
 """More than the buffers between two sockets take."""
-HEADERS = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n"
 
 
 class Server:
@@ -38,8 +37,6 @@ class Server:
         self.address = ("127.0.0.1", 0)
         self.held = threading.Event()
         self.asked = threading.Semaphore(0)
-        self.read = 0
-        """Bytes of bodies, of all requests."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         assert scope["type"] == "http"
@@ -50,7 +47,6 @@ class Server:
         goes_on = scope["method"] == "POST"
         while goes_on:
             message = await receive()
-            self.read += len(message.get("body", b""))
             goes_on = message.get("more_body", False)
         large = _LARGE if scope["path"] == "/large" else b""
         length = str(len(large) + 2).encode()
@@ -60,10 +56,6 @@ class Server:
             await send({"type": "http.response.body", "body": large, "more_body": True})
             self.asked.release()
         await send({"type": "http.response.body", "body": b"ok"})
-
-    def has_read(self, number: int) -> None:
-        """Wait until so many bytes of bodies have been read."""
-        until(lambda: self.read >= number, f"{number} bytes of bodies are read", PATIENCE)
 
     def get(self, path: str = "/") -> int:
         connection = http.client.HTTPConnection(*self.address, timeout=PATIENCE)
@@ -176,56 +168,6 @@ def test_a_body_that_is_no_http_after_the_answer_ends_the_connection(
         client.sendall(b"-1\r\n")
         until(lambda: is_closed(client), "the connection is closed", PATIENCE)
     assert [record.exc_info for record in caplog.records if record.exc_info] == []
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [
-        pytest.param(b"", id="nothing"),
-        pytest.param(b"GET / HTTP/1.1\r\nHost: ", id="some of the headers"),
-        pytest.param(HEADERS + b"x", id="some of the body"),
-        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", id="a request, and no second one"),
-    ],
-)
-def test_connections_that_do_not_go_on_keep_nobody_out(server: Server, sent: bytes) -> None:
-    with clients(server, connections.MAX_CONNECTIONS + 50, sent) as opened:
-        until(lambda: server.get() == 200, "they are where they stop", PATIENCE)
-        assert [server.get() for _ in range(20)] == [200] * 20
-        for client in opened:
-            client.setblocking(False)
-        until(lambda: sum(map(is_closed, opened)) >= 50, "what is too much is closed", PATIENCE)
-
-
-def test_a_burst_of_silent_connections_keeps_nobody_out_for_a_moment(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connections, "_GRACE_SECONDS", 3600.0)
-    with clients(server, connections.MAX_CONNECTIONS + 50, b"GET / HTTP/1.1\r\nHost: "):
-        assert [server.get() for _ in range(20)] == [200] * 20
-
-
-def test_a_body_that_goes_on_is_not_given_up_for_one_that_does_not(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The upload begins among the first, so that it would be closed among the first if it stopped.
-    Its parts are read before others come, as no order is kept between connections."""
-    monkeypatch.setattr(connections, "_GRACE_SECONDS", 0.0)
-    stopped, many = HEADERS + b"x", connections.MAX_CONNECTIONS - 40
-    with clients(server, 2, stopped), ExitStack() as later:
-        server.has_read(2)
-        (upload,) = later.enter_context(clients(server, 1, HEADERS))
-        later.enter_context(clients(server, many, stopped))
-        server.has_read(2 + many)
-        for _ in range(3):
-            before = server.read
-            upload.sendall(b"xxx")
-            server.has_read(before + 3)
-            # each of them takes the place of one that has stopped
-            with clients(server, 20, stopped):
-                server.has_read(before + 3 + 20)
-                assert server.get() == 200
-        upload.sendall(b"x")
-        assert upload.recv(65536).startswith(b"HTTP/1.1 200")
 
 
 def test_the_headers_of_a_request_have_to_arrive_in_time(

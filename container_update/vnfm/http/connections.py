@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections of clients: the client that keeps the service waiting is closed first.
+"""Connections of clients: their number, and the time that the headers of a request may take.
 
-uvicorn limits the number of connections and the time between two requests, but not the time that a
-request's headers may take: silent connections could use up the number and keep all others out.
+uvicorn limits the number of connections and the time between two requests, but not the time for the
+headers of a request: a silent connection would hold its place for ever.
 """
 
 from __future__ import annotations
 
 import asyncio
-import heapq
 import ssl
 from typing import Any
 
@@ -21,11 +20,6 @@ from container_update.vnfm.settings import Settings
 
 MAX_CONNECTIONS = 256
 """Of all clients together; a request on one more is answered with 503."""
-_KEPT_FREE = 32
-"""So many of them are kept free from clients that owe a request or a part of one: the client that
-has kept the service waiting the longest is closed."""
-_GRACE_SECONDS = 0.25
-"""No client is closed so soon while a place is left: what was sent may not have been read yet."""
 ENDLESS = "/view/events"
 """The resource whose responses never end: they are cut when the service stops."""
 STOP_SECONDS = 10
@@ -81,32 +75,24 @@ def _unusable(settings: Settings, cause: str | None) -> ContainerUpdateError:
 
 
 class Connection(H11Protocol):
-    """A connection that is closed if its client does not send what it owes."""
+    """A connection that is closed if the headers of a request do not arrive in time."""
 
     _deadline: asyncio.TimerHandle | None = None
-    _since = 0.0
-    """When the client began to owe a request, or sent the last part of a body."""
 
     @property
     def _owes_request(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
 
-    @property
-    def _owes_something(self) -> bool:
-        return self._owes_request or self.cycle.more_body
-
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request, in the place of another if there is no room."""
+        """Begin to wait for the first request."""
         super().connection_made(transport)
         self._await_request()
-        self._make_room()
 
     def data_received(self, data: bytes) -> None:
         """Take what the client sends; a part of the headers does not prolong the time for them."""
         super().data_received(data)
         if not self._owes_request:
             self._cancel_deadline()
-            self._since = self.loop.time()
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP; what the application still says comes too late."""
@@ -138,29 +124,12 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def _await_request(self) -> None:
-        self._since = self.loop.time()
         self._deadline = self.loop.call_later(HEADER_SECONDS, self._drop)
 
     def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-
-    def _make_room(self) -> None:
-        """Close so many that some places are free, first those that were silent the longest.
-
-        A burst may take all places at once: then the last one is freed whatever it costs.
-        """
-        too_many = len(self.connections) - (MAX_CONNECTIONS - _KEPT_FREE)
-        if too_many <= 0:
-            return
-        others = (each for each in self.connections if isinstance(each, Connection))
-        idle = [each for each in others if each is not self and each._owes_something]
-        patience = self.loop.time() - _GRACE_SECONDS
-        for each in heapq.nsmallest(too_many, idle, key=lambda each: each._since):
-            if each._since >= patience and len(self.connections) < MAX_CONNECTIONS:
-                break
-            each._drop()
 
     def _drop(self) -> None:
         """Close the connection at once: what is in its buffers may never be read either."""
