@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the command, and write how many functions it has called: processor time as a count.
+"""Run the command, and write how many functions it has called, which is processor time as a count,
+and which modules it has loaded, as JSON.
 
     python -m benchmarks.calls FILE apply OLD NEW ...
 
@@ -8,6 +9,7 @@ Two runs of one update differ by less than a hundredth, on whatever machine; sec
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 from pathlib import Path
@@ -15,7 +17,8 @@ from typing import Any
 
 
 def main() -> None:
-    """Write the number of calls, those of C functions too, and exit as the command does."""
+    """Write the number of calls, those of C functions too, and the names of the modules; exit as
+    the command does."""
     file = Path(sys.argv.pop(1))
     number = 0
 
@@ -31,7 +34,7 @@ def main() -> None:
         command()
     finally:
         sys.setprofile(None)
-        file.write_text(str(number))
+        file.write_text(json.dumps({"calls": number, "modules": sorted(sys.modules)}))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,10 +19,6 @@ PACKAGE = (
 oci://HOST/NAME:TAG; - is standard input"
 )
 """What an argument for a package may be."""
-_COLLECTED_AFTER = (50_000, 20, 20)
-"""Python's threshold of 700 new objects makes it look at all modules several times for each page of
-a list: half of the processor time for 20,000 pods."""
-
 _ADDRESSED_BY = ("kubeconfig", "context", "namespace", "instance_id")
 """The arguments that a command to be typed next needs too."""
 
@@ -109,7 +104,6 @@ def connected_cluster(parsed: argparse.Namespace) -> KubernetesCluster:
     from container_update.cluster.client import connect  # noqa: PLC0415, slow to load
 
     cluster = connect(parsed.kubeconfig, parsed.context, options=option_arguments.read(parsed))
-    gc.set_threshold(*_COLLECTED_AFTER)
     parsed.namespace = parsed.namespace or cluster.context.namespace
     return cluster
 

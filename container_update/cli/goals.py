@@ -3,28 +3,18 @@
 
 from __future__ import annotations
 
-import json
-import logging
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from container_update.cli import saved_plan
 from container_update.cluster.client import KubernetesCluster
-from container_update.engine.goal import Goal
-from container_update.engine.goals import change_package, update
-from container_update.engine.goals.change import KubernetesTarget, PackageChange
-from container_update.engine.goals.change_job import ChangeJob
-from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.go_back import GoBack
-from container_update.engine.goals.install import Install
-from container_update.engine.goals.uninstall import Uninstall
 from container_update.engine.run import preview, run
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
-from container_update.model.errors import PackageError, PlanError
+from container_update.model.errors import PlanError
 from container_update.model.options import ChartOptions, Options, Release
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
@@ -35,12 +25,11 @@ from container_update.model.requests import (
     UndoRequest,
     UpdateRequest,
 )
-from container_update.package import csar, rendering
+from container_update.package import rendering
 from container_update.planning.comparison.package_pair import Placing
-from container_update.planning.staying import Included
-from container_update.records.vnf_records import Records
 
-LOG = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from container_update.engine.goal import Goal
 
 
 def plan_of(
@@ -93,10 +82,10 @@ def apply_plan(
     with _opened(request, cluster, options) as goal:
         goal.asks_server = goal.asks_server or saved["request"]["server"]
         outcome = run(goal, cluster, options, cancel, checked)
-        if isinstance(request, ChangePackageRequest) and request.records and not outcome.held:
-            assert isinstance(goal, PackageChange), "of such a request"
-            instance = json_file(request.instance) if request.instance else {}
-            write_records(request.records, goal.records(), instance)
+        if isinstance(request, ChangePackageRequest):
+            from container_update.cli import package_changes  # noqa: PLC0415, slow to load
+
+            package_changes.write_records_of(request, goal, outcome)
     return outcome
 
 
@@ -106,29 +95,42 @@ def _opened(request: Request, cluster: Cluster, options: Options) -> Iterator[Go
     if not isinstance(request, ChangePackageRequest):
         yield goal_of(request, cluster, options)
         return
-    target, options = target_of(request, cluster), with_release(options, request, cluster)
-    with job_of(request, target.vim_type, options) as job:
-        scripts = change_package.coordination_of(job, target, CancelToken())
-        yield target.change(job, change_package.planner_of(job, target), scripts)
+    from container_update.cli import package_changes  # noqa: PLC0415, slow to load
+
+    options = with_release(options, request, cluster)
+    with package_changes.opened(request, cluster, options) as goal:
+        yield goal
 
 
 def goal_of(request: Request, cluster: Cluster, options: Options) -> Goal:
-    """Return the goal of a request, other than for a change of the package."""
+    """Return the goal of a request, other than for a change of the package.
+
+    What one goal needs is half of what all of them need: it is loaded alone.
+    """
     namespace, instance_id = request.namespace, request.instance_id
     options = with_release(options, request, cluster)
     if isinstance(request, UpdateRequest):
+        from container_update.engine.goals import update  # noqa: PLC0415, slow to load
+
         return update.goal_of(request, cluster, options)
     if isinstance(request, UndoRequest):
+        from container_update.engine.goals.go_back import GoBack  # noqa: PLC0415, slow to load
+
         revision, packages = request.revision, request.packages
         return GoBack(cluster, options, revision, namespace, instance_id, packages)
     assert not isinstance(request, ChangePackageRequest), "it has a job"
     placing = Placing(request.def_files, namespace, request.one_namespace)
     if isinstance(request, InstallRequest):
+        from container_update.engine.goals.install import Install  # noqa: PLC0415, slow to load
+
         name = instance_id or _name_of_chart(request.package, options)
         goal = Install(request.package, placing, name, options)
         if instance_id is None:
             goal.refuse_taken(cluster)
         return goal
+    from container_update.engine.goals.uninstall import Uninstall  # noqa: PLC0415, slow to load
+    from container_update.planning.staying import Included  # noqa: PLC0415, slow to load
+
     included = Included(data=request.delete_data, shared=request.delete_shared)
     return Uninstall(request.package, placing, instance_id, options, included)
 
@@ -165,58 +167,3 @@ def for_charts(
 def _name_of_chart(package: str, options: Options) -> str | None:
     is_chart = options.render and rendering.is_chart(Path(package))
     return rendering.name_of(package, options) if is_chart else None
-
-
-# --- a change of the package --------------------------------------------------------------------
-
-
-def target_of(request: ChangePackageRequest, cluster: Cluster) -> KubernetesTarget:
-    """Return where the VNF of a request runs."""
-    where = (request.namespace, request.def_files, cluster.access, request.one_namespace)
-    return KubernetesTarget(cluster, *where)
-
-
-@contextmanager
-def job_of(
-    request: ChangePackageRequest, vim_type: str, options: Options, *, leave_failed: bool = False
-) -> Iterator[ChangeJob]:
-    """Yield the job of a request; a new package that is opened for its id stays open meanwhile."""
-    body, opened = request.body, None
-    with ExitStack() as stack:
-        if "vnfdId" not in body:
-            opened = stack.enter_context(csar.open_package(request.new, options=options))
-            body = {**body, "vnfdId": opened.vnfd_id or "unknown"}
-        yield ChangeJob(
-            request=ChangeRequest.of(body, vim_type),
-            old=request.old,
-            new=request.new,
-            instance_id=request.instance_id,
-            options=options,
-            leave_failed=leave_failed,
-            instance=json_file(request.instance) if request.instance else {},
-            opened=opened,
-        )
-
-
-def json_file(path: str | Path) -> Mapping[str, Any]:
-    """Return the JSON object in a file.
-
-    :raises PackageError: there is none.
-    """
-    try:
-        body = json.loads(Path(path).read_bytes())
-    except (OSError, ValueError) as error:
-        problem = getattr(error, "strerror", None) or error
-        raise PackageError(f"{path}: expected a JSON file: {problem}") from error
-    if not isinstance(body, dict):
-        raise PackageError(f"{path}: expected a JSON object, found another JSON value")
-    return body
-
-
-def write_records(path: str | Path, records: Records, instance: Mapping[str, Any]) -> None:
-    """Write the VnfInstance; the change is done, also where that is not possible."""
-    text = json.dumps(records.applied(dict(instance)), indent=2)
-    try:
-        Path(path).write_text(f"{text}\n", encoding="utf-8")
-    except OSError as error:
-        LOG.warning("the change is done, but %s cannot be written: %s", path, error.strerror)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -63,8 +64,8 @@ COMMANDS = "container_update.commands"
 def root_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """Return the parser of the program.
 
-    :param words: what it shall parse: a family that this takes no command of is not loaded. None:
-        anything, as for a shell's completion.
+    :param words: what it shall parse: commands and families that this does not name are not
+        loaded. None: anything, as for a shell's completion.
     """
     root = parser.CommandParser(
         prog=_program(),
@@ -78,19 +79,11 @@ def root_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
         return root  # which ends there: loading the commands takes longer than all else
     commands = _subcommands(root)
     add = partial(_add, commands)
-    from container_update.cli.commands import (  # noqa: PLC0415, slow to load
-        change,
-        doctor,
-        history,
-        listing,
-        recover,
-        update,
-    )
-
-    for module in (update, change, history, listing, recover, doctor):
-        module.add_commands(add)
+    modules = _modules(words)
+    for module in modules:
+        import_module(f"container_update.cli.commands.{module}").add_commands(add)
     below = [commands]
-    for name, family in _families(words, commands.choices):
+    for name, family in _families(words, commands.choices) if len(modules) > 1 else ():
         text = family.HELP
         below.append(
             _subcommands(commands.add_parser(name, help=text, description=_sentence(text)))
@@ -104,6 +97,24 @@ def root_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
         if command.get_default("configured"):
             parser.know(command)
     return root
+
+
+_MODULES: Mapping[str, Collection[str]] = {
+    "update": ("plan", "apply", "undo", "install", "uninstall"),
+    "change": ("change",),
+    "history": ("history",),
+    "listing": ("list",),
+    "recover": ("status", "resume", "rollback", "promote", "abort"),
+    "doctor": ("doctor",),
+}
+"""The modules of the commands without a family, and the commands of each."""
+
+
+def _modules(words: Sequence[str] | None) -> Sequence[str]:
+    """Return the module of the command that is called; all of them where none is, or where a
+    configuration file may have the options of any."""
+    called = [name for name, added in _MODULES.items() if words and words[0] in added]
+    return called if words and called and not parser.has_file(words) else list(_MODULES)
 
 
 def _families(words: Sequence[str] | None, known: Container[str]) -> Iterator[tuple[str, Any]]:

@@ -19,6 +19,7 @@ import socket
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NoReturn
 
 from container_update.model.cluster import WatchEvent
@@ -388,10 +389,13 @@ class _Response(http.client.HTTPResponse):
 
 def timely(pools: Any) -> Any:
     """Have urllib3's manager of pools read all answers so; return it."""
-    timely_pools = {}
-    for scheme, pool in pools.pool_classes_by_scheme.items():
-        how = {"response_class": _Response}
-        classes = {"ConnectionCls": type("Connection", (pool.ConnectionCls,), how)}
-        timely_pools[scheme] = type(pool.__name__, (pool,), classes)
-    pools.pool_classes_by_scheme = timely_pools
+    classes = pools.pool_classes_by_scheme
+    pools.pool_classes_by_scheme = {scheme: _timely(pool) for scheme, pool in classes.items()}
     return pools
+
+
+@cache
+def _timely(pool: Any) -> Any:
+    how = {"response_class": _Response}
+    classes = {"ConnectionCls": type("Connection", (pool.ConnectionCls,), how)}
+    return type(pool.__name__, (pool,), classes)

@@ -7,11 +7,9 @@ import logging
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from container_update.cluster.history.revision import InstanceRecord
-from container_update.engine.goals.change_job import ChangeJob
-from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.scripts.located import package_with_script
 from container_update.model.cluster import ReadOnlyCluster
 from container_update.model.errors import ClusterError, PackageError
 from container_update.model.objects import Json, Manifest, ObjectKey
@@ -22,12 +20,15 @@ from container_update.package import csar, fetch
 from container_update.package.csar import identities_of
 from container_update.package.findings import Severity
 from container_update.package.manifests import ReadDocuments
-from container_update.package.tools import no_manifests
 from container_update.planning.comparison import match, package_pair
 from container_update.planning.comparison.package_pair import Packages, Placing
 from container_update.planning.steps.manifest import StoredImages
 from container_update.workloads import pod_template
 from container_update.workloads.registry import is_workload
+
+if TYPE_CHECKING:
+    from container_update.engine.goals.change_job import ChangeJob
+    from container_update.engine.goals.change_request import ChangeRequest
 
 LOG = logging.getLogger(__name__)
 
@@ -145,6 +146,8 @@ def refuse_none(manifests: match.ByPath, package: csar.Csar, def_files: Sequence
     :param manifests: what was read of it.
     """
     if not any(manifests.values()):
+        from container_update.package.tools import no_manifests  # noqa: PLC0415, for the error
+
         raise no_manifests.refusal(package, def_files)
 
 
@@ -175,6 +178,8 @@ def check_packages(request: ChangeRequest, new: csar.Csar, old: csar.Csar | None
             f"vnfdId: expected {new.vnfd_id}, which the VNFD in {new.source} has, found "
             f"{request.vnfd_id}: this is not the package that the request asks for"
         )
+    from container_update.engine.scripts.located import package_with_script  # noqa: PLC0415
+
     packages = {NEW: new, OLD: old} if old else {NEW: new}
     gates = ((NEW, script) for script in request.gate_scripts)
     for which, script in (*request.scripts.items(), *gates):

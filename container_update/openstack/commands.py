@@ -125,7 +125,7 @@ def _recovered(
     cancel: CancelToken,
     progress: Progress,
 ) -> Outcome | None:
-    from container_update.cli.goals import json_file  # noqa: PLC0415, slow to load
+    from container_update.cli.package_changes import json_file  # noqa: PLC0415, slow to load
 
     request = json_file(parsed.request) if parsed.request else None
     with _connected(parsed) as heat:

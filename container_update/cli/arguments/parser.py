@@ -299,6 +299,11 @@ def _read(arguments: Sequence[str]) -> Mapping[str, tuple[str, str]]:
     return {name: (f"{path}:{places[name]}: {name}", value) for name, value in section.items()}
 
 
+def has_file(arguments: Sequence[str]) -> bool:
+    """Tell whether there is a configuration file for these arguments."""
+    return _named_file(arguments) is not None or os.path.exists(default_file())
+
+
 def _named_file(arguments: Sequence[str]) -> str | None:
     named = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     named.add_argument(CONFIG_FILE, nargs="?")  # the command says that a value is missing

@@ -105,7 +105,7 @@ def _on_cluster(
     out: TextIO,
     saved: Mapping[str, Any] | None = None,
 ) -> int:
-    from container_update.cli import goals  # noqa: PLC0415, slow to load
+    from container_update.cli import package_changes  # noqa: PLC0415, slow to load
     from container_update.engine.goals.change_package import preview_change  # noqa: PLC0415
 
     with (
@@ -116,7 +116,7 @@ def _on_cluster(
         connection.instance_header(parsed, cluster, instance_id)
         request = saved_plan.request_of(saved) if saved else request_of(parsed, body)
         assert isinstance(request, ChangePackageRequest), "others are no change"
-        target, server = goals.target_of(request, cluster), cluster.context.server
+        target, server = package_changes.target_of(request, cluster), cluster.context.server
         with opened_job(parsed, request, target.vim_type, cluster) as job:
             if not parsed.plan:
                 operate.ask_about_others(parsed, out, cluster, instance_id)
@@ -143,7 +143,7 @@ def carry_out(  # noqa: PLR0913
     :param check: returns a progress callback that refuses another plan than a saved one.
     :param follow: corrects where the VNF runs, for the command that goes back.
     """
-    from container_update.cli import goals  # noqa: PLC0415, slow to load
+    from container_update.cli import package_changes  # noqa: PLC0415, slow to load
     from container_update.engine.goals import change_package  # noqa: PLC0415, as above
 
     scripts = change_package.coordination_of(job, target, cancel)
@@ -165,7 +165,7 @@ def carry_out(  # noqa: PLR0913
     }
     output.show_outcome(changed.outcome, parsed, out, way_back, changed.scripts, more)
     if parsed.records is not None:
-        goals.write_records(parsed.records, changed.records, job.instance)
+        package_changes.write_records(parsed.records, changed.records, job.instance)
     return DONE if changed.outcome.results else NOTHING_TO_DO
 
 
@@ -197,7 +197,8 @@ def opened_job(
     cluster: Cluster | None = None,
 ) -> AbstractContextManager[ChangeJob]:
     """Return the job of a request, with the options of the command, for a ``with`` block."""
-    from container_update.cli.goals import job_of, with_release  # noqa: PLC0415, slow to load
+    from container_update.cli.goals import with_release  # noqa: PLC0415, slow to load
+    from container_update.cli.package_changes import job_of  # noqa: PLC0415, as above
 
     options = option_arguments.read(parsed)
     options = with_release(options, request, cluster) if cluster else options
@@ -210,10 +211,10 @@ def body_of(parsed: argparse.Namespace, vim_type: str) -> dict[str, Any]:
     :param vim_type: of the VIM that the VNF runs in.
     :raises UsageError: neither has an upgrade type, or no strategy is installed for the option's.
     """
-    from container_update.cli import goals  # noqa: PLC0415, slow to load
+    from container_update.cli import package_changes  # noqa: PLC0415, slow to load
     from container_update.engine.goals import request_schema, upgrade_types  # noqa: PLC0415
 
-    body = dict(goals.json_file(parsed.request)) if parsed.request else {}
+    body = dict(package_changes.json_file(parsed.request)) if parsed.request else {}
     params = body.get("additionalParams") or {}
     if not isinstance(params, dict):
         return body  # reported when the request is validated

@@ -13,7 +13,6 @@ from typing import TextIO
 from container_update.cli import connection, operate, saved_plan
 from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import UsageError, hide
-from container_update.cli.commands import change
 from container_update.cli.terminal import output
 from container_update.model.requests import (
     ChangePackageRequest,
@@ -104,6 +103,8 @@ def _apply(parsed: argparse.Namespace, out: TextIO) -> int:
     _take_over(parsed, request)
     parsed.server = saved["request"]["server"]
     if isinstance(request, ChangePackageRequest):
+        from container_update.cli.commands import change  # noqa: PLC0415, slow to load
+
         return change.apply_saved(saved, parsed, out)
     return operate.carry_out(parsed, out, lambda: request, saved)
 

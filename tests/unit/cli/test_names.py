@@ -30,6 +30,18 @@ def test_the_help_lists_every_command_once_in_groups(capsys: pytest.CaptureFixtu
     assert sorted(re.findall(r"^  ([a-z]+) +[a-z]", text, re.MULTILINE)) == sorted(commands)
 
 
+@pytest.mark.parametrize("module", command_line._MODULES)
+def test_a_module_of_commands_adds_those_that_it_is_loaded_for(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    names = command_line._MODULES[module]
+    for name in names:
+        root = command_line.root_parser([name])
+        (commands,) = (a.choices for a in root._actions if a.dest == "==SUPPRESS==" and a.choices)
+        assert set(commands) == {*names, "completion"}
+
+
 @pytest.mark.parametrize("command", ["apply", "change", "undo", "install", "resume"])
 def test_what_carries_something_out_shows_six_settings_and_with_help_all_every_one(
     command: str, capsys: pytest.CaptureFixture[str]
