@@ -297,7 +297,7 @@ class ClusterInstance(ClusterView):
         def claim(record: Record, goes_back: bool) -> Record | None:
             record = believed(record, goes_back)
             claimed = journal.claim(record)
-            if claimed is not None and self._has_ended(record):
+            if claimed is not None and self._has_ended(record, journal):
                 return replace(claimed, phase=operation.Phase.END)
             if claimed is not None:
                 # what the run before has sent may still be on its way: it meets newer versions
@@ -348,17 +348,19 @@ class ClusterInstance(ClusterView):
 
         return operation.recover(read, held, claim, finish, undo, goal=goal, back=back)
 
-    def _has_ended(self, record: Record) -> bool:
-        """Tell whether the signed history has an operation whose journal is there.
+    def _has_ended(self, record: Record, journal: Journal) -> bool:
+        """Tell whether the signed history has an operation whose journal is a copy.
 
         A signature has no time: a journal that was copied while its operation ran, and put back
-        after that has ended, is signed too. Only a kill between the revision and the removal of the
-        journal leaves one otherwise.
+        after that has ended, is signed too, but is another object. A kill between the revision and
+        the removal of the journal leaves the journal itself, unless something else keeps it.
         """
         if not self.cluster.journal_key or record.origin is None:
             return False
         history = History(self.cluster, self.namespace, self.instance_id)
-        return any(each.operation == record.operation for each in history.read())
+        revisions = [each for each in history.read() if each.operation == record.operation]
+        own = () if journal.is_being_removed else (journal.owner["uid"],)
+        return any(each.journal not in own for each in revisions)
 
     def tidy(self, _: Goal) -> None:
         """Remove the lease of a run that was killed at its very end: no other run takes it where
