@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -84,6 +84,15 @@ sys.dont_write_bytecode = False
 # all variables of the environment, for each request.
 if not os.environ.get("OS_CLOUD"):
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = "127.0.0.1,localhost"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def configuration_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what this program would keep for its user, the key of its journals, in a folder of the
+    tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("configuration")))
+        yield
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]

@@ -18,8 +18,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
+from container_update.cluster import journal_key, responses
 from container_update.cluster import kubeconfig as kubeconfigs
-from container_update.cluster import responses
 from container_update.cluster.credentials import basic, checked_url, header_value, pem, private_file
 from container_update.cluster.keeping import stretched
 from container_update.cluster.login import client_configuration
@@ -79,6 +79,7 @@ def connect(
         cluster it is, and which namespace is the default.
     :raises ClusterError: there is no usable configuration.
     """
+    options = replace(options, journal_key=journal_key.key_of(options))
     if api_client is not None:
         if kubeconfig or context:
             raise ClusterError("expected a kubeconfig or an api_client, found both: pass one")
@@ -154,11 +155,10 @@ def connect_vim(  # noqa: PLR0913
     if authority:
         file = private_file(authority)
         configuration = replace(configuration, ssl_ca_cert=str(file), own_files=(file,))
-    if not options.journal_key:
-        login = oidc or {}
-        guarded = password or login.get("password") or login.get("client_secret") or ""
-        key = bearer_token or (guarded and stretched(guarded, endpoint))
-        options = replace(options, journal_key=key)
+    login = oidc or {}
+    guarded = password or login.get("password") or login.get("client_secret") or ""
+    of_login = bearer_token or (guarded and stretched(guarded, endpoint))
+    options = replace(options, journal_key=journal_key.key_of(options, of_login))
     return KubernetesCluster(Login.of(configuration), options, renew=renew)
 
 

@@ -265,10 +265,10 @@ class JournalReader:
 
     def _refuse_unsigned(self, head: Json) -> None:
         if self.cluster.journal_key and not keeping.is_signed(head, self.cluster.journal_key):
+            key = self.cluster.journal_key
+            why = keeping.why_unbelieved("a journal", keeping.signer(head), key)
             raise errors.ContainerUpdateError(
-                f"{self.key}: expected a journal that is signed with the key of this host "
-                "(journal_key), found one that a host without it, or another client, has written: "
-                f"nothing was written; end it where it was begun, or run {self._removal}",
+                f"{self.key}: {why}; or {self._by_hand}",
                 next_step=errors.NextStep.FIX_AND_RETRY,
             )
 
@@ -558,6 +558,11 @@ class Journal(JournalReader):
                 if error.status != 409 or attempt == _ATTEMPTS:
                     raise  # 409: it was written meanwhile, and may be complete
         self._delete_all(self._stale_parts())
+
+    @property
+    def is_being_removed(self) -> bool:
+        """Whether it was deleted, and a finalizer keeps it."""
+        return "deletionTimestamp" in self._written["metadata"]
 
     @property
     def owner(self) -> Json:

@@ -8,6 +8,7 @@ import base64
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -121,21 +122,31 @@ def digest(data: Mapping[str, bytes]) -> str:
 # It covers the place and all of the data. The head of a journal in a cluster has the digest of all
 # parts.
 
-_NAME = "hmac"
-"""In the data of the Secret."""
+_NAME, _SIGNER = "hmac", "signed-by"
+"""In the data of the Secret: the signature, and the public name of its key."""
+
+
+def public_name(key: str) -> str:
+    """Return by what people tell keys apart; the key is not to be had from it.
+
+    >>> public_name("a key of this host")
+    '92f06f75e2a09541'
+    """
+    return hashlib.sha256(f"container-update journal key {key}".encode()).hexdigest()[:16]
 
 
 def signed(body: Json, key: str) -> Json:
-    """Return a Secret with its signature; as it is where the host has no key.
+    """Return a Secret with its signature; without any where the host has no key.
 
     >>> body = {"metadata": {"namespace": "cnf", "name": "a"}, "data": {"x": "MQ=="}}
     >>> is_signed(signed(body, "a key of this host"), "a key of this host")
     True
     """
+    data = {name: v for name, v in (body.get("data") or {}).items() if name not in (_NAME, _SIGNER)}
     if not key:
-        return body
-    signature = base64.b64encode(_signature(body, key).encode()).decode()
-    return {**body, "data": {**(body.get("data") or {}), _NAME: signature}}
+        return {**body, "data": data}
+    named = with_values({**body, "data": data}, {_SIGNER: public_name(key)})
+    return with_values(named, {_NAME: _signature(named, key)})
 
 
 def is_signed(body: Json, key: str) -> bool:
@@ -143,6 +154,37 @@ def is_signed(body: Json, key: str) -> bool:
     signature = str((body.get("data") or {}).get(_NAME, ""))
     expected = base64.b64encode(_signature(body, key).encode()).decode()
     return bool(key) and hmac.compare_digest(signature.encode(), expected.encode())
+
+
+def signer(body: Json) -> str:
+    """Return the public name of the key that a Secret says it is signed with, or ''."""
+    data = body.get("data") or {}
+    return base64.b64decode(data.get(_SIGNER, "")).decode(errors="replace")
+
+
+def why_unbelieved(what: str, found: str, key: str) -> str:
+    """Return why something that the key of this host has not signed is refused, and what helps.
+
+    :param what: it is.
+    :param found: the public name of the key that it says it is signed with.
+    """
+    mine = public_name(key)
+    unsigned = "--no-journal-key believes it as far as its objects are the VNF's"
+    if not re.fullmatch("[0-9a-f]{16}", found):
+        by, help_ = "one that no key has signed", unsigned
+    elif found == mine:
+        by, help_ = "one that was changed after it had been signed", unsigned
+    else:
+        by = f"one that is signed with the key {found}"
+        help_ = (
+            "run this again with a copy of that key, --journal-key FILE (who has begun it has the "
+            "key in ~/.config/container-update/journal.key, if nothing else is configured); "
+            f"{unsigned}"
+        )
+    return (
+        f"expected {what} that is signed with the key {mine} of this host, found {by}: nothing was "
+        f"written: {help_}"
+    )
 
 
 def _signature(body: Json, key: str) -> str:

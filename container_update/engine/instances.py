@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 
 from container_update.cluster.history.revision import InstanceRecord
-from container_update.cluster.history.store import History
+from container_update.cluster.history.store import History, UnbelievedError
 from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
@@ -18,6 +19,8 @@ from container_update.model.objects import Collection, Json, Manifest, ObjectKey
 from container_update.model.options import Options
 from container_update.workloads import ownership, pod_status, pod_template, registry
 from container_update.workloads.registry import is_workload, known_kind
+
+LOG = logging.getLogger(__name__)
 
 
 def only_instance(
@@ -103,8 +106,12 @@ def manifests_in_record(
     cluster: RetryingReader, namespace: str, instance_id: str | None
 ) -> Mapping[ObjectKey, Manifest] | None:
     """Return the manifests that an instance runs from; None where there is no record that has them,
-    or the account may not read it."""
-    record = if_allowed(History(cluster, namespace, instance_id).instance, None)
+    or it is not believed, or the account may not read it."""
+    try:
+        record = if_allowed(History(cluster, namespace, instance_id).instance, None)
+    except UnbelievedError as error:
+        LOG.warning("%s", error)
+        return None
     if record is None or not record.is_whole:
         return None
     return {manifest.key: manifest for manifest in record.manifests}

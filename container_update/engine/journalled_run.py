@@ -163,6 +163,7 @@ class JournalledRun:
             return None
         why, report = (None, ()) if undone is None else (cause, undone.diagnosed)
         ended = ended_revision(self.record, utc_now(), why, report)
+        ended = replace(ended, journal=self.journal.owner["uid"])
         return self._history.keep(ended, self.execution.options.history, self._kept_before)
 
     @property

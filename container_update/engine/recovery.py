@@ -254,14 +254,16 @@ class ClusterRecovery(Recovery[Record]):
         return replace(record, steps=tuple(ordered))
 
     def _has_ended(self, record: Record) -> bool:
-        """Tell whether the signed history has an operation whose journal is there.
+        """Tell whether the signed history has an operation whose journal is a copy.
 
         A signature has no time: a journal that was copied while its operation ran, and put back
-        after that has ended, is signed too. Only a kill between the revision and the removal of the
-        journal leaves one otherwise.
+        after that has ended, is signed too, but is another object. A kill between the revision and
+        the removal of the journal leaves the journal itself, unless something else keeps it.
         """
-        instance = self._instance
+        instance, journal = self._instance, self._journal
         if not instance.cluster.journal_key or record.origin is None:
             return False
-        history = History(instance.cluster, instance.namespace, instance.instance_id)
-        return any(each.operation == record.operation for each in history.read())
+        history = History(instance.cluster, instance.namespace, instance.instance_id).read()
+        revisions = [each for each in history if each.operation == record.operation]
+        own = () if journal.is_being_removed else (journal.owner["uid"],)
+        return any(each.journal not in own for each in revisions)

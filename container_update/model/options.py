@@ -229,6 +229,12 @@ class Options:
         "no host with the same text has written are refused then.",
         secret=True,
     )
+    no_journal_key: bool = option(
+        False,
+        "Sign no journals and no history, and believe those that are not signed as far as their "
+        "objects are the VNF's. Without it and without journal_key the command makes a key for "
+        "its user.",
+    )
     insecure_skip_tls_verify: bool = option(
         False, "Do not verify the API server's certificate; never use this in production."
     )

@@ -22,6 +22,7 @@ import openstack.config
 import requests
 from keystoneauth1 import adapter, exceptions
 
+from container_update.cluster import journal_key
 from container_update.cluster.keeping import stretched
 from container_update.cluster.responses import MALFORMED
 from container_update.model.errors import ClusterError
@@ -125,9 +126,8 @@ def connect(
 def _journal_key(options: Options, auth: Mapping[str, str]) -> str:
     """Return the key of this host, if need be by the credentials of a VIM; '' where it has none."""
     password = auth.get("password")
-    if options.journal_key or not password:
-        return options.journal_key
-    return stretched(password, auth.get("auth_url", ""))
+    of_login = stretched(password, auth.get("auth_url", "")) if password else ""
+    return journal_key.key_of(options, of_login if auth else None)
 
 
 class Heat:

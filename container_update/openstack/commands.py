@@ -34,7 +34,7 @@ _VIM = "openstack"
 _DAILY = ("timeout", "retry_seconds")
 _SETTINGS = (
     *(*_DAILY, "undo_timeout", "lease_seconds", "request_timeout", "coordination_seconds"),
-    *("journal_key", "insecure_skip_tls_verify", *PACKAGE_OPTIONS),
+    *("journal_key", "no_journal_key", "insecure_skip_tls_verify", *PACKAGE_OPTIONS),
 )
 """What a change of a stack uses, of all settings; the others are about pods."""
 

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from container_update.cluster.keeping import signature
+from container_update.cluster import keeping
 from container_update.model import context_threads, errors
 from container_update.model.cancellation import CancelToken
 from container_update.model.objects import Json
@@ -40,7 +40,7 @@ LOG = logging.getLogger(__name__)
 
 _FILE = "container-update-journal"
 _SIGNED = "."
-"""Between a record and its signature; base64 has none."""
+"""Between a record, the public name of a key and its signature; base64 has none."""
 _ENDED = "ended"
 """The record of a change that needs none any more."""
 _TEMPLATE: Json = {
@@ -99,13 +99,14 @@ class StackJournal:
         journal = self._find()
         if journal is None:
             return None
-        text, _, signature = journal.record.partition(_SIGNED)
-        if self._key and not hmac.compare_digest(signature, self._signature(text)):
+        text, _, end = journal.record.partition(_SIGNED)
+        signer, _, signature = end.rpartition(_SIGNED)
+        if self._key and not hmac.compare_digest(
+            signature.encode(), self._signature(text).encode()
+        ):
+            why = keeping.why_unbelieved("a journal", signer, self._key)
             raise UnsignedError(
-                f"stack {self._name}: expected a journal that is signed with the key of this host "
-                "(journal_key), found one that a host without it, or another client, has written: "
-                "nothing was written; end it where it was begun, or correct the VNF by hand and "
-                "delete this stack"
+                f"stack {self._name}: {why}; or correct the VNF by hand and delete this stack"
             )
         try:
             return decode(text)
@@ -120,12 +121,14 @@ class StackJournal:
         return self.service.journal_key
 
     def _signature(self, text: str) -> str:
-        return signature([self._name, text], self._key)
+        return keeping.signature([self._name, text], self._key)
 
     def _files(self, record: StackRecord) -> Json:
         """Return the files of its stack: a record, signed where this host has a key."""
         text = encode(record)
-        return {_FILE: f"{text}{_SIGNED}{self._signature(text)}" if self._key else text}
+        if self._key:
+            text = _SIGNED.join((text, keeping.public_name(self._key), self._signature(text)))
+        return {_FILE: text}
 
     def holder(self) -> StackHolder | None:
         """Return who holds the journal; None where there is none, or where its run left it."""

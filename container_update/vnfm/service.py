@@ -17,6 +17,7 @@ from importlib.metadata import version
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.concurrency import run_in_threadpool
 
+from container_update.cluster.private_file import make_private_folder
 from container_update.model.options import GROUP, Options
 from container_update.vnfm import metrics, page
 from container_update.vnfm.api import (
@@ -35,7 +36,6 @@ from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.store import liveness
 from container_update.vnfm.store.database import Database
-from container_update.vnfm.store.private_file import make_private_folder
 from container_update.vnfm.store.vault import Vault
 from container_update.vnfm.view import routes as view
 from container_update.vnfm.workers import Workers

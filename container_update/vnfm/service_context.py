@@ -7,6 +7,7 @@ import threading
 from dataclasses import dataclass, field
 
 from container_update.model.options import Options
+from container_update.vnfm.http.vim_requests import VimRequests
 from container_update.vnfm.metrics import Metrics
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.store.database import Database
@@ -25,5 +26,6 @@ class ServiceContext:
     vault: Vault
     process_lock: ProcessLock
     metrics: Metrics = field(default_factory=Metrics)
+    vim_requests: VimRequests = field(default_factory=VimRequests)
     ending: threading.Event = field(default_factory=threading.Event)
     """Set when the service has to end: no operation is begun any more."""

@@ -15,6 +15,7 @@ from cryptography import x509
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
+from container_update.cluster.private_file import refuse_public_folder
 from container_update.engine.checks.preflight import Check, check
 from container_update.model.errors import ContainerUpdateError
 from container_update.vnfm.http import authentication, connections
@@ -26,7 +27,6 @@ from container_update.vnfm.store.database import (
     refuse_unknown,
     sqlite_reader,
 )
-from container_update.vnfm.store.private_file import refuse_public_folder
 from container_update.vnfm.store.vault import Vault
 
 _DAY = 24 * 3600

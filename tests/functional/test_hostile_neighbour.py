@@ -8,6 +8,8 @@ import base64
 import contextlib
 import hashlib
 import json
+import os
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -42,6 +44,7 @@ from tests.internals.core import (
     Json,
     KubernetesCluster,
     ObjectKey,
+    keeping,
     name_of,
     packed,
     unpacked,
@@ -59,10 +62,11 @@ RBAC = "rbac.authorization.k8s.io"
 
 
 @pytest.fixture
-def site(cnf: Cnf, admin: KubernetesCluster) -> Iterator[Cnf]:
-    """The CNF, updated by an account that may do everything, as a VNFM's often may; and what is
-    none of its business."""
-    cnf.cluster = admin
+def site(cnf: Cnf, admin: KubernetesCluster, admin_kubeconfig: str) -> Iterator[Cnf]:
+    """The CNF, updated without a key by an account that may do everything, as a VNFM's often may;
+    and what is none of its business."""
+    unsigned = replace(cnf.options, no_journal_key=True)
+    cnf.cluster = cnf.admin = connect(admin_kubeconfig, options=unsigned)
     cnf.instantiate(**OLD)
     beside = f"{cnf.namespace}-beside"
     admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": beside}})
@@ -72,7 +76,8 @@ def site(cnf: Cnf, admin: KubernetesCluster) -> Iterator[Cnf]:
             metadata["labels"] = {INSTANCE_LABEL: "another"}
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
         admin.create({**body, "data": {"x": "as it was"}})
-    yield cnf
+    with cnf.cluster:
+        yield cnf
     admin.delete(ObjectKey("", "Namespace", "", beside))
 
 
@@ -509,11 +514,65 @@ def test_a_signed_journal_that_is_put_back_after_its_operation_undoes_nothing(
     assert site.admin.get(ObjectKey.of(copy)) is None
 
 
-def test_a_revision_that_is_not_signed_is_left_out(site: Cnf, host: KubernetesCluster) -> None:
+def test_the_newest_revision_has_to_be_signed(site: Cnf, host: KubernetesCluster) -> None:
     site.update(NEW)
-    assert undo(host, site.options, **site.where) is None
-    update(replace(site.request(OTHERS)), host, site.options)
-    assert undo(host, site.options, **site.where) is not None
+    with pytest.raises(PlanError, match=r"found one that no key has signed.* kubectl delete"):
+        undo(host, site.options, **site.where)
+    update(replace(site.request(OTHERS)), host, site.options)  # which names both packages
+    assert undo(host, site.options, **site.where) is not None, "the older one is left out"
+
+
+class Operator:
+    """A person with a home of their own, who types commands."""
+
+    def __init__(self, site: Cnf, kubeconfig: str, home: Path) -> None:
+        self.key = home / "container-update" / "journal.key"
+        self.environment = {**os.environ, "XDG_CONFIG_HOME": str(home)}
+        self.where = ["--kubeconfig", kubeconfig, "-n", site.namespace, "--instance-id", INSTANCE]
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        program = [sys.executable, "-m", "container_update", *words, *self.where]
+        return subprocess.run(
+            program, env=self.environment, capture_output=True, text=True, timeout=120, check=False
+        )
+
+
+def test_each_operator_has_a_key_and_ends_with_a_copy_of_it_what_another_has_begun(
+    site: Cnf, admin_kubeconfig: str, tmp_path: Path
+) -> None:
+    first, second = (Operator(site, admin_kubeconfig, tmp_path / n) for n in ("first", "second"))
+    assert second.run("status").returncode == 0
+    assert first.run("status").returncode == 0
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (first.key, first.key.parent)] == [
+        *(0o600, 0o700)
+    ]
+    key = first.key.read_text().strip()
+    with connect(admin_kubeconfig, options=replace(site.options, journal_key=key)) as theirs:
+        interrupt(site, theirs)
+    mine, found = (keeping.public_name(each.key.read_text().strip()) for each in (second, first))
+    refused = second.run("rollback", "--yes")
+    assert refused.returncode == 1
+    for text in (mine, found, "--journal-key FILE", "--no-journal-key", "journal.key"):
+        assert text in refused.stderr
+    assert key not in refused.stderr + str(journal_of(site))
+    assert keeping.signer(journal_of(site)) == found
+    copy = tmp_path / "copy"
+    copy.write_text(first.key.read_text())
+    copy.chmod(0o600)
+    assert second.run("rollback", "--yes", "--journal-key", str(copy)).returncode == 0
+    assert site.get("ConfigMap", "cm")["data"] == {"setting": "old"}
+
+
+def test_without_a_key_the_journal_of_any_host_is_ended(
+    site: Cnf, admin_kubeconfig: str, tmp_path: Path
+) -> None:
+    operator = Operator(site, admin_kubeconfig, tmp_path / "home")
+    interrupt(site)
+    refused = operator.run("rollback", "--yes")
+    assert "found one that no key has signed" in refused.stderr
+    assert "--no-journal-key" in refused.stderr
+    assert operator.run("rollback", "--yes", "--no-journal-key").returncode == 0
+    assert site.get("ConfigMap", "cm")["data"] == {"setting": "old"}
 
 
 def test_the_key_is_in_a_file_that_nobody_else_reads(

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import operator
-import os
 import re
 from collections.abc import Callable, Collection
 from dataclasses import Field, fields
@@ -14,11 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from container_update.cli.arguments import parser
+from container_update.cluster import journal_key
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.options import Options
-
-_LONGEST_TEXT = 4096
-"""Characters of a file with a secret text."""
 
 ALL = tuple(option.name for option in fields(Options) if option.name != "render")
 """Who uses the command line names the packages, so that folders are rendered."""
@@ -26,7 +23,7 @@ DAILY = ("timeout", "grace_period", "retry_seconds", "history", "workers", "drai
 """The settings that ``--help`` shows; the others are shown by ``--help-all``."""
 READING = (
     *("retry_seconds", "request_timeout", "page_size", "watch_seconds"),
-    *("journal_key", "insecure_skip_tls_verify"),
+    *("journal_key", "no_journal_key", "insecure_skip_tls_verify"),
 )
 """The settings of a command that only reads the cluster."""
 
@@ -121,18 +118,9 @@ def _text_of(path: str) -> str:
     if not path:  # the default
         return ""
     try:
-        with Path(path).open(encoding="utf-8") as file:
-            if os.fstat(file.fileno()).st_mode & 0o077:
-                raise ValueError(
-                    f"{path}: expected a file that only its owner can read: chmod 600 {path}"
-                )
-            text = file.read(_LONGEST_TEXT).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        problem = getattr(error, "strerror", None) or error
-        raise ValueError(f"{path}: expected a file with a text: {problem}") from None
-    if not text:
-        raise ValueError(f"{path}: expected a text, and it is empty")
-    return text
+        return journal_key.read(Path(path))
+    except ContainerUpdateError as error:
+        raise ValueError(str(error)) from None
 
 
 def _split(text: str) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from oslo_config import iniparser
 
+from container_update.cluster.private_file import user_folder
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
 from container_update.model.options import GROUP, Options
 
@@ -185,8 +186,7 @@ _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 def default_file() -> Path:
     """Return where the configuration file is if no argument names one."""
-    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return Path(base, "container-update", "container-update.conf").expanduser()
+    return user_folder() / "container-update.conf"
 
 
 def add_argument(command: argparse.ArgumentParser) -> argparse.Action:

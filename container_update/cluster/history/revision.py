@@ -130,6 +130,8 @@ class Revision:
     instance: bytes = field(default=b"", repr=False)
     """What the VNF instance runs from since, an encoded
     :class:`~container_update.cluster.history.revision.InstanceRecord`; empty: not known."""
+    journal: str = field(default="", repr=False)
+    """The UID of the Secret that was its journal; empty: not known."""
 
     @property
     def can_be_undone(self) -> bool:
@@ -183,6 +185,7 @@ def encode(revision: Revision, namespace: str) -> Encoded:
         "isKept": _CONTENT in kept,
         "parts": numbers,
         "digests": {name: _digest(b"".join(chunks)) for name, chunks in parts.items()},
+        "journal": revision.journal,
     }
     return Encoded({_SUMMARY: json.dumps(summary).encode(), **here}, parts)
 
@@ -295,6 +298,7 @@ def _decoded(values: Json, data: Mapping[str, bytes]) -> Revision:
         datetime.fromisoformat(values[moment])
     return Revision(
         **{name: values[name] for name in ("operation", "started", "ended", "cause")},
+        journal=values.get("journal") or "",
         number=int(values["number"]),
         changes=int(values["changes"]),
         seconds=float(values["seconds"]),

@@ -132,6 +132,7 @@ SUMMARY = complete(
     {
         "parts": MapOf(LINE, WHOLE, nullable=False),
         "digests": MapOf(LINE, LINE, nullable=False),
+        "journal": LINE,
     },
     **dict.fromkeys(("number", "changes"), WHOLE),
     **dict.fromkeys(("operation", "started", "ended", "result"), LINE),

@@ -67,6 +67,10 @@ def kept_instances(cluster: ReadOnlyCluster, namespace: str) -> frozenset[tuple[
     )
 
 
+class UnbelievedError(PlanError):
+    """The newest revision is not signed with the key of this host; nothing was written."""
+
+
 @dataclass(frozen=True)
 class Kept:
     """A revision that was kept."""
@@ -87,28 +91,36 @@ class History:
     def read(self, *, whole: bool = False) -> tuple[Revision, ...]:
         """Return all revisions that are kept, the newest first.
 
-        One that is not signed with the key of this host is left out, with a warning.
+        An older one that is not signed with the key of this host is left out, with a warning.
 
         :param whole: refuse one that cannot be read; else it is left out, with a warning.
         :raises ClusterError: the account may not list Secrets.
+        :raises UnbelievedError: the newest is not signed with the key of this host.
         :raises PlanError: names the Secret that cannot be read.
         """
         decode = _decode if whole else _decoded
         return tuple(filter(None, (decode(body, self._parts(body)) for body in self._believed())))
 
     def _believed(self) -> Iterator[Json]:
-        """Yield the Secrets of this instance that are believed, the newest revision first."""
-        return (body for body in self.bodies() if self._is_believed(body))
+        """Yield the Secrets of this instance that are believed, the newest revision first.
+
+        :raises UnbelievedError: the newest is not: an older one must not stand for it.
+        """
+        for position, body in enumerate(self.bodies()):
+            if self._is_believed(body):
+                yield body
+            elif position == 0:
+                raise UnbelievedError(self._why_unbelieved(body))
+            else:
+                LOG.warning("%s; it is left out", self._why_unbelieved(body))
 
     def _is_believed(self, body: Json) -> bool:
-        if not self.cluster.journal_key or keeping.is_signed(body, self.cluster.journal_key):
-            return True
-        LOG.warning(
-            "%s is not signed with the key of this host (journal_key): a host without it, or "
-            "another client, has written it; it is left out",
-            ObjectKey.of(body),
-        )
-        return False
+        return not self.cluster.journal_key or keeping.is_signed(body, self.cluster.journal_key)
+
+    def _why_unbelieved(self, body: Json) -> str:
+        key, name = ObjectKey.of(body), self.cluster.journal_key
+        why = keeping.why_unbelieved("a revision of the history", keeping.signer(body), name)
+        return f"{key}: {why}; or {_without(key)}"
 
     def instance(self) -> InstanceRecord | None:
         """Return what the instance runs from; None where that is not kept.
@@ -340,8 +352,15 @@ def _unreadable(body: Json, error: ValueError) -> PlanError:
     key = ObjectKey.of(body)
     return PlanError(
         f"{key} of the history {error}: what the operation did, and what the VNF runs from since,"
-        f" is not known: delete it (kubectl delete secret {key.name} -n {key.namespace}), and name"
-        " the old package too"
+        f" is not known: {_without(key)}"
+    )
+
+
+def _without(key: ObjectKey) -> str:
+    """Return how an operation goes on without a revision, for people."""
+    return (
+        f"delete it (kubectl delete secret {key.name} -n {key.namespace}), and name the old "
+        "package too"
     )
 
 

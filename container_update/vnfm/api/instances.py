@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from sqlalchemy import select
 
 from container_update.model.objects import Json
@@ -137,7 +137,10 @@ def _add_insights(routes: APIRouter, service: ServiceContext, api: str) -> None:
     """Add what SOL003 does not have: live resources, and the plan of a request. It only reads."""
 
     @routes.get(
-        "/{instance_id}/resources", responses=parts.refusals(404, 502), tags=[parts.EXTENSION]
+        "/{instance_id}/resources",
+        responses=parts.refusals(404, 429, 502),
+        dependencies=[Depends(service.vim_requests.count)],
+        tags=[parts.EXTENSION],
     )
     def resources(instance_id: str) -> Json:
         """Return what runs in the VIM: VDUs, workloads, pods or servers; an extension of SOL003."""
@@ -147,7 +150,8 @@ def _add_insights(routes: APIRouter, service: ServiceContext, api: str) -> None:
 
     @routes.post(
         "/{instance_id}/plan",
-        responses=parts.refusals(404, 409, 413, 502),
+        responses=parts.refusals(404, 409, 413, 429, 502),
+        dependencies=[Depends(service.vim_requests.count)],
         tags=[parts.EXTENSION],
         openapi_extra={READING: True},
     )

@@ -44,8 +44,9 @@ _MEANING = {
     412: "The resource is not the one that If-Match names.",
     413: "The body is too big.",
     422: "The request can be read and makes no sense.",
+    429: "The user has as many requests that wait for a VIM as one may have.",
     502: "The VIM does not answer, or refuses.",
-    503: "The database does not answer at this moment.",
+    503: "The database does not answer at this moment, or too many requests wait for a VIM.",
 }
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -19,14 +19,15 @@ from container_update.vnfm.store.rows import VimRow, by_id
 
 def router(service: ServiceContext) -> APIRouter:
     """Return the resource; the client ends its paths with ``.json``."""
-    routes = APIRouter(prefix="/v1.0", tags=["VIMs"])
+    asking = [Depends(service.vim_requests.count)]
+    routes = APIRouter(prefix="/v1.0", tags=["VIMs"], dependencies=asking)
 
     def shown(rows: Sequence[VimRow]) -> list[Json]:
         statuses = vims.statuses(service, rows)
         return [representations.vim(row, statuses[row.id]) for row in rows]
 
-    @routes.post("/vims.json", status_code=201, responses=parts.refusals(409, 413))
-    @routes.post("/vims", status_code=201, responses=parts.refusals(409, 413))
+    @routes.post("/vims.json", status_code=201, responses=parts.refusals(409, 413, 429))
+    @routes.post("/vims", status_code=201, responses=parts.refusals(409, 413, 429))
     def register(body: models.NewVim) -> dict[str, Json]:
         """Register a VIM."""
         with parts.unprocessable(service):
@@ -36,8 +37,8 @@ def router(service: ServiceContext) -> APIRouter:
             vim = vims.register(service, session, body.vim.model_dump(exclude_none=True))
         return {"vim": shown([vim])[0]}
 
-    @routes.get("/vims.json", responses=parts.refusals())
-    @routes.get("/vims", responses=parts.refusals())
+    @routes.get("/vims.json", responses=parts.refusals(429))
+    @routes.get("/vims", responses=parts.refusals(429))
     def list_all(
         vim_id: Annotated[str | None, Query(alias="id", **parts.QUERY_TEXT)] = None,
         name: Annotated[str | None, Query(**parts.QUERY_TEXT)] = None,
@@ -50,14 +51,14 @@ def router(service: ServiceContext) -> APIRouter:
             rows = session.scalars(query).all()
         return {"vims": shown(rows)}
 
-    @routes.get("/vims/{vim_id}", responses=parts.refusals(404))
+    @routes.get("/vims/{vim_id}", responses=parts.refusals(404, 429))
     def show(vim_id: str) -> dict[str, Json]:
         """Return a registered VIM, without its credentials."""
         with service.database.reading() as session:
             vim = _get(session, vim_id)
         return {"vim": shown([vim])[0]}
 
-    @routes.put("/vims/{vim_id}", responses=parts.refusals(404, 409, 413))
+    @routes.put("/vims/{vim_id}", responses=parts.refusals(404, 409, 413, 429))
     def change(vim_id: str, body: models.ChangedVim) -> dict[str, Json]:
         """Change a registered VIM."""
         with service.database.writing() as session, parts.unprocessable(service):
@@ -66,7 +67,7 @@ def router(service: ServiceContext) -> APIRouter:
             vims.change(service, session, vim, body.vim.as_sent())
         return {"vim": shown([vim])[0]}
 
-    @routes.delete("/vims/{vim_id}", status_code=204, responses=parts.refusals(404))
+    @routes.delete("/vims/{vim_id}", status_code=204, responses=parts.refusals(404, 429))
     def delete(vim_id: str) -> None:
         """Delete a VIM; instances that name it cannot be reached any more."""
         with service.database.writing() as session:

@@ -21,7 +21,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(parsed: argparse.Namespace, out: TextIO) -> int:
     """Upgrade the tables; return the exit status."""
     with extras.needed_by("db", "vnfm"):
-        from container_update.vnfm.store import private_file  # noqa: PLC0415, an extra
+        from container_update.cluster import private_file  # noqa: PLC0415, an extra
         from container_update.vnfm.store.database import Database  # noqa: PLC0415, an extra
     settings, _ = service_settings.read(parsed)
     database = Database(settings.database)

@@ -21,10 +21,10 @@ from fastapi import APIRouter, Request, Security
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
 
+from container_update.cluster.private_file import private_text
 from container_update.model.errors import ContainerUpdateError
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings
-from container_update.vnfm.store.private_file import private_text
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlche
 from sqlalchemy.exc import TimeoutError as NoConnectionError
 from sqlalchemy.orm import Session
 
+from container_update.cluster.private_file import make_private_file
 from container_update.model.errors import ContainerUpdateError
-from container_update.vnfm.store.private_file import make_private_file
 
 LOG = logging.getLogger(__name__)
 Result = TypeVar("Result")

@@ -13,8 +13,8 @@ from typing import Any
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
+from container_update.cluster.private_file import private_text
 from container_update.model.errors import ContainerUpdateError
-from container_update.vnfm.store.private_file import private_text
 
 
 class VaultError(ContainerUpdateError):

@@ -55,7 +55,9 @@ def router(service: ServiceContext) -> APIRouter:
             row = by_id(session, Instance, instance_id, api)
             return _draft(service, session, row, operation, vnfd_id)
 
-    @routes.get("/pods/{api}/{instance_id}/{name}")
+    @routes.get(
+        "/pods/{api}/{instance_id}/{name}", dependencies=[Depends(service.vim_requests.count)]
+    )
     def pod(api: str, instance_id: str, name: str) -> Json:
         """Return the last Events of a pod of a VNF instance, and the end of its logs."""
         with service.database.reading() as session:

@@ -8,6 +8,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from container_update import (
+    CancelToken,
     ContainerUpdateError,
     NextStep,
     PackageError,
@@ -31,10 +33,12 @@ from container_update import (
     rollback,
     status,
 )
+from container_update.cluster import prometheus as prometheus_client
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import V1, V2, Arguments
+from tests.functional.conftest import until
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY
 from tests.internals.core import Action, Event, StepState, main
 
@@ -406,6 +410,47 @@ def test_a_gate_bears_an_answer_that_is_missing_once(make: Any, prometheus: Prom
     assert site.is_at("v2")
 
 
+@pytest.mark.parametrize("waits_for", ["the answer", "the next question"])
+def test_a_cancellation_ends_the_wait_of_a_gate_at_once(
+    make: Any, prometheus: Prometheus, monkeypatch: pytest.MonkeyPatch, waits_for: str
+) -> None:
+    """Neither the answer nor the next question would come before the test is over."""
+    monkeypatch.setattr(prometheus_client, "_SECONDS", 1000.0)
+    cancel, asked = CancelToken(), threading.Event()
+    answered = threading.Event()
+
+    def answer(path: str) -> tuple[int, bytes]:
+        asked.set()
+        if waits_for == "the answer":
+            answered.wait(300)
+        return Prometheus.answer(prometheus, path)
+
+    monkeypatch.setattr(prometheus, "answer", answer)
+    gate = {"query": "error_ratio", "at_most": 0.01, "seconds": 3600, "every": 3600}
+    params = {"canary_steps": [{"percent": 50, "gate": gate}, 100]}
+    arguments = Arguments(params, options={"prometheus": prometheus.url}, cancel=cancel)
+    site = make(Shape(replicas=2))
+    with ThreadPoolExecutor() as pool:
+        change = pool.submit(site.change, V2, arguments)
+        assert asked.wait(60), "the gate asks"
+        if waits_for == "the next question":
+            until(lambda: bool(prometheus.queries))
+        cancel.request("by the test")
+        try:
+            with pytest.raises(UpdateFailedError, match="by the test"):
+                change.result(120)
+        finally:
+            answered.set()
+    assert site.is_at("v1")
+
+
+@pytest.mark.parametrize("every", [0, -1, 0.5, 3601])
+def test_a_gate_that_asks_without_a_pause_is_refused(make: Any, every: float) -> None:
+    gate = {"query": "error_ratio", "at_most": 0.01, "every": every}
+    with pytest.raises(PackageError, match=r"gate\.every: expected a number: seconds from one"):
+        make(Shape()).change(V2, Arguments({"gate": gate}))
+
+
 SCRIPT = """\
 import pathlib, pickle, sys
 said = pathlib.Path({log!r})
@@ -430,8 +475,6 @@ def test_a_gates_script_is_run_again_and_again_for_each_vdu(make: Any, tmp_path:
     asked = log.read_text().split()
     assert (asked.count("web-1"), asked.count("work1")) == (2, 2), "at once, and after a second"
     assert list(shares(site).values()) == [1, 1], "the hold comes after the gate"
-    with pytest.raises(PackageError, match="runs scripts: expected its packages"):
-        promote(site.cluster, site.options, **site.where())
     let_go_on(site)
     assert site.is_at("v2")
     assert log.read_text().split() == asked, "it has passed"

@@ -141,19 +141,22 @@ def test_a_failed_change_can_be_inspected_and_rolled_back(
 def test_resume_runs_the_scripts_of_the_packages_that_are_named_and_of_no_others(
     site: KubernetesContractSite,
 ) -> None:
-    """What a journal names is not run, and a script that was mended is another package's."""
+    """An unsigned journal's packages are not run; a script that was mended is another's."""
     package = Path(site.package(replace(V2, scripts=FAILS)))
+    unsigned = "--no-journal-key"
     arguments = ["--upgrade-type", "Blue-Green", "--coordinate-new", "Scripts/new.py"]
-    status, _ = run(site, "change", site.old, str(package), *arguments, "--leave-failed")
+    status, _ = run(site, "change", site.old, str(package), *arguments, "--leave-failed", unsigned)
     assert status == 7
-    assert run(site, "resume")[0] == 4
+    assert run(site, "resume", unsigned)[0] == 4
     failing = (package / "Scripts/new.py").read_text()
     (package / "Scripts/new.py").write_text(SPEAKS["Scripts/new.py"])
     build.write_metadata(package)
-    assert run(site, "resume", site.old, str(package))[0] == 4
+    assert run(site, "resume", unsigned, site.old, str(package))[0] == 4
     (package / "Scripts/new.py").write_text(failing)
     build.write_metadata(package)
-    assert run(site, "resume", site.old, str(package))[0] == 7, "the script runs, and fails again"
+    assert run(site, "resume", unsigned, site.old, str(package))[0] == 7, (
+        "the script runs, and fails again"
+    )
     assert site.is_at("v1")
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
+from container_update.cluster.private_file import others_rights, private_text
 from container_update.model.errors import ContainerUpdateError
-from container_update.vnfm.store.private_file import others_rights, private_text
 from container_update.vnfm.store.vault import Vault, VaultError
 
 VALUE = {"cluster": {"accessInfo": {"bearer_token": "s3cret", "many": [1, None, True]}}}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is for the service's user only: its folder, its database, files with keys and tokens.
+"""What is for one user only: a folder, a database, files with keys and tokens.
 
 Keys and tokens that others can read are refused: they may be known. Of the rest the rights are
 taken away, whatever they were before.
@@ -15,6 +15,9 @@ from tempfile import mkstemp
 
 from container_update.model.errors import ContainerUpdateError
 
+_LONGEST = 2**20
+"""Characters of a file."""
+
 
 def make_private_folder(path: Path) -> None:
     """Create a folder for its owner only, or take the rights of others away.
@@ -27,7 +30,7 @@ def make_private_folder(path: Path) -> None:
         path.chmod(0o700)
     except OSError as error:
         raise ContainerUpdateError(
-            f"{path}: expected a folder that belongs to the service's user: {error}"
+            f"{path}: expected a folder that belongs to this user: {error}"
         ) from error
 
 
@@ -35,7 +38,7 @@ def refuse_public_folder(path: Path) -> None:
     """Raise ContainerUpdateError if everybody may write in a folder."""
     if path.stat().st_mode & (stat.S_IWOTH | stat.S_ISVTX):
         raise ContainerUpdateError(
-            f"{path}: expected a folder in which only the service's user writes, found one for "
+            f"{path}: expected a folder in which only this user writes, found one for "
             f"everybody: choose another one, or chmod 700 {path}"
         )
 
@@ -53,18 +56,26 @@ def make_private_file(path: Path, *companions: Path) -> None:
                 file.chmod(0o600)
     except OSError as error:
         raise ContainerUpdateError(
-            f"{path}: expected a file that belongs to the service's user: {error}"
+            f"{path}: expected a file that belongs to this user: {error}"
         ) from error
 
 
-def private_text(path: Path, first: str) -> str:
-    """Return the text of a file, which is created with the text *first* if it does not exist.
+def user_folder() -> Path:
+    """Return the folder in which this program keeps what a user has configured."""
+    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(os.path.expanduser(base), "container-update")
 
+
+def private_text(path: Path, first: str | None = None) -> str:
+    """Return the text of a file.
+
+    :param first: what is in it if it does not exist, and is created; None: it has to exist.
     :raises ContainerUpdateError: others can read it, or it cannot be read or created.
     """
     try:
-        _create(path, first)
-        with path.open(encoding="ascii") as file:
+        if first is not None:
+            _create(path, first)
+        with path.open(encoding="utf-8") as file:
             status = os.fstat(file.fileno())
             mode = status.st_mode & 0o777
             if mode & others_rights(status.st_uid, os.geteuid()):
@@ -72,15 +83,19 @@ def private_text(path: Path, first: str) -> str:
                     f"{path}: others than its owner have rights on it (mode {mode:o}): "
                     f"see who read it, then chmod 600 {path}"
                 )
-            return file.read()
+            text = file.read(_LONGEST + 1)
+            if len(text) > _LONGEST:
+                raise ContainerUpdateError(f"{path}: expected at most {_LONGEST} characters")
+            return text
     except (OSError, UnicodeDecodeError) as error:
         raise ContainerUpdateError(
-            f"{path}: expected a text file that this process may read and make: {error}"
+            f"{path}: expected a text file that this process may read"
+            f"{'' if first is None else ' and make'}: {error}"
         ) from error
 
 
 def others_rights(owner: int, user: int) -> int:
-    """Return the rights that make a file known to others than the service's user.
+    """Return the rights that make a file known to others than this user.
 
     Root's file may be readable for its group: a mounted Secret of Kubernetes and a credential of
     systemd are, and only root has chosen who is in that group.
@@ -92,18 +107,18 @@ def others_rights(owner: int, user: int) -> int:
 
 
 def _create(path: Path, text: str) -> None:
-    """Create the file with its whole text or not at all, also if two services start at once."""
+    """Create the file with its whole text or not at all, also if two processes do it at once."""
     if path.exists():
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor, draft = mkstemp(dir=path.parent, prefix=f".{path.name}.")  # only for its owner
     try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(descriptor)
         os.link(draft, path)
     except FileExistsError:
-        return  # another service created it
+        return  # another process created it
     finally:
         os.unlink(draft)

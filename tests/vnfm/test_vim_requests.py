@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A VIM that does not answer keeps no thread from those who ask something else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import requests
+
+from container_update.vnfm import vims
+from tests.vnfm import site
+from tests.vnfm.site import Site
+from tests.vnfm.waiting import until
+
+USERS = ("rita", "ann", "bob", "eve")
+EACH, TOGETHER = 8, 24
+
+
+@pytest.fixture(scope="module")
+def vnfm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    path = tmp_path_factory.mktemp("tokens") / "tokens"
+    path.touch(0o600)
+    lines = [f"admin {token_of('admin')} write", *(f"{u} {token_of(u)} read" for u in USERS)]
+    path.write_text("\n".join(lines))
+    with site.running(token_file=str(path)) as running:
+        yield running
+
+
+def token_of(user: str) -> str:
+    return f"{user}-token-0123456789"
+
+
+class Waiting:
+    """Requests that wait for the status of a VIM until it answers."""
+
+    def __init__(self, vnfm: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.vnfm, self.answers, self.waiting = vnfm, threading.Event(), 0
+        ask = vims.statuses
+
+        def ask_late(*arguments: Any) -> Any:
+            self.waiting += 1
+            self.answers.wait(60)
+            return ask(*arguments)
+
+        monkeypatch.setattr(vims, "statuses", ask_late)
+
+    def send(self, user: str, method: str = "GET", path: str = "/v1.0/vims") -> requests.Response:
+        headers = {"X-Auth-Token": token_of(user), "Version": "2.0.0"}
+        return requests.request(
+            method, self.vnfm.url + path, headers=headers, json={} if method != "GET" else None,
+            timeout=90, proxies={"http": ""},
+        )  # fmt: skip
+
+    def hold(self, pool: ThreadPoolExecutor, *users: str) -> list[Any]:
+        """Send as many requests of each user as one may have, and wait until all of them wait."""
+        before = self.waiting
+        sent = [pool.submit(self.send, user) for user in users for _ in range(EACH)]
+        until(lambda: self.waiting == before + len(sent), "the requests wait for the VIM")
+        return sent
+
+
+@pytest.fixture
+def asked(vnfm: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Waiting]:
+    waiting = Waiting(vnfm, monkeypatch)
+    yield waiting
+    waiting.answers.set()
+
+
+def test_a_user_whose_requests_wait_for_a_vim_leaves_the_others_their_answers(
+    asked: Waiting,
+) -> None:
+    with ThreadPoolExecutor(EACH * len(USERS)) as pool:
+        sent = asked.hold(pool, "rita")
+        refused = asked.send("rita")
+        assert (refused.status_code, refused.headers["Retry-After"]) == (429, "5")
+        assert refused.json()["detail"].startswith("8 requests of rita wait for a VIM")
+        assert asked.send("rita", path="/vnflcm/v2/vnf_instances").status_code == 200
+        sent += asked.hold(pool, "ann")
+        asked.answers.set()
+        assert {each.result().status_code for each in sent} == {200}
+    assert asked.send("rita").status_code == 200
+
+
+def test_all_users_together_leave_threads_for_what_asks_no_vim(asked: Waiting) -> None:
+    with ThreadPoolExecutor(EACH * len(USERS)) as pool:
+        sent = asked.hold(pool, "rita", "ann", "bob")
+        assert len(sent) == TOGETHER
+        refused = asked.send("eve")
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
+        assert asked.send("eve", path="/vnflcm/v2/vnf_instances").status_code == 200
+        asked.answers.set()
+        assert {each.result().status_code for each in sent} == {200}
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/v1.0/vims.json"),
+        ("GET", "/v1.0/vims/{id}"),
+        ("GET", "/vnflcm/v2/vnf_instances/{id}/resources"),
+        ("POST", "/vnflcm/v2/vnf_instances/{id}/plan"),
+        ("GET", "/vnflcm/v1/vnf_instances/{id}/resources"),
+        ("POST", "/vnflcm/v1/vnf_instances/{id}/plan"),
+        ("GET", "/view/pods/v2/{id}/a-pod"),
+    ],
+)
+def test_each_request_that_asks_a_vim_counts(asked: Waiting, method: str, path: str) -> None:
+    with ThreadPoolExecutor(EACH) as pool:
+        asked.hold(pool, "rita")
+        assert asked.send("rita", method, path.format(id="an-id")).status_code == 429
+        asked.answers.set()
