@@ -15,7 +15,7 @@ from container_update.cli import saved_plan
 from container_update.cluster.client import KubernetesCluster
 from container_update.engine.goal import Goal
 from container_update.engine.goals import change_package, update
-from container_update.engine.goals.change import KubernetesTarget, PackageChange
+from container_update.engine.goals.change import KubernetesTarget, KubernetesView, PackageChange
 from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.go_back import GoBack
@@ -23,7 +23,7 @@ from container_update.engine.goals.install import Install
 from container_update.engine.goals.uninstall import Uninstall
 from container_update.engine.run import preview, run
 from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import Cluster, ReadOnlyCluster
 from container_update.model.errors import PackageError, PlanError
 from container_update.model.options import ChartOptions, Options, Release
 from container_update.model.outcome import Outcome, Progress
@@ -45,7 +45,7 @@ LOG = logging.getLogger(__name__)
 
 def plan_of(
     request: Request,
-    cluster: Cluster,
+    cluster: ReadOnlyCluster,
     options: Options = Options(),  # noqa: B008
 ) -> Plan:
     """Return the plan of any request; write nothing, raise the errors of its operation.
@@ -101,18 +101,19 @@ def apply_plan(
 
 
 @contextmanager
-def _opened(request: Request, cluster: Cluster, options: Options) -> Iterator[Goal]:
+def _opened(request: Request, cluster: ReadOnlyCluster, options: Options) -> Iterator[Goal]:
     """Yield the goal of a request; of a change of the package too, while its package is open."""
     if not isinstance(request, ChangePackageRequest):
         yield goal_of(request, cluster, options)
         return
-    target, options = target_of(request, cluster), with_release(options, request, cluster)
+    target = KubernetesView(cluster, **_place(request, cluster))
+    options = with_release(options, request, cluster)
     with job_of(request, target.vim_type, options) as job:
         scripts = change_package.coordination_of(job, target, CancelToken())
         yield target.change(job, change_package.planner_of(job, target), scripts)
 
 
-def goal_of(request: Request, cluster: Cluster, options: Options) -> Goal:
+def goal_of(request: Request, cluster: ReadOnlyCluster, options: Options) -> Goal:
     """Return the goal of a request, other than for a change of the package."""
     namespace, instance_id = request.namespace, request.instance_id
     options = with_release(options, request, cluster)
@@ -133,7 +134,7 @@ def goal_of(request: Request, cluster: Cluster, options: Options) -> Goal:
     return Uninstall(request.package, placing, instance_id, options, included)
 
 
-def with_release(options: Options, request: Request, cluster: Cluster) -> Options:
+def with_release(options: Options, request: Request, cluster: ReadOnlyCluster) -> Options:
     """Return the options, with what its charts are rendered for where a request names one.
 
     The cluster is asked for its version and kinds only then.
@@ -148,7 +149,7 @@ def for_charts(
     namespace: str,
     instance_id: str | None,
     packages: Iterable[str | None],
-    cluster: Cluster,
+    cluster: ReadOnlyCluster,
 ) -> Options:
     """Return the options, with what the charts among these packages are rendered for."""
     folders = map(Path, filter(None, packages))
@@ -172,8 +173,16 @@ def _name_of_chart(package: str, options: Options) -> str | None:
 
 def target_of(request: ChangePackageRequest, cluster: Cluster) -> KubernetesTarget:
     """Return where the VNF of a request runs."""
-    where = (request.namespace, request.def_files, cluster.access, request.one_namespace)
-    return KubernetesTarget(cluster, *where)
+    return KubernetesTarget(cluster, **_place(request, cluster))
+
+
+def _place(request: ChangePackageRequest, cluster: ReadOnlyCluster) -> Mapping[str, Any]:
+    return {
+        "namespace": request.namespace,
+        "def_files": request.def_files,
+        "access": cluster.access,
+        "one_namespace": request.one_namespace,
+    }
 
 
 @contextmanager
