@@ -13,7 +13,7 @@ from container_update.cli import saved_plan
 from container_update.cluster.client import KubernetesCluster
 from container_update.engine.run import preview, run
 from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import ReadOnlyCluster
 from container_update.model.errors import PlanError
 from container_update.model.options import ChartOptions, Options, Release
 from container_update.model.outcome import Outcome, Progress
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def plan_of(
     request: Request,
-    cluster: Cluster,
+    cluster: ReadOnlyCluster,
     options: Options = Options(),  # noqa: B008
 ) -> Plan:
     """Return the plan of any request; write nothing, raise the errors of its operation.
@@ -90,7 +90,7 @@ def apply_plan(
 
 
 @contextmanager
-def _opened(request: Request, cluster: Cluster, options: Options) -> Iterator[Goal]:
+def _opened(request: Request, cluster: ReadOnlyCluster, options: Options) -> Iterator[Goal]:
     """Yield the goal of a request; of a change of the package too, while its package is open."""
     if not isinstance(request, ChangePackageRequest):
         yield goal_of(request, cluster, options)
@@ -102,7 +102,7 @@ def _opened(request: Request, cluster: Cluster, options: Options) -> Iterator[Go
         yield goal
 
 
-def goal_of(request: Request, cluster: Cluster, options: Options) -> Goal:
+def goal_of(request: Request, cluster: ReadOnlyCluster, options: Options) -> Goal:
     """Return the goal of a request, other than for a change of the package.
 
     What one goal needs is half of what all of them need: it is loaded alone.
@@ -135,7 +135,7 @@ def goal_of(request: Request, cluster: Cluster, options: Options) -> Goal:
     return Uninstall(request.package, placing, instance_id, options, included)
 
 
-def with_release(options: Options, request: Request, cluster: Cluster) -> Options:
+def with_release(options: Options, request: Request, cluster: ReadOnlyCluster) -> Options:
     """Return the options, with what its charts are rendered for where a request names one.
 
     The cluster is asked for its version and kinds only then.
@@ -150,7 +150,7 @@ def for_charts(
     namespace: str,
     instance_id: str | None,
     packages: Iterable[str | None],
-    cluster: Cluster,
+    cluster: ReadOnlyCluster,
 ) -> Options:
     """Return the options, with what the charts among these packages are rendered for."""
     folders = map(Path, filter(None, packages))

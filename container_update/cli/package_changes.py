@@ -12,11 +12,11 @@ from typing import Any
 
 from container_update.engine.goal import Goal
 from container_update.engine.goals import change_package
-from container_update.engine.goals.change import KubernetesTarget, PackageChange
+from container_update.engine.goals.change import KubernetesTarget, KubernetesView, PackageChange
 from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import Cluster, ReadOnlyCluster
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
@@ -28,9 +28,11 @@ LOG = logging.getLogger(__name__)
 
 
 @contextmanager
-def opened(request: ChangePackageRequest, cluster: Cluster, options: Options) -> Iterator[Goal]:
+def opened(
+    request: ChangePackageRequest, cluster: ReadOnlyCluster, options: Options
+) -> Iterator[Goal]:
     """Yield the goal of a request, while its package is open."""
-    target = target_of(request, cluster)
+    target = KubernetesView(cluster, **_place(request, cluster))
     with job_of(request, target.vim_type, options) as job:
         scripts = change_package.coordination_of(job, target, CancelToken())
         yield target.change(job, change_package.planner_of(job, target), scripts)
@@ -38,8 +40,16 @@ def opened(request: ChangePackageRequest, cluster: Cluster, options: Options) ->
 
 def target_of(request: ChangePackageRequest, cluster: Cluster) -> KubernetesTarget:
     """Return where the VNF of a request runs."""
-    where = (request.namespace, request.def_files, cluster.access, request.one_namespace)
-    return KubernetesTarget(cluster, *where)
+    return KubernetesTarget(cluster, **_place(request, cluster))
+
+
+def _place(request: ChangePackageRequest, cluster: ReadOnlyCluster) -> Mapping[str, Any]:
+    return {
+        "namespace": request.namespace,
+        "def_files": request.def_files,
+        "access": cluster.access,
+        "one_namespace": request.one_namespace,
+    }
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from container_update.engine.checks.namespaces import refuse_if_known_missing
 from container_update.engine.cluster_instance import ClusterInstance, restarted_pods
 from container_update.engine.cluster_view import ClusterView
 from container_update.engine.goals import upgrade_types
-from container_update.engine.goals.change import KubernetesTarget, PackageChange
+from container_update.engine.goals.change import KubernetesView, PackageChange
 from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_package import coordination_of
 from container_update.engine.goals.change_request import ChangeRequest
@@ -67,7 +67,7 @@ class Verb:
         back, promote = self._way(instance)
         record, go_on = None if back else instance.journal.read(), None
         if record is not None and record.context:  # a change is finished by its request
-            change, named = recorded_change(record, instance, packages)
+            change, named = recorded_change(record, instance, instance.cancel, packages)
             go_on = change.carry_out
         else:
             named = Named.read(packages, namespace, options)
@@ -183,7 +183,7 @@ def _hold_of(instance: ClusterInstance) -> str:
 
 
 def recorded_change(
-    record: Record, instance: ClusterInstance, packages: Sequence[str]
+    record: Record, instance: ClusterView, cancel: CancelToken, packages: Sequence[str]
 ) -> tuple[PackageChange, Named]:
     """Return the change of the package that a journal holds, and its packages.
 
@@ -200,7 +200,7 @@ def recorded_change(
             next_step=NextStep.RESUME_OR_ROLLBACK,
         )
     def_files, one_namespace = tuple(context["defFiles"]), context["oneNamespace"]
-    target = KubernetesTarget(cluster, namespace, def_files, cluster.access, one_namespace)
+    target = KubernetesView(cluster, namespace, def_files, cluster.access, one_namespace)
     request = ChangeRequest.of(context["request"], target.vim_type)
     if not packages and cluster.journal_key and request.runs_scripts:  # then it is signed
         packages = (context["old"], context["new"])
@@ -208,7 +208,7 @@ def recorded_change(
     old, new = of_operation(named, record.origin.packages if record.origin else (), request)
     job = ChangeJob(request, old, new, record.instance_id, options, instance=context["instance"])
     planner = upgrade_types.find(target.vim_type, request.upgrade_type)
-    return PackageChange(job, target, planner, coordination_of(job, target, instance.cancel)), named
+    return PackageChange(job, target, planner, coordination_of(job, target, cancel)), named
 
 
 def status(

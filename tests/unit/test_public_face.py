@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import inspect
 import subprocess
 import sys
 from importlib.metadata import version
@@ -85,6 +86,15 @@ except SystemExit:
     ours = {name for name in loaded.split() if name.startswith("container_update.cli.commands.")}
     assert ours == {"container_update.cli.commands.completion"}
     assert "container_update.cli.terminal.output" not in loaded.split()
+
+
+@pytest.mark.parametrize(
+    "name", [*sorted(each for each in NAMES if each.startswith("plan_")), "status", "history"]
+)
+def test_what_plans_or_looks_takes_a_cluster_without_a_way_to_write(name: str) -> None:
+    """That it calls nothing that writes, mypy proves."""
+    parameters = inspect.signature(getattr(container_update, name)).parameters
+    assert parameters["cluster"].annotation == "ReadOnlyCluster"
 
 
 @pytest.mark.parametrize("name", sorted(NAMES - {"__version__"}))

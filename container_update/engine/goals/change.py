@@ -24,7 +24,7 @@ from container_update.engine.run import preview, run
 from container_update.engine.scripts import coordination
 from container_update.engine.scripts.coordination import Coordination
 from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import Cluster, ReadOnlyCluster
 from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Outcome, Progress, StepResult, Vnfc
 from container_update.model.plan import Plan
@@ -38,10 +38,10 @@ from container_update.workloads import ownership
 
 
 @dataclass(frozen=True)
-class KubernetesTarget:
-    """A VNF in a namespace of a cluster."""
+class KubernetesView:
+    """A VNF in a namespace of a cluster, whose change can be planned."""
 
-    cluster: Cluster
+    cluster: ReadOnlyCluster
     namespace: str = "default"
     def_files: tuple[str, ...] = ()
     """The instance's def-files; empty: every manifest that the old package lists."""
@@ -58,6 +58,19 @@ class KubernetesTarget:
     ) -> PackageChange:
         """Return the change of a job, as a strategy plans it."""
         return PackageChange(job, self, planner, scripts)
+
+
+@dataclass(frozen=True)
+class KubernetesTarget(KubernetesView):
+    """The same, whose change can be carried out."""
+
+    cluster: Cluster
+
+    def change(
+        self, job: ChangeJob, planner: type[Planner], scripts: Coordination
+    ) -> RunnableChange:
+        """Return the change of a job, as a strategy plans it."""
+        return RunnableChange(job, self, planner, scripts)
 
 
 @dataclass(frozen=True)
@@ -83,7 +96,7 @@ class PackageChange(PackageGoal):
     def __init__(
         self,
         job: ChangeJob,
-        target: KubernetesTarget,
+        target: KubernetesView,
         planner: type[Planner],
         scripts: Coordination,
         packages: Packages | None = None,
@@ -99,13 +112,6 @@ class PackageChange(PackageGoal):
         self._observed: Observed | None = None
         self._plan: Plan | None = None
         self._facts = _Facts()
-
-    # --- the whole of it ------------------------------------------------------------------------
-
-    def run(self, cancel: CancelToken, progress: Progress) -> Outcome:
-        """Carry the change out; see :func:`~container_update.engine.run.run`."""
-        job, cluster = self._job, self._target.cluster
-        return run(self, cluster, job.options, cancel, progress, leave_failed=job.leave_failed)
 
     def preview(self) -> Plan:
         """Return the plan; write nothing."""
@@ -230,3 +236,14 @@ class PackageChange(PackageGoal):
             storage_resources=self._facts.storage,
             links=services(self._plan.manifests),
         )
+
+
+class RunnableChange(PackageChange):
+    """A change in a cluster that can be written to."""
+
+    _target: KubernetesTarget
+
+    def run(self, cancel: CancelToken, progress: Progress) -> Outcome:
+        """Carry the change out; see :func:`~container_update.engine.run.run`."""
+        job, cluster = self._job, self._target.cluster
+        return run(self, cluster, job.options, cancel, progress, leave_failed=job.leave_failed)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from container_update.engine.goals import upgrade_types
-from container_update.engine.goals.change import KubernetesTarget
+from container_update.engine.goals.change import KubernetesTarget, KubernetesView
 from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.scripts.coordination import Coordination
 from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import Cluster, ReadOnlyCluster
 from container_update.model.objects import merge_patch
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
@@ -72,7 +72,7 @@ def change_package(  # noqa: PLR0913
 
 def plan_change(  # noqa: PLR0913
     request: ChangeRequest | Mapping[str, Any],
-    cluster: Cluster,
+    cluster: ReadOnlyCluster,
     options: Options = Options(),  # noqa: B008
     *,
     old: str,
@@ -87,11 +87,11 @@ def plan_change(  # noqa: PLR0913
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     plan = plan_change(request, cluster, old="packages/v1", new="packages/v2")
     """
-    target = KubernetesTarget(cluster, namespace, tuple(def_files), cluster.access, one_namespace)
+    target = KubernetesView(cluster, namespace, tuple(def_files), cluster.access, one_namespace)
     return preview_change(ChangeJob(_read(request, target), old, new, instance_id, options), target)
 
 
-def _read(request: ChangeRequest | Mapping[str, Any], target: Target) -> ChangeRequest:
+def _read(request: ChangeRequest | Mapping[str, Any], target: View) -> ChangeRequest:
     body = request.body if isinstance(request, ChangeRequest) else request
     return ChangeRequest.of(body, target.vim_type)
 
@@ -99,28 +99,39 @@ def _read(request: ChangeRequest | Mapping[str, Any], target: Target) -> ChangeR
 # --- wherever the VNF runs ----------------------------------------------------------------------
 
 
-class AnyChange(Protocol):
-    """A change of the package, wherever the VNF runs."""
-
-    def run(self, cancel: CancelToken, progress: Progress) -> Outcome:
-        """Recover what an earlier run left, plan, and carry the plan out."""
+class Planned(Protocol):
+    """A change of the package that is only planned, wherever the VNF runs."""
 
     def preview(self) -> Plan:
         """Return the plan; write nothing, raise the same errors."""
+
+
+class AnyChange(Planned, Protocol):
+    """A change of the package that can be carried out."""
+
+    def run(self, cancel: CancelToken, progress: Progress) -> Outcome:
+        """Recover what an earlier run left, plan, and carry the plan out."""
 
     def records(self) -> Records:
         """Return what the VNFM has to record."""
 
 
-class Target(Protocol):
-    """Where the VNF runs."""
+class View(Protocol):
+    """Where the VNF runs, to plan its change."""
 
     @property
     def vim_type(self) -> str:
         """Its VIM's type, in Tacker's or SOL003's words."""
 
-    def change(self, job: ChangeJob, planner: Any, scripts: Coordination) -> AnyChange:
+    def change(self, job: ChangeJob, planner: Any, scripts: Coordination) -> Planned:
         """Return the change of a job, as a strategy for this VIM plans it."""
+
+
+class Target(View, Protocol):
+    """Where the VNF runs, to change it."""
+
+    def change(self, job: ChangeJob, planner: Any, scripts: Coordination) -> AnyChange:
+        """Return the change of a job, which can be carried out."""
 
 
 @dataclass(frozen=True)
@@ -160,20 +171,20 @@ def run_change(
     return Changed(outcome, None if outcome.held else change.records(), tuple(scripts.reports))
 
 
-def preview_change(job: ChangeJob, target: Target) -> Plan:
+def preview_change(job: ChangeJob, target: View) -> Plan:
     """Return what :func:`run_change` would do; write nothing, raise the same errors."""
     scripts = coordination_of(job, target, CancelToken())
     return target.change(job, planner_of(job, target), scripts).preview()
 
 
-def coordination_of(job: ChangeJob, target: Target, cancel: CancelToken) -> Coordination:
+def coordination_of(job: ChangeJob, target: View, cancel: CancelToken) -> Coordination:
     """Return the scripts of a job, with what they need to reach the VIM."""
     recorded = job.instance.get("vimConnectionInfo")
     access = {"vim_connection_info": merge_patch(recorded, job.request.vim_connection_info)}
     return Coordination(job, access | dict(getattr(target, "access", {})), cancel)
 
 
-def planner_of(job: ChangeJob, target: Target) -> Any:
+def planner_of(job: ChangeJob, target: View) -> Any:
     """Return the strategy of a job, for a request that fits the VIM.
 
     :raises PackageError: it does not, or no such strategy is installed.

@@ -10,13 +10,13 @@ from typing import Any
 
 from container_update.cluster.history.revision import UPDATES, Result, Revision
 from container_update.cluster.history.store import History, led_to
-from container_update.cluster.retry import RetryingCluster, RetryingReader
+from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_if_known_missing
-from container_update.engine.cluster_instance import ClusterInstance
+from container_update.engine.cluster_view import ClusterView
 from container_update.engine.goal import Goal, Observed
 from container_update.engine.goals import upgrade_types
-from container_update.engine.goals.change import KubernetesTarget, PackageChange
+from container_update.engine.goals.change import KubernetesView, PackageChange
 from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_package import coordination_of
 from container_update.engine.goals.change_request import ChangeRequest
@@ -108,7 +108,7 @@ def undo(  # noqa: PLR0913
 
 
 def plan_undo(  # noqa: PLR0913
-    cluster: Cluster,
+    cluster: ReadOnlyCluster,
     options: Options = Options(),  # noqa: B008
     *,
     revision: int | None = None,
@@ -140,7 +140,7 @@ class GoBack(Goal):
 
     def __init__(  # noqa: PLR0913, PLR0917
         self,
-        cluster: Cluster,
+        cluster: ReadOnlyCluster,
         options: Options,
         revision: int | None,
         namespace: str,
@@ -150,7 +150,7 @@ class GoBack(Goal):
         self.namespace, self.instance_id = namespace, instance_id
         self._revision, self._options, self._packages = revision, options, packages
         self._change: PackageChange | None = None
-        self._cluster = RetryingCluster(cluster, options.retry_seconds)
+        self._cluster = RetryingReader(cluster, options.retry_seconds)
         self._undone: tuple[Revision, ...] = ()
         self._before: Revision | None = None
         self._first = _first(self._read(), revision)
@@ -248,7 +248,7 @@ class GoBack(Goal):
                 request = replace(request, vnfd_id=after.vnfd_id or request.vnfd_id)
                 check_packages(request, after, before)
         job = ChangeJob(request, old, new, self.instance_id, self._options)
-        target = KubernetesTarget(self._cluster, self.namespace, access=self._cluster.access)
+        target = KubernetesView(self._cluster, self.namespace, access=self._cluster.access)
         planner = upgrade_types.find(target.vim_type, request.upgrade_type)
         coordination = coordination_of(job, target, CancelToken())
         self._change = PackageChange(job, target, planner, coordination, packages)
@@ -264,9 +264,8 @@ class GoBack(Goal):
         if not run.record.context:
             return super().carry_out(run)
         if (change := self._change) is None:
-            here = ClusterInstance(self._cluster, self.namespace, self.instance_id, self._options)
-            here.cancel = run.execution.cancel
-            change, _ = recorded_change(run.record, here, self._packages)
+            here = ClusterView(self._cluster, self.namespace, self.instance_id, self._options)
+            change, _ = recorded_change(run.record, here, run.execution.cancel, self._packages)
         return change.carry_out(run)
 
 
