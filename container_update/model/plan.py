@@ -297,6 +297,8 @@ class Plan:
     """Differences between the packages that do not take effect, with their field paths."""
     notes: tuple[Note, ...] = ()
     """Drift, opt-outs, objects left alone, Jobs that cannot change."""
+    left: tuple[ObjectKey, ...] = ()
+    """Objects of the old package that an update leaves, and the new package does not have."""
     def_files: tuple[str, ...] = ()
     """The instance's def-files after the update."""
     manifests: tuple[Manifest, ...] = ()

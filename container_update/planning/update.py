@@ -107,6 +107,7 @@ def make_plan(  # noqa: PLR0913
         unchanged=tuple(old.key for old, _ in matching.pairs if old.key not in touched),
         ignored=tuple(_ignored(matching)),
         notes=tuple(planner.notes),
+        left=tuple(old.key for old, new in matching.pairs if new is None),
         def_files=matching.def_files,
         manifests=tuple(in_force(matching)),
     )

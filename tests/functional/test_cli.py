@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -142,6 +143,23 @@ def test_where_an_update_is_refused_the_plan_names_the_command_that_changes_the_
         told = json.loads(text)
         assert (status, told["error"]) == (4, "ChangeNeededError")
         assert "container-update change OLD NEW --upgrade-type RollingUpdate" in told["message"]
+
+
+def test_an_update_ends_with_what_it_left_and_the_command_that_deletes_it(shell: Shell) -> None:
+    first, second = config_map(setting="old"), config_map("second", b="1")
+    old = shell.package({**OLD, "cm": f"{first}---\n{second}"})
+    assert shell.run("install", old)[0] == 0
+    new = shell.package(NEW)
+    status, text = shell.run("apply", old, new)
+    assert status == 0
+    left = f"ConfigMap {shell.cnf.namespace}/second"
+    said = f"Not in the new package, left alone: {left}. To delete: container-update "
+    command = text.partition(said)[2].splitlines()[0]
+    assert command.startswith(f"change {old} {new} --upgrade-type RollingUpdate ")
+    out = io.StringIO()
+    assert main([*shlex.split(command), "--yes"], out) == 0
+    assert "1 deleted" in out.getvalue()
+    assert "Not in the new package" not in out.getvalue()
 
 
 @pytest.mark.parametrize("command", ["status", "resume", "rollback"])

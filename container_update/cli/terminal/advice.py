@@ -14,6 +14,7 @@ from container_update.model.errors import ContainerUpdateError, NextStep, PlanEr
 
 if TYPE_CHECKING:
     from container_update.engine.goals.change_request import ChangeRequest
+    from container_update.model.plan import Plan
 
 SENTENCES: Mapping[NextStep, str] = {
     NextStep.FIX_TARGET: "Fix this, then run the same command again",
@@ -85,6 +86,18 @@ def update_back_command(parsed: argparse.Namespace) -> str:
     if not (old and new):
         return ""
     return f"{_program(parsed)} apply {shlex.join([new, old])}{_address(parsed)}"
+
+
+def change_command(plan: Plan, parsed: argparse.Namespace) -> str:
+    """Return the command that changes the package as a whole, which deletes too.
+
+    :param plan: of the update to that package.
+    :param parsed: the arguments of the command that updated.
+    """
+    new = plan.packages[-1].source if plan.packages else "NEW"
+    packages = shlex.join([old, new] if (old := getattr(parsed, "old", "")) else [new])
+    command = f"{_program(parsed)} change {packages} --upgrade-type RollingUpdate"
+    return f"{command}{_address(parsed)}"
 
 
 def change_back_command(request: ChangeRequest, old: str, parsed: argparse.Namespace) -> str:

@@ -264,9 +264,20 @@ def show_outcome(  # noqa: PLR0913, PLR0917
         next_step = f"To go back: {way_back}" if way_back else ""
         if outcome.held:
             next_step = f"{next_steps.next_sentence(NextStep.PROMOTE_OR_ABORT, parsed)}."
-        Screen(out).show([*shown, *([Line.of(next_step)] if next_step else [])])
+        told = [Line.of(text) for text in (_left(outcome.plan, parsed), next_step) if text]
+        Screen(out).show([*shown, *told])
     elif parsed.progress_style == progress_views.NONE:
         Screen(out).show(outcome_lines(outcome))
+
+
+def _left(plan: Plan, parsed: argparse.Namespace) -> str:
+    """Return which objects stay although the new package does not have them, and how they go; ''
+    where there are none."""
+    if not plan.left:
+        return ""
+    names = ", ".join(map(str, plan.left))
+    command = next_steps.change_command(plan, parsed)
+    return f"Not in the new package, left alone: {names}. To delete: {command}"
 
 
 def _undo_of(outcome: Outcome, parsed: argparse.Namespace) -> str:
