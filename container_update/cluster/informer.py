@@ -262,8 +262,9 @@ class Informer:
     def observe(self, body: Json) -> None:
         """Store an object that a write returned: the watch delivers it only later."""
         with self.lock:
-            self._store(body)
-            self._wake(self._concerned(body))
+            key = ObjectKey.of(body)
+            self._store(key, body)
+            self._wake(self._concerned(key, body))
 
     def watch(self, collections: Iterable[Collection]) -> None:
         """Keep these collections, listed before, fresh from now on."""
@@ -379,24 +380,25 @@ class Informer:
             self._versions[collection] = str(event.object["metadata"]["resourceVersion"])
             if event.type == "BOOKMARK":
                 return
-            known = self._objects.get(ObjectKey.of(event.object))
-            body = self._scope.keep(event.object)
-            concerned = self._concerned(*(each for each in (known, body) if each is not None))
-            if known is not None and body is not None and _has_new_status(known, body):
-                concerned = {ObjectKey.of(body)}
-            if event.type == "DELETED" or body is None:  # None also of a pod that was released
-                self._forget(event.object)
+            key = ObjectKey.of(event.object)
+            known, body = self._objects.get(key), self._scope.keep(event.object)
+            if known is not None and body is not None and _has_new_status(key, known, body):
+                concerned = {key}
             else:
-                self._store(body)
+                concerned = self._concerned(key, known, body)
+            if event.type == "DELETED" or body is None:  # None also of a pod that was released
+                self._forget(key, event.object)
+            else:
+                self._store(key, body)
             self._wake(concerned)
 
     def _replace(self, collection: Collection, listing: Listing) -> None:
         with self.lock:
             self._versions[collection] = listing.resource_version
             for body in self._gone(collection, listing):
-                self._forget(body)
+                self._forget(ObjectKey.of(body), body)
             for body in listing.items:
-                self._store(body)
+                self._store(ObjectKey.of(body), body)
             self._wake(None)
 
     def _gone(self, collection: Collection, listing: Listing) -> Sequence[Json]:
@@ -405,16 +407,17 @@ class Informer:
         gone = [self._objects[key] for key in self._listed.get(collection, set()) - listed]
         return [body for body in gone if _version(body) <= newest]
 
-    def _concerned(self, *bodies: Json) -> set[ObjectKey]:
-        """Return these objects and the controllers above them.
+    def _concerned(self, key: ObjectKey, *bodies: Json | None) -> set[ObjectKey]:
+        """Return an object and the controllers above it.
+
+        :param bodies: the object before and after a change, None where there is none.
 
         Of a controller that is not known yet nothing is judged by what it owns: its own event tells
         whom that concerns.
         """
-        keys: set[ObjectKey] = set()
-        for body in bodies:
-            keys.add(ObjectKey.of(body))
-            uid = ownership.controller_uid(body)
+        keys = {key}
+        for owned in {ownership.controller_uid(body) for body in bodies if body is not None}:
+            uid = owned
             while (owner := self._keys.get(uid or "")) is not None:
                 keys.add(owner)
                 uid = ownership.controller_uid(self._objects[owner])
@@ -428,37 +431,44 @@ class Informer:
                 awaited.number += 1
                 awaited.changed.notify_all()
 
-    def _store(self, body: Json) -> None:
-        key = ObjectKey.of(body)
+    def _store(self, key: ObjectKey, body: Json) -> None:
         known = self._objects.get(key)
         if known is not None:
             if _version(known) > _version(body):
                 return
-            self._forget(known)
+            if _place(known) == _place(body):
+                self._objects[key] = body
+                return
+            self._forget(key, known)
         self._objects[key] = body
         self._listed[Collection.of(key)].add(key)
         self._keys[body["metadata"]["uid"]] = key
         self._owned[ownership.controller_uid(body)].add(key)
 
-    def _forget(self, body: Json) -> None:
-        key, uid = ObjectKey.of(body), body["metadata"]["uid"]
+    def _forget(self, key: ObjectKey, body: Json) -> None:
+        uid = body["metadata"]["uid"]
         known = self._objects.get(key)
         if known is None or known["metadata"]["uid"] != uid:
             return
         if (key.group, key.kind) != POD:
-            self._above[uid] = frozenset(self._concerned(known))
+            self._above[uid] = frozenset(self._concerned(key, known))
         del self._objects[key]
         self._listed[Collection.of(key)].discard(key)
         self._keys.pop(uid, None)
         self._owned[ownership.controller_uid(known)].discard(key)
 
 
-def _has_new_status(known: Json, body: Json) -> bool:
+def _place(body: Json) -> tuple[object, ...]:
+    """Return by what an object is found, beside its identity."""
+    return body["apiVersion"], body["metadata"]["uid"], ownership.controller_uid(body)
+
+
+def _has_new_status(key: ObjectKey, known: Json, body: Json) -> bool:
     """Tell whether no more than the status of a ReplicaSet has changed: what controls it counts its
     pods itself."""
-    key = ObjectKey.of(body)
-    is_same = ownership.controller_uid(known) == ownership.controller_uid(body)
-    return (key.group, key.kind) == REPLICA_SET and is_same and _content(known) == _content(body)
+    if (key.group, key.kind) != REPLICA_SET or _place(known) != _place(body):
+        return False
+    return _content(known) == _content(body)
 
 
 def _content(body: Json | None) -> Json | None:

@@ -38,20 +38,26 @@ class RolloutWaiter:
     """The last condition that was waited for, by object."""
     _losses: dict[ObjectKey, Callable[[Json], str]] = field(default_factory=dict)
     """What another client took away of what was written, by object."""
+    _complete: dict[ObjectKey, Json] = field(default_factory=dict)
+    """The objects of which nothing was taken away, as they were at the last look."""
 
     def expect(self, key: ObjectKey, loss: Callable[[Json], str]) -> None:
         """From now on, end each wait for the object with OverwrittenError where *loss* says so."""
         self._losses[key] = loss
+        self._complete.pop(key, None)
 
     def expect_nothing(self, key: ObjectKey) -> None:
         """End what :meth:`expect` began: another step changes the object."""
         self._losses.pop(key, None)
 
     def _refuse_loss(self, key: ObjectKey, live: Json | None) -> None:
-        if (loss := self._losses.get(key)) is None:
+        loss = self._losses.get(key)
+        if loss is None or (live is not None and live is self._complete.get(key)):
             return
         if lost := "was deleted by another client" if live is None else loss(live):
             raise OverwrittenError(f"{key} {lost}")
+        if live is not None:
+            self._complete[key] = live
 
     @property
     def informer(self) -> Informer:

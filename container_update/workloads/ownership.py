@@ -18,8 +18,10 @@ Objects = Iterable[Json]
 
 def controller(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the reference to the object's managing controller; empty where it has none."""
-    owners = (body.get("metadata") or {}).get("ownerReferences") or ()
-    return next((owner for owner in owners if owner.get("controller")), {})
+    for owner in (body.get("metadata") or {}).get("ownerReferences") or ():
+        if owner.get("controller"):
+            return owner  # type: ignore[no-any-return]
+    return {}
 
 
 def controller_uid(body: Mapping[str, Any]) -> str | None:

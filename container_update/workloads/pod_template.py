@@ -6,7 +6,6 @@ Source: Kubernetes API reference, PodTemplateSpec.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -79,27 +78,33 @@ def runs_to_its_end(group: str, container: Mapping[str, Any]) -> bool:
 
 
 def with_images(workload: Json, images: Mapping[str, str]) -> Json:
-    """Return a copy in which the containers and volumes named in *images* have those images; what
-    is outside the pod template it shares with the workload."""
+    """Return a copy in which the containers and volumes named in *images* have those images; all
+    else it shares with the workload."""
     changed = _with_own_template(workload)
     spec = pod_spec(changed)
+    for name in ("initContainers", "containers", "volumes"):
+        if isinstance(spec.get(name), list):
+            spec[name] = [{**each} if isinstance(each, dict) else each for each in spec[name]]
     for _, container in containers(spec):
         if container.get("name") in images:
             container["image"] = images[str(container["name"])]
-    for name, image in image_volumes(spec):
-        if name in images:
-            image["reference"] = images[name]
+    for volume in spec.get("volumes") or ():
+        for name, image in image_volumes({"volumes": [volume]}):
+            if name in images:
+                volume["image"] = {**image, "reference": images[name]}
     return changed
 
 
 def _with_own_template(workload: Json) -> Json:
-    """Return a copy that shares with the workload whatever is outside its pod template."""
+    """Return a copy whose pod template, its metadata and its spec may get other fields; what is
+    in them, and whatever is outside, it shares with the workload."""
     changed = template = {**workload}
     for name in template_path(workload):
         if isinstance(template.get(name), dict):
             template[name] = template = {**template[name]}
-    for name in {"metadata", "spec"} & template.keys():
-        template[name] = copy.deepcopy(template[name])
+    for name in ("metadata", "spec"):
+        if isinstance(template.get(name), dict):
+            template[name] = {**template[name]}
     return changed
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import base64
-import copy
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -104,8 +103,9 @@ def laid_over(old: Manifest | None, new: Manifest, live: Json | None) -> ConfigS
 
 
 def _with_content(live: Json, source: Mapping[str, Any], keys: Collection[str]) -> Json:
-    """Return the live object with these keys as the source has them."""
-    changed = copy.deepcopy(live)
+    """Return the live object with these keys as the source has them; the metadata is a copy, all
+    else that stays is shared."""
+    changed = {**live, "metadata": dict(live["metadata"])}
     for name in _OTHER_CONTENT:
         if source.get(name) is None:
             changed.pop(name, None)
