@@ -104,6 +104,6 @@ def until(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> N
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """An embedded cluster, with a VNF in each namespace."""
+    """A server that records requests and takes faults, with a VNF in each namespace."""
     with Lab.running(tmp_path_factory.mktemp("lab")) as running:
         yield running
