@@ -7,7 +7,7 @@ own namespace.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,12 +22,18 @@ from tests.functional.server import EmbeddedServer, RealServer, Server
 from tests.internals.core import Json, KubernetesCluster, ObjectKey
 
 GROUP = "admissionregistration.k8s.io"
-PLURALS = {"Deployment": "deployments", "Pod": "pods"}
+WORKLOADS = "workloads with a controller"
+RESOURCES: Mapping[str, tuple[str, Sequence[str]]] = {
+    "Deployment": ("apps", ("deployments",)),
+    "Pod": ("", ("pods",)),
+    WORKLOADS: ("apps", ("deployments", "replicasets", "statefulsets", "daemonsets")),
+}
+"""The API group and the plurals of what a policy is about."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A policy of a real server for one kind of object in one namespace."""
+    """A policy of a real server for objects of one namespace; '': of all of them."""
 
     name: str
     namespace: str
@@ -37,22 +43,23 @@ class Policy:
 
     def objects(self) -> list[Json]:
         """Return the policy and its binding."""
-        group, version = ("", "v1") if self.kind == "Pod" else ("apps", "v1")
+        name = f"{self.name}-{self.namespace}".rstrip("-")
+        group, resources = RESOURCES[self.kind]
         rule = {
             "apiGroups": [group],
-            "apiVersions": [version],
+            "apiVersions": ["v1"],
             "operations": ["CREATE", "UPDATE"],
-            "resources": [PLURALS[self.kind]],
+            "resources": list(resources),
         }
-        only_here = {"matchLabels": {"kubernetes.io/metadata.name": self.namespace}}
-        constraints = {"namespaceSelector": only_here, "resourceRules": [rule]}
+        here = {"kubernetes.io/metadata.name": self.namespace} if self.namespace else {}
+        constraints = {"namespaceSelector": {"matchLabels": here}, "resourceRules": [rule]}
         spec = {"matchConstraints": constraints, "failurePolicy": "Fail", **self.spec}
-        binding: Json = {"policyName": f"{self.name}-{self.namespace}"}
+        binding: Json = {"policyName": name}
         if "mutations" in self.spec:
             kind, spec["reinvocationPolicy"] = "MutatingAdmissionPolicy", "Never"
         else:
             kind, binding["validationActions"] = "ValidatingAdmissionPolicy", ["Deny"]
-        metadata = {"name": f"{self.name}-{self.namespace}"}
+        metadata = {"name": name}
         return [
             {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata, "spec": spec}
             for kind, spec in ((kind, spec), (f"{kind}Binding", binding))

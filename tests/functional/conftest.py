@@ -121,6 +121,6 @@ def overwrite(cluster: KubernetesCluster, body: Json) -> None:
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """An embedded cluster, with a VNF in each namespace."""
+    """A server that records requests and takes faults, with a VNF in each namespace."""
     with Lab.running(tmp_path_factory.mktemp("lab")) as running:
         yield running

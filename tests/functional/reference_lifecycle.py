@@ -14,12 +14,11 @@ from aiohttp import web
 
 from container_update import Options, install, terminate
 from container_update.emulator.http_server import Handler
-from container_update.emulator.kubernetes import Registry
 from container_update.emulator.kubernetes.api_errors import ApiError
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import config_map, secret, workload
 from tests.functional.promise import BESIDE, Expected, Running
-from tests.functional.reference_surroundings import HOLD, Releasing
+from tests.functional.reference_surroundings import HOLD, release_finalizers
 from tests.functional.reference_update import OPTIONS, Files, Lab, Reference, named
 from tests.internals.core import History, Included, KubernetesCluster
 
@@ -113,10 +112,10 @@ class ReferenceInstall(Reference[Request]):
     """The installation of a package."""
 
     def deploy(self, lab: Lab) -> str:
-        lab.once("finalizers", lambda registry: registry.subscribe(Releasing(registry)))
         namespace = lab.deploy(self.old_files)
+        release_finalizers(lab, namespace)
         lab.add_namespace(f"{namespace}-beside")
-        lab.embedded.call(_add_others, namespace)
+        _add_others(lab.admin, namespace)
         return namespace
 
     def request(self, lab: Lab, namespace: str, files: Files) -> Request:
@@ -127,14 +126,15 @@ class ReferenceInstall(Reference[Request]):
         install(package, cluster, namespace=namespace, instance_id=INSTANCE, options=options)
 
 
-def _add_others(registry: Registry, namespace: str) -> None:
-    for resource, space, text in (
-        ("configmaps", namespace, OF_OTHERS["others"]),
-        ("configmaps", f"{namespace}-beside", OF_OTHERS["others"]),
-        ("deployments", namespace, OF_OTHERS["bystander"]),
-        ("clusterroles", "", _ROLE.replace("NAMESPACE-role", f"{namespace}-others")),
+def _add_others(admin: KubernetesCluster, namespace: str) -> None:
+    for space, text in (
+        (namespace, OF_OTHERS["others"]),
+        (f"{namespace}-beside", OF_OTHERS["others"]),
+        (namespace, OF_OTHERS["bystander"]),
+        ("", _ROLE.replace("NAMESPACE-role", f"{namespace}-others")),
     ):
-        registry.create(resource, space, yaml.safe_load(text))
+        body = yaml.safe_load(text)
+        admin.create({**body, "metadata": {**body["metadata"], "namespace": space}})
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class ReferenceUninstall(ReferenceInstall):
         return namespace
 
     def request(self, lab: Lab, namespace: str, files: Files) -> Request:
-        lab.once("kept", lambda _: lab.server.middlewares.append(Keeping(lab.kept)))
+        lab.once("kept", lambda: lab.server.middlewares.append(Keeping(lab.kept)))
         (lab.kept.add if files is FAILING else lab.kept.discard)(namespace)
         return super().request(lab, namespace, FILES)
 

@@ -8,19 +8,36 @@ ResourceQuota that refuses the first or the second Secret of the journal.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import threading
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
+from container_update import ClusterError, connect
 from container_update.emulator.kubernetes import Registry
 from container_update.emulator.kubernetes.resources import Resource
+from tests.functional.admission import WORKLOADS, Policy, tried
 from tests.functional.promise import Expected
-from tests.functional.reference_update import UPDATE, Files, Lab, ReferenceUpdate
-from tests.internals.core import Json, containers, pod_spec
+from tests.functional.reference_update import UPDATE, Files, Lab, ReferenceUpdate, until
+from tests.functional.server import EmbeddedServer
+from tests.internals.core import (
+    Collection,
+    Json,
+    KubernetesCluster,
+    ObjectKey,
+    containers,
+    images,
+    pod_spec,
+)
 
 PART_BYTES = 1250
 """The journal of the reference update has about 3.2 kB: three parts."""
 
 HOLD = "example.com/hold"
+HELD_KINDS = ("Secret", "Pod", "PersistentVolumeClaim")
+GONE: Json = {"metadata": {"deletionTimestamp": ""}}
 RELEASE_SECONDS = 0.05
 RECREATED = ("typed", "recreated")
 """The files of the reference update whose objects are deleted and created again."""
@@ -36,8 +53,40 @@ class HeldUpdate(ReferenceUpdate):
     """The update of objects with finalizers, which a controller removes a little later."""
 
     def deploy(self, lab: Lab) -> str:
-        lab.once("finalizers", lambda registry: registry.subscribe(Releasing(registry)))
-        return super().deploy(lab)
+        namespace = super().deploy(lab)
+        release_finalizers(lab, namespace)
+        return namespace
+
+
+def release_finalizers(lab: Lab, namespace: str) -> None:
+    """Have a controller remove the finalizers of what is being deleted in a namespace."""
+    if isinstance(lab.server, EmbeddedServer):
+        call = lab.server.front.call
+        lab.once("finalizers", lambda: call(lambda each: each.subscribe(Releasing(each))))
+        return
+    for kind in HELD_KINDS:
+        follow = partial(_release_all, lab.admin, Collection("", kind, namespace))
+        threading.Thread(target=follow, daemon=True).start()
+
+
+def _release_all(admin: KubernetesCluster, collection: Collection) -> None:
+    """Remove the finalizers of what is being deleted, until the namespace is."""
+    space = ObjectKey("", "Namespace", "", collection.namespace)
+    while "deletionTimestamp" not in (admin.get(space) or GONE)["metadata"]:
+        with suppress(ClusterError):  # another client wrote it, or the watch ended
+            listing = admin.list(collection)
+            for body in listing.items:
+                _release(admin, body)
+            for event in admin.watch(collection, listing.resource_version, 5):
+                _release(admin, event.object)
+
+
+def _release(admin: KubernetesCluster, body: Json) -> None:
+    metadata = body["metadata"]
+    finalizers = metadata.get("finalizers") or ()
+    if HOLD in finalizers and "deletionTimestamp" in metadata:
+        kept = [other for other in finalizers if other != HOLD]
+        admin.replace({**body, "metadata": {**metadata, "finalizers": kept}})
 
 
 @dataclass(frozen=True)
@@ -68,8 +117,44 @@ class MirroredUpdate(ReferenceUpdate):
     """The update behind a webhook that has images come from a mirror."""
 
     def deploy(self, lab: Lab) -> str:
-        lab.once("mirror", lambda registry: registry.webhooks.append(mirror))
+        if isinstance(lab.server, EmbeddedServer):
+            call = lab.server.front.call
+            lab.once("mirror", lambda: call(lambda registry: registry.webhooks.append(mirror)))
         return super().deploy(lab)
+
+
+@contextmanager
+def images_mirrored(real: str | None) -> Iterator[None]:
+    """Have a real server do the same while the block runs; no other test has such images."""
+    with ExitStack() as stack:
+        if real is not None:
+            admin = stack.enter_context(connect(real))
+            for kind, of, pods in (
+                (WORKLOADS, "Deployment", "spec.template.spec"),
+                ("Pod", "Pod", "spec"),
+            ):
+                policy = Policy(f"mirror-{uuid.uuid4().hex[:8]}", "", kind, _mirroring(pods))
+                is_seen = partial(_is_mirrored, admin, of)
+                stack.enter_context(policy.in_force(admin, is_seen))
+        yield
+
+
+def _mirroring(pods: str) -> Json:
+    """Return the part of a policy that rewrites the image below this field."""
+    image = f"object.{pods}.containers[0].image"
+    path = f"/{pods.replace('.', '/')}/containers/0/image"
+    patch = f"op: 'replace', path: '{path}', value: {image}.replace('{ORIGINAL}', '{MIRROR}')"
+    condition = {"name": "original", "expression": f"{image}.startsWith('{ORIGINAL}')"}
+    expression = {"expression": f"[JSONPatch{{{patch}}}]"}
+    return {
+        "matchConditions": [condition],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": expression}],
+    }
+
+
+def _is_mirrored(admin: KubernetesCluster, kind: str) -> bool:
+    stored = tried(admin, "default", kind, image=f"{ORIGINAL}any:1")
+    return all(image.startswith(MIRROR) for image in images(stored).values())
 
 
 def mirror(resource: Resource, body: Json) -> None:
@@ -83,18 +168,27 @@ def mirror(resource: Resource, body: Json) -> None:
 
 @dataclass(frozen=True)
 class RefusedUpdate(ReferenceUpdate):
-    """The update in a namespace whose quota allows so many Secrets, too few for the journal."""
+    """The update in a namespace whose quota allows so many more Secrets, too few for the
+    journal."""
 
     secrets: int = 0
 
     def deploy(self, lab: Lab) -> str:
         namespace = super().deploy(lab)
-        body = {"metadata": {"name": QUOTA}, "spec": {"hard": {"secrets": str(self.secrets)}}}
-        lab.embedded.call(lambda registry: registry.create("resourcequotas", namespace, body))
+        there = len(lab.admin.list(Collection("", "Secret", namespace)).items)
+        spec = {"hard": {"secrets": str(there + self.secrets)}}
+        metadata = {"name": QUOTA, "namespace": namespace}
+        kind = {"apiVersion": "v1", "kind": "ResourceQuota"}
+        lab.admin.create({**kind, "metadata": metadata, "spec": spec})
+        until(lambda: bool((lab.admin.get(_quota(namespace)) or {}).get("status")))
         return namespace
 
     def make_room(self, lab: Lab, namespace: str) -> None:
-        lab.embedded.call(lambda registry: registry.delete("resourcequotas", namespace, QUOTA))
+        lab.admin.delete(_quota(namespace))
+
+
+def _quota(namespace: str) -> ObjectKey:
+    return ObjectKey("", "ResourceQuota", namespace, QUOTA)
 
 
 def _all_held(files: Files) -> Files:
@@ -150,11 +244,12 @@ def _refused(secrets: int) -> RefusedUpdate:
     )
 
 
+BEHIND_MIRROR = "update behind a webhook that rewrites images"
 IN_PARTS = "update with a journal of three parts"
 SURROUNDINGS: Mapping[str, ReferenceUpdate] = {
     IN_PARTS: replace(UPDATE, part_bytes=PART_BYTES),
     "update of objects with finalizers": HELD,
-    "update behind a webhook that rewrites images": MIRRORED_UPDATE,
+    BEHIND_MIRROR: MIRRORED_UPDATE,
 }
 REFUSED: Mapping[str, ReferenceUpdate] = {
     "update whose journal is refused at its first Secret": _refused(0),

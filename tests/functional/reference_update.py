@@ -29,7 +29,7 @@ from container_update import (
     update,
 )
 from container_update.emulator.faults import Fault, Faults
-from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster, Registry
+from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
 from container_update.emulator.kubernetes.kubelet.behaviour import Exit
 from tests.functional import server
 from tests.functional.cnf import IMAGES, INSTANCE
@@ -227,12 +227,12 @@ class Lab:
         self.server.follow(name)
         return name
 
-    def once(self, name: str, arrange: Callable[[Registry], None]) -> None:
-        """Arrange something in the cluster, unless that was done before under this name."""
+    def once(self, name: str, arrange: Callable[[], object]) -> None:
+        """Arrange something on the server, unless that was done before under this name."""
         with self._arranging:
             if name not in self._arranged:
                 self._arranged.add(name)
-                self.embedded.call(arrange)
+                arrange()
 
     @contextmanager
     def script(self, namespace: str, *faults: Fault) -> Iterator[Faults]:

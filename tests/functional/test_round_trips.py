@@ -44,7 +44,7 @@ MARGIN = 2
 """Round trips more than there have to be: where a machine is so busy that some begin later."""
 
 
-@pytest.mark.skipif(bool(REAL), reason="the latency is that of the embedded cluster")
+@pytest.mark.skipif(bool(REAL), reason="a real server has no latency that stays the same")
 def test_an_update_of_the_guides_sample_waits_for_few_answers_one_after_another(
     tmp_path: Path,
 ) -> None:
@@ -67,7 +67,7 @@ def test_an_update_of_the_guides_sample_waits_for_few_answers_one_after_another(
     assert found["after the last pod"] <= 3 + MARGIN
 
 
-@pytest.mark.skipif(bool(REAL), reason="what is counted is an update on the embedded cluster")
+@pytest.mark.skipif(bool(REAL), reason="a real server does not send the same events each time")
 def test_an_update_of_the_guides_sample_loads_and_calls_no_more_than_it_needs(
     tmp_path: Path,
 ) -> None:

@@ -12,15 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-import pytest
-
 import container_update
 from tests.functional.cnf import Cnf
-from tests.functional.conftest import REAL
 from tests.functional.manifests import ENV, config_map, workload
 from tests.internals.core import ConfigStep, RestartStep
-
-pytestmark = pytest.mark.skipif(bool(REAL), reason="a controller may cause a conflict in between")
 
 ROOT = str(Path(container_update.__file__).parent)
 Ways = dict[type, list[str]]
