@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 
 from container_update.cluster import journal_key, responses
 from container_update.cluster import kubeconfig as kubeconfigs
-from container_update.cluster.credentials import basic, checked_url, header_value, pem, private_file
+from container_update.cluster.credentials import basic, checked_url, header_value, pem
 from container_update.cluster.keeping import stretched
 from container_update.cluster.login import client_configuration
 from container_update.cluster.login.client_configuration import ClientLogin, Login, Logins
@@ -93,6 +93,7 @@ def connect(
     def renew() -> Login:
         again, _ = client_configuration.read(files, chosen.name, options)
         if again.host != configuration.host:
+            again.remove_files()
             raise ClusterError(
                 f"context {chosen.name}: expected the server {configuration.host} as before, found "
                 f"{again.host}: begin anew with the other cluster"
@@ -133,6 +134,7 @@ def connect_vim(  # noqa: PLR0913
         verify_ssl=not options.insecure_skip_tls_verify,
     )
     authority = pem(ca_text) if ca_text and configuration.verify_ssl else ""
+    configuration = replace(configuration, authority=authority or None)
     renew = None
     if oidc:
         verified = configuration.verify_ssl
@@ -152,9 +154,6 @@ def connect_vim(  # noqa: PLR0913
             "and password, or the fields of OpenID Connect"
         )
     configuration = replace(configuration, authorization=authorization)
-    if authority:
-        file = private_file(authority)
-        configuration = replace(configuration, ssl_ca_cert=str(file), own_files=(file,))
     login = oidc or {}
     guarded = password or login.get("password") or login.get("client_secret") or ""
     of_login = bearer_token or (guarded and stretched(guarded, endpoint))
@@ -196,7 +195,7 @@ class KubernetesCluster:
         self.context = context or ClusterContext(configuration.host)
 
     def close(self) -> None:
-        """End the watches, close the connections and remove private files."""
+        """End the watches and close the connections."""
         with self._lock:
             watches = list(self._watches)
         for response in watches:

@@ -56,7 +56,9 @@ class Program:
 
 _NO_CLUSTER = {"KUBECONFIG": os.devnull}
 HELM = Program("helm", (), _NO_CLUSTER)
-KUSTOMIZE = Program("kubectl", _AUTHORITIES, _NO_CLUSTER)
+_NOWHERE = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:1")
+"""The proxy of a program that is to reach no host."""
+KUSTOMIZE = Program("kubectl", (), {**_NO_CLUSTER, **_NOWHERE})
 _NO_AUTHORITIES = {"SSL_CERT_DIR": ".", "SSL_CERT_FILE": os.devnull}
 """Those of the system count no more than others: OpenSSL 3 asks them beside a -CAfile."""
 OPENSSL = Program("openssl", ("LD_LIBRARY_PATH",), _NO_AUTHORITIES)

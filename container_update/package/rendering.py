@@ -17,12 +17,11 @@ from threading import Lock
 from container_update.model import programs
 from container_update.model.errors import PackageError
 from container_update.model.options import ChartOptions, Options, Release
-from container_update.package import yaml11
+from container_update.package import kustomization, yaml11
 from container_update.package.findings import Reading
 
 LOG = logging.getLogger(__name__)
 
-KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 CHART = "Chart.yaml"
 _HOOK = "helm.sh/hook"
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,51}[a-z0-9])?")
@@ -35,11 +34,7 @@ _RENDERING = Lock()
 
 def is_chart(folder: Path) -> bool:
     """Tell whether a folder is a Helm chart; a kustomization may have one in it."""
-    return (folder / CHART).is_file() and not _is_kustomization(folder)
-
-
-def _is_kustomization(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in KUSTOMIZATIONS)
+    return (folder / CHART).is_file() and not kustomization.is_one(folder)
 
 
 def rendered(source: str, options: Options) -> bytes | None:
@@ -55,9 +50,10 @@ def rendered(source: str, options: Options) -> bytes | None:
 @lru_cache(maxsize=8)
 def _rendered(source: str, options: Options) -> bytes | None:
     folder = Path(source)
-    if _is_kustomization(folder):
-        what = "kustomization"
-        return _output(source, what, programs.KUSTOMIZE, ["kustomize"], [str(folder.resolve())])
+    if kustomization.is_one(folder):
+        whole = folder.resolve()
+        kustomization.refuse_remote(whole, options)
+        return _output(source, "kustomization", programs.KUSTOMIZE, ["kustomize"], [str(whole)])
     return _of_chart(source, options) if is_chart(folder) else None
 
 

@@ -516,7 +516,7 @@ def test_a_signed_journal_that_is_put_back_after_its_operation_undoes_nothing(
 
 def test_the_newest_revision_has_to_be_signed(site: Cnf, host: KubernetesCluster) -> None:
     site.update(NEW)
-    with pytest.raises(PlanError, match=r"found one that no key has signed.* kubectl delete"):
+    with pytest.raises(PlanError, match=r"found one that no key has signed.*\(kubectl delete"):
         undo(host, site.options, **site.where)
     update(replace(site.request(OTHERS)), host, site.options)  # which names both packages
     assert undo(host, site.options, **site.where) is not None, "the older one is left out"
@@ -541,8 +541,8 @@ def test_each_operator_has_a_key_and_ends_with_a_copy_of_it_what_another_has_beg
     site: Cnf, admin_kubeconfig: str, tmp_path: Path
 ) -> None:
     first, second = (Operator(site, admin_kubeconfig, tmp_path / n) for n in ("first", "second"))
-    assert second.run("status").returncode == 0
-    assert first.run("status").returncode == 0
+    for each in (first, second):
+        assert "Deployment" in each.run("status").stdout
     assert [stat.S_IMODE(path.stat().st_mode) for path in (first.key, first.key.parent)] == [
         *(0o600, 0o700)
     ]

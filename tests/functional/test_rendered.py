@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import os
+import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -219,10 +220,79 @@ def test_a_kustomization_starts_no_git(
     git.write_text(f"#!/bin/sh\ntouch {ran}\nexit 1\n")
     git.chmod(0o755)
     monkeypatch.setenv("PATH", f"{git.parent}{os.pathsep}{os.environ['PATH']}")
-    repository = "resources: ['file:///srv/repo//?ref=--upload-pack=touch%20x']"
+    repository = "resources: ['github.com/a/repo?ref=--upload-pack=touch%20x']"
     assert run("install", written(tmp_path / "upf", {"kustomization.yaml": repository}))[0] == 4
     assert "no 'git' program" in capsys.readouterr().err
     assert not ran.exists()
+
+
+GENERATOR = "{apiVersion: builtin, kind: ConfigMapGenerator, metadata: {name: c}, files: ['k=URL']}"
+REMOTE: dict[str, dict[str, str]] = {
+    "a resource": {"kustomization.yaml": "resources: [URL]"},
+    "a base": {"kustomization.yml": "bases: ['URL']"},
+    "a component": {"Kustomization": "components: ['URL?ref=v1']"},
+    "a repository": {"kustomization.yaml": "resources: ['git::URL']"},
+    "of SSH": {"kustomization.yaml": "resources: ['ssh://git@HOST/repo']"},
+    "in other letters": {"kustomization.yaml": "resources: ['HTTP://HOST/x']"},
+    "a file of a ConfigMap": {
+        "kustomization.yaml": "configMapGenerator: [{name: c, files: [URL]}]"
+    },
+    "under a key": {"kustomization.yaml": "secretGenerator: [{name: c, files: ['key=URL']}]"},
+    "an environment": {"kustomization.yaml": "configMapGenerator: [{name: c, envs: [URL]}]"},
+    "a patch": {"kustomization.yaml": "patches: [{path: URL}]"},
+    "an old patch": {"kustomization.yaml": "patchesStrategicMerge: [URL]"},
+    "a schema": {"kustomization.yaml": "openapi: {path: URL}"},
+    "a CRD": {"kustomization.yaml": "crds: [URL]"},
+    "a configuration": {"kustomization.yaml": "configurations: [URL]"},
+    "a replacement": {"kustomization.yaml": "replacements: [{path: URL}]"},
+    "a generator": {"kustomization.yaml": "generators: [URL]"},
+    "a field that is not known": {"kustomization.yaml": "novelties: [{from: URL}]"},
+    "of a base": {"kustomization.yaml": "resources: [b]", "b/kustomization.yaml": "crds: [URL]"},
+    "of a generator": {"kustomization.yaml": "generators: [g.yaml]", "g.yaml": GENERATOR},
+    "inside a generator": {"kustomization.yaml": f"generators:\n- |\n  {GENERATOR}\n"},
+    "of a generator of a base": {
+        "kustomization.yaml": "generators: [b]",
+        "b/kustomization.yaml": "resources: [g.yaml]",
+        "b/g.yaml": GENERATOR,
+    },
+}
+"""All that kubectl would fetch: one of each field that it knows (kustomize's API, v1beta1)."""
+
+
+@pytest.mark.parametrize("files", REMOTE.values(), ids=REMOTE)
+def test_a_kustomization_that_names_a_url_is_refused_and_nothing_is_fetched(
+    tmp_path: Path, files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        host = f"127.0.0.1:{server.getsockname()[1]}"
+        texts = {
+            name: text.replace("URL", f"http://{host}/x").replace("HOST", host)
+            for name, text in files.items()
+        }
+        root = written(tmp_path / "upf", texts)
+        assert main(["csar", "check", root], io.StringIO()) == 4
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    told = capsys.readouterr().err
+    assert "expected files and folders of the package, found" in told
+    assert host in told
+
+
+@pytest.mark.usefixtures("tools")
+def test_a_url_that_is_content_is_none_to_fetch(tmp_path: Path) -> None:
+    files = {
+        "kustomization.yaml": """resources: [cm.yaml]
+commonAnnotations: {docs: 'https://docs.example.org'}
+configMapGenerator: [{name: c, literals: ['url=https://api.example.org']}]
+patches:
+- target: {kind: ConfigMap, name: cm}
+  patch: |-
+    {apiVersion: v1, kind: ConfigMap, metadata: {name: cm}, data: {u: 'https://api.example.org'}}
+""",
+        "cm.yaml": KUSTOMIZATION["cm.yaml"],
+    }
+    assert main(["csar", "check", written(tmp_path / "upf", files)], io.StringIO()) == 0
 
 
 @pytest.mark.parametrize(

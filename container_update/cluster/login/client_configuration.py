@@ -16,6 +16,7 @@ import ipaddress
 import logging
 import math
 import os
+import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -51,6 +52,9 @@ class Configuration:
     """Returns the value of the header; asked for before each request."""
     verify_ssl: bool = True
     ssl_ca_cert: str | None = None
+    """A file; or, in place of it,"""
+    authority: str | None = None
+    """a text with certificates, PEM."""
     cert_file: str | None = None
     key_file: str | None = None
     server_name: str | None = None
@@ -58,17 +62,18 @@ class Configuration:
     proxy: str | None = None
     """None: that of the environment."""
     own_files: tuple[Path, ...] = ()
-    """Those of these files that were made for it, and are removed with it."""
+    """Those of these files that were made for it: they exist until they are loaded."""
 
     def connections(self) -> Any:
-        """Return a pool of connections to the server."""
+        """Return a pool of connections to the server; the files that were made for it are gone.
+
+        :raises ClusterError: what is in the files cannot be used.
+        """
         import urllib3  # noqa: PLC0415, heavy
 
         how: dict[str, Any] = {
             "cert_reqs": "CERT_REQUIRED" if self.verify_ssl else "CERT_NONE",
-            "ca_certs": self.ssl_ca_cert,
-            "cert_file": self.cert_file,
-            "key_file": self.key_file,
+            "ssl_context": self._tls(),
             "maxsize": _CONNECTIONS,
         }
         if self.server_name:
@@ -81,6 +86,35 @@ class Configuration:
 
             return timely(SOCKSProxyManager(proxy, **how))
         return timely(urllib3.ProxyManager(proxy, **how))
+
+    def _tls(self) -> ssl.SSLContext:
+        """Return what verifies the server, and shows the client certificate."""
+        from urllib3.util.ssl_ import create_urllib3_context  # noqa: PLC0415, heavy
+
+        context = create_urllib3_context(
+            cert_reqs=ssl.CERT_REQUIRED if self.verify_ssl else ssl.CERT_NONE
+        )
+        try:
+            if self.ssl_ca_cert or self.authority:
+                context.load_verify_locations(self.ssl_ca_cert, cadata=self.authority)
+            else:
+                context.load_default_certs()
+            if self.cert_file:  # a key with a passphrase is refused, and nothing asks for it
+                context.load_cert_chain(self.cert_file, self.key_file, lambda: b"")
+        except (OSError, ValueError) as error:  # ValueError: a text that is no PEM
+            reason = getattr(error, "reason", "") or type(error).__name__
+            raise ClusterError(
+                f"{self.host}: expected certificates of authorities, and a client certificate with "
+                f"its key, as PEM: {reason}: correct the kubeconfig, or the VIM's ssl_ca_cert"
+            ) from error
+        finally:
+            self.remove_files()
+        return context
+
+    def remove_files(self) -> None:
+        """Remove the files that were made for it."""
+        for path in self.own_files:
+            path.unlink(missing_ok=True)
 
 
 def _proxy_for(url: str) -> str | None:
@@ -147,13 +181,14 @@ def _of_files(
     if user:
         place, fields = user.place, _with_login(user, fields, cluster, options)
     authorization = constant(_authorization(fields, place))
-    made: list[Path] = []
+    authority, made = _inside(its, _AUTHORITY, cluster.place), list[Path]()
     try:
         configuration = Configuration(
             host,
             authorization,
             not its.get("insecure-skip-tls-verify"),
-            _file(its, _AUTHORITY, cluster.place, made),
+            None if authority else _file(its, _AUTHORITY, cluster.place, made),
+            authority,
             _file(fields, _CERTIFICATE, place, made),
             _file(fields, _KEY, place, made),
             its.get("tls-server-name"),
@@ -219,16 +254,21 @@ def _file(fields: Mapping[str, Any], name: str, place: str, made: list[Path]) ->
 
     :param made: gets the file, where it is made here.
     """
-    if data := fields.get(f"{name}-data"):
-        try:
-            made.append(private_file(base64.b64decode(data).decode("ascii")))
-        except ValueError:
-            raise _unusable(f"{place}.{name}-data", "expected PEM in base64") from None
+    if text := _inside(fields, name, place):
+        made.append(private_file(text))
         return str(made[-1])
     path = fields.get(name)
     if path and not os.path.isfile(path):
         raise _unusable(f"{place}.{name}", "there is no such file")
     return path
+
+
+def _inside(fields: Mapping[str, Any], name: str, place: str) -> str | None:
+    """Return the certificate or the key that is in the kubeconfig itself."""
+    try:
+        return base64.b64decode(fields.get(f"{name}-data") or "").decode("ascii") or None
+    except ValueError:
+        raise _unusable(f"{place}.{name}-data", "expected PEM in base64") from None
 
 
 def _text(path: Path, place: str) -> str:
@@ -276,10 +316,8 @@ class Login:
         return headers
 
     def close(self) -> None:
-        """Close the connections, and remove the files that were made for it."""
+        """Close the connections."""
         self.pool.clear()
-        for path in self.configuration.own_files:
-            path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ import base64
 import io
 import json
 import os
-import stat
 import tempfile
 import traceback
 from dataclasses import replace
@@ -16,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+import trustme
 import urllib3
 
 from container_update.cluster import kubeconfig
@@ -28,7 +28,7 @@ from container_update.model.options import Options
 
 POD = ObjectKey("", "Pod", "ns", "p")
 DEPLOYMENTS = Collection("apps", "Deployment", "ns")
-CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\nAgIB\n-----END CERTIFICATE-----\n"
+CERTIFICATE = trustme.CA().cert_pem.bytes().decode()
 
 
 class Answer:
@@ -464,15 +464,18 @@ def test_tls_is_verified_unless_the_options_say_otherwise(
     assert "the certificate of https://vim:6443 is not verified" in caplog.text
 
 
-def test_the_ca_is_kept_in_a_private_file_and_removed_in_the_end() -> None:
-    cluster = connect_vim("https://vim:6443", bearer_token="t", ca_text=CERTIFICATE)
-    (file,) = cluster._logins.current.configuration.own_files
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert file.read_text() == CERTIFICATE
-    cluster.close()
-    assert not file.exists()
-    without = connect_vim("https://vim:6443", bearer_token="t")
-    assert without._logins.current.configuration.own_files == ()
+def test_no_file_with_a_certificate_is_left_once_it_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a killed process would leave behind."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with connect_vim("https://vim:6443", bearer_token="t", ca_text=CERTIFICATE) as cluster:
+        pool = cluster._logins.current.pool
+        assert len(pool.connection_pool_kw["ssl_context"].get_ca_certs()) == 1
+        assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ClusterError, match="expected certificates of authorities"):
+        connect_vim("https://vim:6443", bearer_token="t", ca_text="none")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

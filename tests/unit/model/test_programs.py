@@ -21,7 +21,7 @@ from tests.packages import CONFIG_MAP
 AUTHORITIES = {"SSL_CERT_DIR", "SSL_CERT_FILE"}
 REACHES: dict[str, set[str] | None] = {
     "helm": set(),
-    "kubectl": AUTHORITIES,
+    "kubectl": set(),
     "openssl": {"LD_LIBRARY_PATH"},
     "docker-credential-*": None,
     "the exec plugin of a kubeconfig": None,
