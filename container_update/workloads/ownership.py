@@ -54,7 +54,9 @@ def up_to_date(workload: Json, pods: Objects, replica_sets: Objects) -> frozense
     kind = known_kind(ObjectKey.of(workload))
     label, uid = kind.replica_set_label, workload["metadata"]["uid"]
     if label is not None:
-        sets = [body for body in replica_sets if controller_uid(body) == uid]
+        owning = {controller_uid(pod) for pod in pods}
+        sets = [rs for rs in replica_sets if rs["metadata"]["uid"] in owning]
+        sets = [rs for rs in sets if controller_uid(rs) == uid]
         template = _without_label(workload, label)
         owners = {rs["metadata"]["uid"] for rs in sets if _without_label(rs, label) == template}
         return frozenset(pod["metadata"]["uid"] for pod in pods if controller_uid(pod) in owners)

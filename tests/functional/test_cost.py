@@ -33,7 +33,7 @@ from tests.functional.conftest import until
 from tests.functional.counted import Counted
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.upgrade_types import ROLLING
-from tests.internals.core import StepState, archive, informer, main
+from tests.internals.core import StepState, archive, guide_request, informer, main
 from tests.internals.core import update as updating
 from tests.internals.service import vdus_of
 
@@ -41,6 +41,7 @@ T = TypeVar("T")
 
 CHANGED = 4
 CROWD = 2
+LONG_LEASE = 600.0
 
 
 @pytest.mark.parametrize("bystanders", [0, 30])
@@ -64,6 +65,18 @@ def test_requests_grow_with_the_changed_objects_not_with_all_objects(
         outcome = cnf.update(new)
     lists, watches, writes, rights, journal, lease = 4, 3, 1 + CHANGED, 1, 5, 3
     history = 2
+    assert outcome.requests == lists + watches + writes + rights + journal + lease + history
+
+
+def test_an_update_of_the_guides_sample_sends_29_requests(cnf: Cnf, kubeconfig: str) -> None:
+    sample = guide_request("v1")
+    request = replace(sample, namespace=cnf.namespace, instance_id=INSTANCE)
+    where = {"namespace": cnf.namespace, "instance_id": INSTANCE}
+    options = replace(cnf.options, lease_seconds=LONG_LEASE)  # which needs no renewal meanwhile
+    install(sample.old, cnf.admin, options=options, def_files=sample.def_files, **where)
+    with connect(kubeconfig, options=options) as counted:
+        outcome = update(request, counted, options)
+    lists, watches, writes, rights, journal, lease, history = 6, 4, 8, 1, 5, 3, 2
     assert outcome.requests == lists + watches + writes + rights + journal + lease + history
 
 

@@ -17,6 +17,9 @@ OTHERS = 4
 MORE = 4
 """Judgements of a workload beside those that follow an event: the first one, and where a write is
 observed or a pause ends."""
+EVENTS = 60
+"""Events of a Deployment of two pods that restarts, its ReplicaSets and their pods: a real server
+sends about 36."""
 
 
 class Watched:
@@ -63,5 +66,6 @@ def test_a_workload_is_judged_only_when_it_or_what_it_controls_has_changed(
     assert judged.keys() == set(names), "no workload is judged that does not change"
     own = 2 * len(cnf.pods("Deployment", names[0]))
     for name in names:
+        assert watched.events[name] <= EVENTS, watched.events
         assert judged[name] <= watched.events[name] + MORE, (judged, watched.events)
         assert visited[name] <= judged[name] * own, "only the pods of the workload are looked at"

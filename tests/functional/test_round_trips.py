@@ -19,7 +19,7 @@ from tests.internals.core import guide_request
 ROOT = Path(__file__).resolve().parents[2]
 LATENCY = 0.5
 """Of each request, in seconds: requests that do not wait for one another begin within it."""
-CALLS = 620_000
+CALLS = 480_000
 """Of Python and C functions, with all that is imported: processor time, as a count that is the same
 on every machine."""
 HEAVY = frozenset(

@@ -74,6 +74,8 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             stuck = self._stuck(step.key, self.informer.pods_of(written))
 
             def still_old(pods: Sequence[Json]) -> Baseline:
+                if before.uids.isdisjoint(_uids(pods)):
+                    return before
                 live = self.informer.get(step.key) or written
                 sets = self.informer.replica_sets_of(live)
                 return replace(before, uids=before.uids - up_to_date(live, pods, sets))
