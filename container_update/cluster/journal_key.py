@@ -46,6 +46,5 @@ def _of_user(path: Path) -> str:
     except (OSError, ContainerUpdateError) as error:
         raise ContainerUpdateError(
             f"the key of this user, which signs journals, cannot be read or made: {error}: name "
-            "another file (--journal-key FILE, journal_key in a configuration file), or sign "
-            "nothing (--no-journal-key, no_journal_key)"
+            "another file (option journal_key), or sign nothing (option no_journal_key)"
         ) from error

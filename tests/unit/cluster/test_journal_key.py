@@ -95,7 +95,7 @@ def test_a_key_that_cannot_be_read_or_made_is_an_error_with_both_ways_out(
 ) -> None:
     assert callable(spoil)
     spoil(file)
-    ways = r"--journal-key FILE, .*--no-journal-key"
+    ways = "option journal_key.*option no_journal_key"
     with pytest.raises(ContainerUpdateError, match=rf"(?s){file.parent}.*{problem}.*{ways}"):
         key_of(Options())
 
