@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.emulator.test_helm import layer
-from tests.functional.cnf import Cnf
-from tests.functional.manifests import config_map
+from tests.functional.cnf import IMAGES, Cnf
+from tests.functional.manifests import config_map, workload
 from tests.internals.core import KubernetesCluster, archive, csar, main, rendering
 
 KUSTOMIZATION = {
@@ -101,6 +101,14 @@ data:
   version: "{{ .Capabilities.KubeVersion.Version }}"
   served: "{{ .Capabilities.APIVersions.Has "apiregistration.k8s.io/v1/APIService" }}"
 """
+ROLE = {
+    "templates/role.yaml": """
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: "{{ .Release.Name }}-reads-{{ .Release.Namespace }}"}
+rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
+"""
+}
 
 
 @pytest.mark.usefixtures("tools")
@@ -134,6 +142,30 @@ def test_a_chart_is_rendered_for_its_instance_its_namespace_and_its_cluster(
         "version": admin.version(),
         "served": "true",
     }
+
+
+@pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize(("verb", "image"), [("promote", IMAGES[1]), ("rollback", IMAGES[0])])
+def test_a_change_of_a_chart_is_ended_with_its_packages_rendered_as_before(
+    tmp_path: Path, run: Run, cnf: Cnf, admin_kubeconfig: str, verb: str, image: str
+) -> None:
+    files = {"Chart.yaml": CHART["Chart.yaml"], "templates/facts.yaml": FACTS, **ROLE}
+    one, two = (
+        written(
+            tmp_path / str(at), {**files, "templates/w.yaml": workload("Deployment", image=each)}
+        )
+        for at, each in enumerate(IMAGES)
+    )
+    blue = ("--instance-id", "blue")
+    assert run("install", one, *blue)[0] == 0
+    where = ("-n", cnf.namespace, "--kubeconfig", admin_kubeconfig, *blue)
+    assert main(["doctor", one, two, *where], report := io.StringIO()) == 0
+    assert "1 object would be written, 1 of them to restart pods" in report.getvalue()
+    assert run("change", one, two, "--upgrade-type", "Blue-Green", "--hold", *blue)[0] == 0
+    assert run(verb, one, two, *blue)[0] == 0
+    assert cnf.get("ConfigMap", "facts")["data"]["release"] == "blue"
+    pods = cnf.get("Deployment", "w")["spec"]["template"]["spec"]
+    assert [container["image"] for container in pods["containers"]] == [image]
 
 
 @pytest.mark.usefixtures("tools")
