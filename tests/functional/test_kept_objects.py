@@ -106,6 +106,20 @@ def test_an_installation_that_is_undone_leaves_it_and_names_it(cnf: Cnf) -> None
     assert there(cnf) == uids
 
 
+def test_a_heal_leaves_it_and_creates_it_where_it_is_gone(cnf: Cnf) -> None:
+    files = package(cnf, **OBJECTS)
+    install(files, cnf.admin, options=cnf.options, **cnf.where)
+    cnf.admin.delete(cnf.key("ConfigMap", "kept"))
+    secret = cnf.get("Secret", "kept")
+    cnf.admin.replace({**secret, "data": {**secret["data"], "password": "bmV3"}})
+    before = there(cnf)
+    cnf.heal(files, cnf.admin)
+    after = there(cnf)
+    assert after.keys() == KINDS.keys()
+    assert after.items() >= before.items()
+    assert cnf.get("Secret", "kept")["data"]["password"] != "bmV3"
+
+
 def test_an_update_that_has_created_it_is_undone_without_it(cnf: Cnf) -> None:
     cnf.instantiate(setting=config_map(setting="a"), w=workload("Deployment", container=ENV))
     both = f"{config_map(setting='b')}---\n{OBJECTS['cm']}"

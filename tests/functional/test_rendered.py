@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.emulator.test_helm import layer
-from tests.functional.cnf import Cnf
-from tests.functional.manifests import config_map
+from tests.functional.cnf import IMAGES, Cnf
+from tests.functional.manifests import config_map, workload
 from tests.internals.core import KubernetesCluster, archive, csar, main, rendering
 
 KUSTOMIZATION = {
@@ -102,6 +102,13 @@ data:
   version: "{{ .Capabilities.KubeVersion.Version }}"
   served: "{{ .Capabilities.APIVersions.Has "apiregistration.k8s.io/v1/APIService" }}"
 """
+RELEASE = "{{ .Release.Name }}"
+ROLE = """\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: "{{ .Release.Name }}-{{ .Release.Namespace }}"}
+rules: [{apiGroups: [""], resources: [pods], verbs: VERBS}]
+"""
 
 
 @pytest.mark.usefixtures("tools")
@@ -135,6 +142,33 @@ def test_a_chart_is_rendered_for_its_instance_its_namespace_and_its_cluster(
         "version": admin.version(),
         "served": "true",
     }
+
+
+@pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize(("verb", "image"), [("promote", IMAGES[1]), ("rollback", IMAGES[0])])
+def test_a_change_of_a_chart_is_ended_with_its_packages_rendered_as_before(
+    tmp_path: Path, run: Run, cnf: Cnf, admin_kubeconfig: str, verb: str, image: str
+) -> None:
+    """Of RBAC only what the packages describe is believed: a Role that has the release's name."""
+    one, two = (
+        written(
+            tmp_path / image,
+            {
+                "Chart.yaml": CHART["Chart.yaml"],
+                "templates/role.yaml": ROLE.replace("VERBS", verbs),
+                "templates/w.yaml": workload("Deployment", RELEASE, image=image),
+            },
+        )
+        for image, verbs in zip(IMAGES, ("[get]", "[get, list]"), strict=True)
+    )
+    blue = ("--instance-id", "blue")
+    assert run("install", one, *blue)[0] == 0
+    where = ("-n", cnf.namespace, "--kubeconfig", admin_kubeconfig, *blue)
+    assert main(["doctor", one, two, *where], io.StringIO()) == 0
+    assert run("change", one, two, "--upgrade-type", "Blue-Green", "--hold", *blue)[0] == 0
+    assert run(verb, one, two, *blue)[0] == 0
+    pods = cnf.get("Deployment", "blue")["spec"]["template"]["spec"]
+    assert [container["image"] for container in pods["containers"]] == [image]
 
 
 @pytest.mark.usefixtures("tools")
