@@ -491,7 +491,7 @@ def test_no_value_of_a_signed_journal_can_be_changed(
         rollback(host, site.options, **site.where)
 
 
-ENDS: dict[str, Callable[[Cnf, KubernetesCluster], object]] = {
+HOST_ENDS: dict[str, Callable[[Cnf, KubernetesCluster], object]] = {
     "rollback": lambda site, host: rollback(host, site.options, **site.where),
     "resume": lambda site, host: resume(host, site.options, **site.where),
     "another update": lambda site, host: update(
@@ -500,7 +500,7 @@ ENDS: dict[str, Callable[[Cnf, KubernetesCluster], object]] = {
 }
 
 
-@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("end", HOST_ENDS)
 def test_a_signed_journal_that_is_put_back_after_its_operation_undoes_nothing(
     site: Cnf, host: KubernetesCluster, end: str
 ) -> None:
@@ -509,7 +509,7 @@ def test_a_signed_journal_that_is_put_back_after_its_operation_undoes_nothing(
     resume(host, site.options, **site.where)
     metadata = {n: copy["metadata"][n] for n in ("name", "namespace", "labels", "annotations")}
     site.admin.create({**copy, "metadata": metadata})
-    ENDS[end](site, host)
+    HOST_ENDS[end](site, host)
     assert site.get("ConfigMap", "cm")["data"] == {"setting": "new"}
     assert site.admin.get(ObjectKey.of(copy)) is None
 

@@ -26,6 +26,9 @@ from tests.functional.verbs import VERBS, Site, Verb
 from tests.hostile_server import judged
 from tests.internals.core import INSTANCE_LABEL, Collection, Json, ObjectKey
 
+UNSIGNED = replace(HASTY, no_journal_key=True)
+"""With a key nothing that the neighbour writes is believed."""
+
 REQUESTS = 24
 """The verbs send between 19 and 42."""
 SENT = ("get", "list", "create", "replace", "delete", "watch", "dry_run", "refused")
@@ -150,7 +153,7 @@ def tried(lab: Lab, verb: Verb, write: Callable[[Neighbour], None], number: int)
     def act() -> None:
         with (
             mock.patch.object(verbs, "OPTIONS", replace(HASTY, request_timeout=10)),
-            connect(lab.kubeconfig, options=HASTY) as cluster,
+            connect(lab.kubeconfig, options=UNSIGNED) as cluster,
         ):
             verb.act(site, _Meddled(cluster, number, lambda: write(by)))
 
