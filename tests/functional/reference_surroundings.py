@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,7 +37,6 @@ PART_BYTES = 1250
 
 HOLD = "example.com/hold"
 HELD_KINDS = ("Secret", "Pod", "PersistentVolumeClaim")
-GONE: Json = {"metadata": {"deletionTimestamp": ""}}
 RELEASE_SECONDS = 0.05
 RECREATED = ("typed", "recreated")
 """The files of the reference update whose objects are deleted and created again."""
@@ -64,27 +63,41 @@ def release_finalizers(lab: Lab, namespace: str) -> None:
         call = lab.server.front.call
         lab.once("finalizers", lambda: call(lambda each: each.subscribe(Releasing(each))))
         return
-    for kind in HELD_KINDS:
-        follow = partial(_release_all, lab.admin, Collection("", kind, namespace))
+    held = [Collection("", kind, namespace) for kind in HELD_KINDS]
+    lab.before_removal[namespace] = partial(_free, lab.admin, held)
+    for collection in held:
+        follow = partial(_follow, lab.admin, collection)
         threading.Thread(target=follow, daemon=True).start()
 
 
-def _release_all(admin: KubernetesCluster, collection: Collection) -> None:
-    """Remove the finalizers of what is being deleted, until the namespace is."""
+def _free(admin: KubernetesCluster, collections: Iterable[Collection]) -> None:
+    """Remove the finalizers of everything: no controller will, once the tests have ended."""
+    for body in (body for each in collections for body in admin.list(each).items):
+        with suppress(ClusterError):  # it is gone, or was freed just now
+            _release(admin, body)
+
+
+def _follow(admin: KubernetesCluster, collection: Collection) -> None:
+    """Remove the finalizers of what is being deleted, until the namespace is gone."""
     space = ObjectKey("", "Namespace", "", collection.namespace)
-    while "deletionTimestamp" not in (admin.get(space) or GONE)["metadata"]:
+    while admin.get(space) is not None:
         with suppress(ClusterError):  # another client wrote it, or the watch ended
             listing = admin.list(collection)
             for body in listing.items:
-                _release(admin, body)
+                _release_deleted(admin, body)
             for event in admin.watch(collection, listing.resource_version, 5):
-                _release(admin, event.object)
+                _release_deleted(admin, event.object)
+
+
+def _release_deleted(admin: KubernetesCluster, body: Json) -> None:
+    if "deletionTimestamp" in body["metadata"]:
+        _release(admin, body)
 
 
 def _release(admin: KubernetesCluster, body: Json) -> None:
     metadata = body["metadata"]
     finalizers = metadata.get("finalizers") or ()
-    if HOLD in finalizers and "deletionTimestamp" in metadata:
+    if HOLD in finalizers:
         kept = [other for other in finalizers if other != HOLD]
         admin.replace({**body, "metadata": {**metadata, "finalizers": kept}})
 

@@ -154,6 +154,8 @@ class Lab:
     kubeconfig: str = field(init=False)
     kept: set[str] = field(default_factory=set, init=False)
     """Namespaces whose ServiceAccounts nobody may delete."""
+    before_removal: dict[str, Callable[[], None]] = field(default_factory=dict, init=False)
+    """By namespace: what has to be done before it can go."""
     _packages: dict[str, str] = field(default_factory=dict, init=False)
     _numbers: Any = field(default_factory=itertools.count, init=False)
     _arranged: set[str] = field(default_factory=set, init=False)
@@ -249,6 +251,7 @@ class Lab:
     def remove(self, namespace: str) -> None:
         """Delete a namespace, and what is beside it."""
 
+        self.before_removal.pop(namespace, lambda: None)()
         found = self.server.objects((kind, "") for kind in BESIDE)
         for (kind, _), bodies in found.items():
             for name in (body["metadata"]["name"] for body in bodies):

@@ -7,11 +7,8 @@ import pytest
 
 from tests.circles import Circle, in_circles
 from tests.functional import late_requests, matrix
-from tests.functional.conftest import REAL
 from tests.functional.late_requests import AFTERWARDS, LatePoint
 from tests.functional.upgrade_types import BLUE_GREEN
-
-pytestmark = pytest.mark.skipif(bool(REAL), reason="holds requests to the embedded cluster")
 
 
 @pytest.mark.parametrize("reference_name", late_requests.STEPS)

@@ -19,7 +19,6 @@ from aiohttp import web
 from container_update import UpdateInterruptedError
 from container_update.emulator.faults import Fault, FaultedRequest
 from tests.functional.cnf import INSTANCE
-from tests.functional.conftest import REAL
 from tests.functional.manifests import config_map
 from tests.functional.promise import Checker, Expected
 from tests.functional.reference_update import (
@@ -31,8 +30,6 @@ from tests.functional.reference_update import (
     Lab,
     until,
 )
-
-pytestmark = pytest.mark.skipif(bool(REAL), reason="holds a request of the embedded cluster")
 
 PROGRAM = "import sys; from container_update.cli.main import main; sys.exit(main())"
 INTERRUPTED = UpdateInterruptedError.exit_status

@@ -7,10 +7,7 @@ import pytest
 
 from tests.circles import Circle, in_circles
 from tests.functional import matrix, two_clocks
-from tests.functional.conftest import REAL
 from tests.functional.upgrade_types import BLUE_GREEN
-
-pytestmark = pytest.mark.skipif(bool(REAL), reason="holds requests to the embedded cluster")
 
 
 @pytest.mark.parametrize("reference_name", ["update", BLUE_GREEN])
