@@ -160,7 +160,7 @@ TEXT = """
 Manifests that projects of this field publish, and what each command did with them on the embedded
 cluster (:doc:`emulator`): the new version is checked (``csar check``), the old one installed, the
 update to the new one planned, carried out and undone; then the package is changed to the new
-version (``change``, rolling) and back, and uninstalled. An update changes configuration and
+version (``change-vnfpkg``, rolling) and back, and uninstalled. An update changes configuration and
 images alone, so it may have nothing to do; a change of the package applies all. A number is the
 exit status, with the reason. What a program itself would make, such as a Secret or a certificate,
 is not there: no container is run.

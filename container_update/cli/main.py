@@ -37,6 +37,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     :returns: the exit status: that of the operation, also where the results cannot be written.
     """
     words, verbose = parser.verbosity(sys.argv[1:] if arguments is None else arguments)
+    words = _renamed(words)
     root = root_parser(words)
     completion.answer(root)
     parsed = root.parse_args(words)
@@ -153,6 +154,31 @@ _GROUPS: Mapping[str, Sequence[str]] = {
     "more": ("csar", "try", "vnfm", "heat", "completion"),
 }
 """The commands as the help lists them."""
+_RENAMED: Mapping[str, Sequence[str]] = {
+    "change-vnfpkg": ("change",),
+    "show": ("history", "--last"),
+    "diff": ("history", "--last", "--diff"),
+    "watch": ("status", "--watch"),
+    **{name: ("try", name) for name in ("demo", "emulate", "samples")},
+    **{name: ("vnfm", name) for name in ("serve", "db", "vim-config")},
+}
+"""What commands were called in the release before this one; they still work in this one."""
+_OF_A_STACK = ("change", "status", "resume", "rollback")
+
+
+def _renamed(words: Sequence[str]) -> list[str]:
+    """Return the words of a command with its present name; say what that is."""
+    if not words:
+        return []
+    name, *rest = words
+    now = _RENAMED.get(name, (name,))
+    if now[0] in _OF_A_STACK and any(word.partition("=")[0] == "--stack" for word in rest):
+        now = ("heat", *now)
+    if tuple(now) != (name,):
+        from container_update.cli.terminal import output  # noqa: PLC0415, slow to load
+
+        output.complain(f"'{name}' is called '{' '.join(now)}' now: the old name goes next time")
+    return [*now, *rest]
 
 
 def _program() -> str:

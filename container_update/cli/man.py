@@ -43,7 +43,7 @@ def commands(parser: argparse.ArgumentParser) -> Iterator[tuple[argparse.Argumen
     """Yield the parser of each command below another, and its help in the list of commands."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for choice in action._choices_actions:  # those that the help lists
+            for choice in action._choices_actions:  # without an old name, which has no help
                 command = action.choices[choice.dest]
                 if command.get_default("run") is None:
                     yield from commands(command)

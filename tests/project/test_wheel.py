@@ -111,8 +111,8 @@ def test_what_pip_installs_is_a_command_that_runs(
 
     version = command("--version").removeprefix("container-update ").strip()
     assert f"-{version}" in archive.name
-    assert "04-blue-green" in command("try", "samples")
-    command("try", "samples", "01-user-guide", "guide")
+    assert "04-blue-green" in command("samples")
+    command("samples", "01-user-guide", "guide")
     assert "errors" in command("csar", "check", "guide/v2/after")
     pages = tmp_path / "installed/share/man/man1"
     assert (pages / "container-update.1").read_text() == man.page()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of the commands, and the help that lists them."""
+"""The names of the commands: grouped in the help, and those of the release before this one."""
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 
@@ -12,6 +13,58 @@ from container_update.cli import main as command_line
 from container_update.cli.arguments import option_arguments
 
 ROOT = Path(__file__).parents[3]
+OLD_NAMES = {
+    "change-vnfpkg a b": "change a b",
+    "change-vnfpkg a b --stack vnf": "heat change a b --stack vnf",
+    "status --stack=vnf": "heat status --stack=vnf",
+    "rollback -n core --stack vnf": "heat rollback -n core --stack vnf",
+    "show": "history --last",
+    "show 14 -n core": "history --last 14 -n core",
+    "diff": "history --last --diff",
+    "watch -n core": "status --watch -n core",
+    "demo": "try demo",
+    "emulate --port 0": "try emulate --port 0",
+    "samples rbac": "try samples rbac",
+    "serve": "vnfm serve",
+    "db upgrade": "vnfm db upgrade",
+    "vim-config": "vnfm vim-config",
+}
+
+
+@pytest.mark.parametrize("old", OLD_NAMES)
+def test_an_old_name_still_works_and_the_new_one_is_told(
+    old: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = OLD_NAMES[old]
+    assert command_line._renamed(old.split()) == new.split()
+    told = capsys.readouterr().err
+    assert f"'{old.split(maxsplit=1)[0]}' is called '" in told
+    assert len(told.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "words", ["", "plan a b", "status", "heat status --stack vnf", "--version"]
+)
+def test_a_present_name_stays_as_it_is(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line._renamed(words.split()) == words.split()
+    assert not capsys.readouterr().err
+
+
+def test_an_old_name_does_what_the_new_one_does(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = []
+    for words in (["samples"], ["try", "samples"]):
+        out = io.StringIO()
+        assert command_line.main(words, out) == 0
+        listed.append(out.getvalue())
+    assert listed[0] == listed[1]
+
+
+def test_no_page_calls_a_command_by_a_former_name() -> None:
+    former = "|".join(command_line._RENAMED.keys() - {"watch"})  # a right of Kubernetes too
+    called = re.compile(rf"(?:``|container-update )({former})(?: [^`\n]+)?(?:``|$)", re.M)
+    pages = (page for name in ("doc/source", "samples") for page in (ROOT / name).rglob("*.rst"))
+    names = {str(page): called.findall(page.read_text("utf-8")) for page in pages}
+    assert {page: used for page, used in names.items() if used} == {}
 
 
 def helped(*words: str, capsys: pytest.CaptureFixture[str]) -> str:
