@@ -9,8 +9,7 @@ the old one in Blue-Green.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -30,15 +29,13 @@ from container_update.engine.scripts.coordination import Coordination
 from container_update.model import errors
 from container_update.model.cancellation import CancelToken
 from container_update.model.objects import Json
-from container_update.model.outcome import Event, Outcome, Progress, StepResult, StepState
-from container_update.model.plan import Place, Plan, Step
-from container_update.model.reporter import reporter
-from container_update.model.scripts import ScriptReport, ScriptStep, VduChange
+from container_update.model.outcome import Outcome, Progress, StepResult
+from container_update.model.scripts import NEW, ScriptReport, ScriptStep
 from container_update.openstack import live
 from container_update.openstack import vnfm_records as stack_records
 from container_update.openstack.client import Heat, reference
 from container_update.openstack.execution.execution import StackExecution
-from container_update.openstack.plan import Live, StackPlan, StackScript
+from container_update.openstack.plan import Live, StackPlan
 from container_update.openstack.planner import Planner, StackPackages, StackRequest, read_packages
 from container_update.openstack.record import StackRecord
 from container_update.openstack.stack_instance import StackGoal, StackInstance, instance_id_of
@@ -77,25 +74,22 @@ class StackChange(StackGoal):
     ) -> None:
         self.job, self.target = job, target
         self._planner, self._scripts = planner, scripts
-        self._progress: Progress = lambda _: None
         self._plan: StackPlan | None = None
         """What was planned, or what an earlier run had planned."""
         self._live: Live | None = None
         """The stack after the change, once it is finished."""
-        self._script_results: list[StepResult] = []
 
     def _instance(self, cancel: CancelToken, progress: Progress) -> StackInstance:
-        self._progress = reporter(progress)
         return StackInstance(
             self.target.service,
             self._instance_id,
             self.job.options,
-            self._run_scripts,
+            self._run_script,
             cancel,
-            self._report_progress,
+            progress,
             leave_failed=self.job.leave_failed,
             stack=self.target.stack,
-            roles=self._scripts.roles,
+            scripts=self._scripts.paths,
         )
 
     @cached_property
@@ -123,6 +117,7 @@ class StackChange(StackGoal):
                 target.flavour_id,
                 StackLinks.of(request.body, job.instance.get("instantiatedVnfInfo")),
                 _nfv(request.body),
+                self._scripts.paths,
             )
             return replace(read_packages(wanted, old, new), identities=identities())
 
@@ -130,8 +125,7 @@ class StackChange(StackGoal):
 
     def run(self, cancel: CancelToken, progress: Progress) -> Outcome:
         """Recover what an earlier run left, plan, and carry the plan out."""
-        with self._with_outcome():
-            return self._outcome(operate(self, self._instance(cancel, progress)))
+        return self._with_vnfcs(operate(self, self._instance(cancel, progress)))
 
     def recover(self, progress: Progress, *, back: bool) -> Outcome | None:
         """Finish what an earlier run left, whatever its goal, or undo it; None where there was
@@ -143,15 +137,18 @@ class StackChange(StackGoal):
         """
         if not back:
             self.digest()  # a missing package is noticed first
-        with self._with_outcome():
-            outcome = self._instance(self._scripts.cancel, progress).recover(
-                back=back, go_on=self.carry_out
-            )
-        return outcome and self._outcome(outcome)
+        outcome = self._instance(self._scripts.cancel, progress).recover(
+            back=back, go_on=self.carry_out
+        )
+        return outcome and self._with_vnfcs(outcome)
 
-    def preview(self) -> Plan:
-        """Return the plan for people; write nothing."""
-        return self._shown(self.plan(self.target.service))
+    def preview(self) -> StackPlan:
+        """Return the plan; write nothing."""
+        return self.plan(self.target.service)
+
+    def _with_vnfcs(self, outcome: Outcome) -> Outcome:
+        """Return an outcome with every VNFC after the change."""
+        return replace(outcome, vnfcs=stack_records.vnfcs(self._live_members) if self._live else ())
 
     # --- what a goal says -----------------------------------------------------------------------
 
@@ -184,84 +181,42 @@ class StackChange(StackGoal):
         self._live = live.after(self.target.service, self._plan)
         return results
 
-    def _shown(self, plan: StackPlan) -> Plan:
-        """Return a plan for people: with each run of a script, if the request has one."""
-        shown: dict[Place, Step] = {}
-        for step in plan.steps:
-            scripts = self._runs(step, plan) if isinstance(step, StackScript) else [step]
-            shown |= {each.place: each for each in scripts if each.place not in shown}
-        return Plan(
-            plan.namespace,
-            plan.instance_id,
-            tuple(shown.values()),
-            plan.unchanged,
-            plan.ignored,
-            plan.notes,
-            packages=plan.packages,
-        )
-
-    def _runs(self, step: StackScript, plan: StackPlan) -> Iterator[ScriptStep]:
-        """Yield a step for each VDU, or the VNFC, that a script is about, as it is reported when it
-        runs."""
-        path, server_id = self.job.request.script_paths.get(step.role), _server_of(step)
-        for vdu_id in [step.member.vdu_id] if step.member else plan.places:
-            if path is not None:
-                vdu = VduChange(vdu_id, plan.stack, plan.new_stack, resource_id=server_id)
-                yield ScriptStep.of(step.role, path, vdu)
-
     # --- scripts --------------------------------------------------------------------------------
 
-    def _run_scripts(self, step: StackScript, execution: StackExecution) -> None:
-        path = self.job.request.script_paths.get(step.role, "")
+    def _run_script(self, step: ScriptStep, execution: StackExecution) -> ScriptReport | None:
+        """Run a script of the plan, or of its undo, for the VNFCs that it is about.
+
+        :raises CoordinationError: it failed, or was stopped.
+        """
         self._scripts.operation = execution.record.operation
-        for vdu in self._changes(step, execution.record.plan):
-            # the addresses were read meanwhile: another host may have taken over
-            execution.journal.confirm()
-            self._run_script(ScriptStep.of(step.role, path, vdu))
+        vnfcs = [self._vnfc_details(each, step.role) for each in self._members(step, execution)]
+        if not vnfcs:
+            return None
+        # the addresses were read meanwhile: another host may have taken over
+        execution.journal.confirm()
+        vdu = replace(
+            step.vdu,
+            details={"back": False, **step.vdu.details, "vnfcs": vnfcs},
+            ssh_ips={step.role: ip} if (ip := vnfcs[0]["ssh_ip"]) else {},
+        )
+        report = self._scripts.run(replace(step, vdu=vdu))
+        if report is not None and report.status != 0:
+            raise errors.CoordinationError(f"it was stopped {self._scripts.cancel.reason}")
+        return report
 
-    def _run_script(self, step: ScriptStep) -> None:
-        self._progress(step)
-        back = bool(step.vdu.details["back"])
-        result = StepResult(step, StepState.UNDONE if back else StepState.DONE)
-        try:
-            if (report := self._scripts.run(step)) is not None:
-                result = replace(
-                    result, message=report.last_line, seconds=report.seconds, script=report
-                )
-                if report.status != 0:
-                    raise errors.CoordinationError(f"it was stopped {self._scripts.cancel.reason}")
-        except errors.ContainerUpdateError as error:
-            result = replace(result, state=StepState.FAILED, message=str(error))
-            raise errors.CoordinationError(f"{step.key} failed: {error}") from error
-        finally:
-            self._script_results.append(result)
-            self._progress(result)
-
-    def _changes(self, step: StackScript, plan: StackPlan) -> Iterator[VduChange]:
-        """Yield each VDU that a script runs for, with the VNFCs that it is about."""
-        members = [step.member] if step.member else self._members(step, plan)
-        for vdu_id in dict.fromkeys(member.vdu_id for member in members):
-            of_vdu = [member for member in members if member.vdu_id == vdu_id]
-            vnfcs = [self._vnfc_details(member, step.role) for member in of_vdu]
-            ssh_ip = vnfcs[0]["ssh_ip"]
-            yield VduChange(
-                vdu_id,
-                plan.stack,
-                plan.new_stack,
-                {"back": step.back, "vnfcs": vnfcs},
-                {step.role: ssh_ip} if ssh_ip else {},
-                _server_of(step),
-            )
-
-    def _members(self, step: StackScript, plan: StackPlan) -> Sequence[VnfcServer]:
-        """Return the VNFCs of a script's stack; none where the stack was never created."""
-        stack = self.target.service.stack(step.stack)
+    def _members(self, step: ScriptStep, execution: StackExecution) -> Sequence[VnfcServer]:
+        """Return the VNFCs that a script is about; none where its stack was never created."""
+        plan, vdu = execution.record.plan, step.vdu
+        if vdu.resource_id:
+            return [each for each in plan.members if each.server_id == vdu.resource_id]
+        stack = self.target.service.stack(_stack_of(step))
         if stack is None:
             return ()
-        if reference(stack) == plan.stack:
-            return plan.members
-        body = live.body_of(self.target.service, reference(stack))
-        return live.read(self.target.service, stack, body, plan.places).members
+        members = plan.members
+        if reference(stack) != plan.stack:
+            body = live.body_of(self.target.service, reference(stack))
+            members = live.read(self.target.service, stack, body, plan.places).members
+        return [member for member in members if member.vdu_id == vdu.vdu_id]
 
     def _vnfc_details(self, member: VnfcServer, role: str) -> Json:
         return {
@@ -313,41 +268,10 @@ class StackChange(StackGoal):
         stack = live.find(self.target.service, name)
         return live.members_of(self.target.service, stack, self.packages.all_vdus)
 
-    def _report_progress(self, event: Event) -> None:
-        """Report a step; a script reports itself, for each VDU that it is about."""
-        step = event.step if isinstance(event, StepResult) else event
-        if isinstance(event, StackPlan):
-            self._progress(self._shown(event))
-        elif not isinstance(step, StackScript):
-            self._progress(event)
 
-    def _outcome(self, outcome: Outcome) -> Outcome:
-        """Return an outcome for people: with the runs of the scripts, and every VNFC."""
-        of_stacks = tuple(r for r in outcome.results if not isinstance(r.step, StackScript))
-        scripts = tuple(self._script_results)
-        if any(result.state is StepState.UNDONE for result in of_stacks):  # with what they did
-            scripts = tuple(replace(result, state=StepState.UNDONE) for result in scripts)
-        assert isinstance(outcome.plan, StackPlan), "it is Heat's side of the change"
-        return replace(
-            outcome,
-            plan=self._shown(outcome.plan),
-            results=(*of_stacks, *scripts),
-            vnfcs=stack_records.vnfcs(self._live_members) if self._live else (),
-        )
-
-    @contextmanager
-    def _with_outcome(self) -> Iterator[None]:
-        """Give the error of a failed change an outcome like that of one that succeeds."""
-        try:
-            yield
-        except errors.UpdateFailedError as error:
-            error.outcome = self._outcome(error.outcome)
-            raise
-
-
-def _server_of(step: StackScript) -> str:
-    """Return the server of the one VNFC that a script is about; '': it is about all of its VDU."""
-    return step.member.server_id if step.member else ""
+def _stack_of(step: ScriptStep) -> str:
+    """Return the stack of the VNF that a script is about."""
+    return step.vdu.new_resource if step.role == NEW else step.vdu.old_resource
 
 
 def _nfv(body: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from container_update.model.errors import PackageError
 from container_update.model.objects import ObjectKey
 from container_update.model.plan import Action, Plan, Reason, Step
+from container_update.model.scripts import NEW, OLD, ScriptStep, VduChange
 from container_update.openstack.templates import desired, groups
 from container_update.openstack.vnfcs import VnfcServer
 from container_update.package import hot
@@ -61,31 +62,7 @@ class StackStep(Step):
         return f"{self.key}: {self.action.value}{because}"
 
 
-@dataclass(frozen=True)
-class StackScript(Step):
-    """Run a coordination script of the request, where it has one."""
-
-    stack: str
-    """The reference of the stack that the script is about."""
-    role: str
-    """``new`` or ``old``: which of the request's two scripts."""
-    member: VnfcServer | None = None
-    """The VNFC that it is about; None: the stack as a whole."""
-    back: bool = False
-    """The change is being undone, traffic goes back to the old VNF; False in every plan."""
-
-    @classmethod
-    def of(
-        cls, role: str, stack: str, member: VnfcServer | None = None, *, back: bool = False
-    ) -> StackScript:
-        """Return the step; its key is the VNFC's, or else the stack's."""
-        return cls(_key(stack, member), Action.RUN, stack, role, member, back)
-
-    def __str__(self) -> str:
-        return f"{self.key}: coordinate the {self.role} VNF"
-
-
-AnyStep = StackStep | StackScript
+AnyStep = StackStep | ScriptStep
 
 
 def _server_key(member: VnfcServer) -> ObjectKey:
@@ -161,7 +138,7 @@ class StackPlan(Plan):
     @property
     def new_stack(self) -> str:
         """The stack that the VNF is after the change: the same one, unless one is created."""
-        created = (step.stack for step in self.steps if step.action is Action.CREATE)
+        created = (step.stack for step in self.stack_steps if step.action is Action.CREATE)
         return next(created, self.stack)
 
     def last_steps(self, *, back: bool) -> list[StackStep]:
@@ -180,11 +157,11 @@ class StackPlan(Plan):
         """Return the plan with the ids of top resources where its other stacks refer to them: a
         resource that the change itself has created had none when this was planned."""
 
-        def known(step: AnyStep, body: StackBody | None) -> StackBody | None:
+        def known(step: StackStep, body: StackBody | None) -> StackBody | None:
             if body is None or step.stack == self.stack:
                 return body
             template = body.template
-            if isinstance(step, StackStep) and self.is_of_group(step):
+            if self.is_of_group(step):
                 template = hot.with_ids(template, ids)
             parameters = hot.with_ids(body.parameters, ids)
             return replace(body, template=template, parameters=parameters)
@@ -225,14 +202,17 @@ class StackPlan(Plan):
         """
 
         def level(step: AnyStep) -> int:
-            return 0 if step.member else 2 if step.stack == self.stack else 1
+            if isinstance(step, ScriptStep) or step.member:
+                return 0
+            return 2 if step.stack == self.stack else 1
 
         numbers = reversed(range(len(self.steps)))
         if any(step.before is None for step in self.stack_steps):
             return list(numbers)  # Blue-Green: nothing contains anything
         return sorted(numbers, key=lambda number: level(self.steps[number]))
 
-    def __str__(self) -> str:
+    def overview(self) -> str:
+        """Return its steps as a status shows them."""
         lines = [f"{self.kind} of stack {self.stack.partition('/')[0]}:"]
         lines += [f"  {number}. {step}" for number, step in enumerate(self.steps, 1)]
         lines += [f"  unchanged: {key}" for key in self.unchanged]
@@ -286,14 +266,28 @@ class Live:
         )
 
 
-def blue_green(live: Live, new: StackBody, places: Mapping[str, Place], new_name: str) -> StackPlan:
-    """Plan a new stack beside the old one, the scripts of both, and the deletion of the old one."""
+def blue_green(
+    live: Live,
+    new: StackBody,
+    places: Mapping[str, Place],
+    new_name: str,
+    scripts: Mapping[str, str],
+) -> StackPlan:
+    """Plan a new stack beside the old one, the scripts of both, and the deletion of the old one.
+
+    :param scripts: the paths of the scripts that the request has, by VNF.
+    """
     old_name = live.reference.partition("/")[0]
+    vdus = {NEW: list(places), OLD: list(dict.fromkeys(each.vdu_id for each in live.members))}
     reason = f"it takes the place of {old_name}"
-    steps = (
+    steps: tuple[AnyStep, ...] = (
         StackStep.of(Action.CREATE, new_name, after=new, reasons=[reason]),
-        StackScript.of("new", new_name),
-        StackScript.of("old", live.reference),
+        *(
+            ScriptStep.of(role, scripts[role], VduChange(vdu_id, live.reference, new_name))
+            for role in (NEW, OLD)
+            if role in scripts
+            for vdu_id in vdus[role]
+        ),
         StackStep.of(
             Action.DELETE,
             live.reference,
@@ -304,12 +298,19 @@ def blue_green(live: Live, new: StackBody, places: Mapping[str, Place], new_name
     return live.plan(BLUE_GREEN, places, steps)
 
 
-def rolling(live: Live, new: StackBody, places: Mapping[str, Place], source: str) -> StackPlan:
+def rolling(
+    live: Live,
+    new: StackBody,
+    places: Mapping[str, Place],
+    source: str,
+    scripts: Mapping[str, str],
+) -> StackPlan:
     """Plan the update of one VNFC after the other, each with its script, then of what contains
     them, which changes no server any more: their groups, then the whole stack.
 
     :param places: target VDU to where its server is defined in the new templates.
     :param source: the new package, for messages.
+    :param scripts: the paths of the scripts that the request has, by VNF.
     :raises PackageError: the new templates cannot be taken over VNFC by VNFC.
     """
     steps: list[AnyStep] = []
@@ -333,7 +334,8 @@ def rolling(live: Live, new: StackBody, places: Mapping[str, Place], source: str
         bodies[member.stack] = after  # from which the next VNFC of the same stack begins
         updated = live.updated.get(member.stack)
         steps.append(_member_step(member, before, after, place, updated))
-        steps.append(StackScript.of("new", member.stack, member))
+        if NEW in scripts:
+            steps.append(member_script(NEW, scripts[NEW], live.reference, member))
     for stack, after in settled.items():
         if not groups.is_settled(bodies[stack], after):
             steps.append(live.update(stack, bodies[stack], after, [SETTLES_GROUP]))
@@ -342,6 +344,19 @@ def rolling(live: Live, new: StackBody, places: Mapping[str, Place], source: str
         reasons = [SETTLES_STACK, *_beside(before, whole, places)]
         steps.append(live.update(live.reference, before, whole, reasons))
     return live.plan(ROLLING, places, tuple(steps), tuple(unchanged))
+
+
+def member_script(
+    role: str, path: str, stack: str, member: VnfcServer, *, back: bool = False
+) -> ScriptStep:
+    """Return the step that runs a script for one VNFC of a stack.
+
+    :param back: the change is being undone: the traffic goes back to the old VNFC.
+    """
+    details = {"back": True} if back else {}
+    return ScriptStep.of(
+        role, path, VduChange(member.vdu_id, stack, stack, details, resource_id=member.server_id)
+    )
 
 
 def _is_as_it_shall_be(live: Live, member: VnfcServer, before: StackBody, after: StackBody) -> bool:

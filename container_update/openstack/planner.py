@@ -52,6 +52,8 @@ class StackRequest:
     """The virtual links of the request."""
     nfv: Mapping[str, Any] = field(default_factory=dict)
     """``additionalParams.nfv``, what the request gives for the templates' parameter."""
+    scripts: Mapping[str, str] = field(default_factory=dict)
+    """The paths of its coordination scripts, by VNF: 'new' and 'old'."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ def rolling_plan(packages: StackPackages, service: Heat) -> StackPlan:
     state, body, new = _states(packages, service, live.read_for_update)
     _check_same_places(packages, body)
     _check_hidden_stays(body, new, state.reference.partition("/")[0])
-    plan = rolling(state, new, packages.places, packages.request.new)
+    plan = rolling(state, new, packages.places, packages.request.new, packages.request.scripts)
     return replace(plan, steps=tuple(_with_way_back(step, service) for step in plan.steps))
 
 
@@ -159,7 +161,8 @@ def blue_green_plan(packages: StackPackages, service: Heat) -> StackPlan:
         return state.plan(BLUE_GREEN, packages.places, unchanged=state.members)
     _check_nothing_hidden(body, new, name)
     base = live.SUFFIX.sub("", name)
-    return blue_green(state, new, packages.places, f"{base}.{uuid.uuid4().hex[:8]}")
+    new_name = f"{base}.{uuid.uuid4().hex[:8]}"
+    return blue_green(state, new, packages.places, new_name, packages.request.scripts)
 
 
 Planner = Callable[[StackPackages, Heat], StackPlan]

@@ -13,12 +13,14 @@ from typing import Any
 from container_update.model.objects import Json
 from container_update.model.operation import OperationRecord, Phase, from_bytes, to_bytes
 from container_update.model.plan import Action
-from container_update.openstack.plan import INSTANTIATE, AnyStep, StackPlan, StackScript, StackStep
+from container_update.model.scripts import ScriptStep
+from container_update.openstack.plan import INSTANTIATE, AnyStep, StackPlan, StackStep
 from container_update.openstack.software import Software
 from container_update.openstack.vnfcs import VnfcServer
 from container_update.package.hot import Place, StackBody
+from container_update.planning.steps.codec import step_from_dict, step_to_dict
 
-_FORMAT = 5
+_FORMAT = 6
 MARK = "container-update-"
 """What every tag begins with that this program sets."""
 
@@ -66,7 +68,7 @@ class StackRecord(OperationRecord):
 
     def overview(self) -> Iterator[str]:
         """Yield the lines of the plan."""
-        yield str(self.plan)
+        yield self.plan.overview()
 
 
 def _noted(body: StackBody, kind: str) -> StackBody:
@@ -141,11 +143,11 @@ def decode(text: str) -> StackRecord:
 
 
 def _step_to_dict(step: AnyStep, store: Callable[[StackBody | None], str | None]) -> Json:
-    values: Json = {"stack": step.stack, "member": step.member and asdict(step.member)}
-    if isinstance(step, StackScript):
-        return {**values, "role": step.role}
+    if isinstance(step, ScriptStep):
+        return step_to_dict(step)
     return {
-        **values,
+        "stack": step.stack,
+        "member": step.member and asdict(step.member),
         "action": step.action.name,
         "before": store(step.before),
         "after": store(step.after),
@@ -156,9 +158,11 @@ def _step_to_dict(step: AnyStep, store: Callable[[StackBody | None], str | None]
 
 
 def _step_from_dict(values: Mapping[str, Any], bodies: Mapping[str, StackBody]) -> AnyStep:
-    member = _member_from_dict(values["member"]) if values["member"] else None
     if "role" in values:
-        return StackScript.of(values["role"], values["stack"], member)
+        script = step_from_dict(values)
+        assert isinstance(script, ScriptStep)
+        return script
+    member = _member_from_dict(values["member"]) if values["member"] else None
     before, after = (bodies.get(values[side]) for side in ("before", "after"))
     step = StackStep.of(
         Action[values["action"]],

@@ -83,8 +83,8 @@ class StackInstance:
     stack: str | None = None
     """The instance's stack (its name, its id or ``name/id``), whose changes alone are recovered;
     None: whatever is in the instance's journal."""
-    roles: frozenset[str] = frozenset({"new", "old"})
-    """The VNFs that have a coordination script; the steps of others do nothing."""
+    scripts: Mapping[str, str] = field(default_factory=dict)
+    """The paths of the request's coordination scripts, by VNF."""
 
     def __post_init__(self) -> None:
         self.progress = reporter(self.progress)
@@ -246,7 +246,7 @@ class StackInstance:
             self.progress,
             self.cancel,
             self.leave_failed,
-            self.roles,
+            self.scripts,
         )
 
 

@@ -14,7 +14,7 @@ from container_update.openstack.execution import writer
 from container_update.openstack.hold import Clock, StackHolder, is_free, tags_of
 from container_update.openstack.instantiate import Instantiate, Terminate, described_by
 from container_update.openstack.journal import StackJournal, UnsignedError, _StoredJournal
-from container_update.openstack.plan import BLUE_GREEN, ROLLING, StackPlan, StackScript
+from container_update.openstack.plan import BLUE_GREEN, ROLLING, StackPlan
 from container_update.openstack.planner import StackPackages, StackRequest, read_packages
 from container_update.openstack.record import StackRecord
 from container_update.openstack.stack_instance import StackGoal, StackInstance, instance_id_of

@@ -128,7 +128,7 @@ def test_a_rollback_reports_a_script_that_cannot_switch_the_traffic_back(
     vnf = instantiated(Client(http, "v2"), Sample(BLUE_GREEN, cloud, tmp_path), cloud.vims())
     cloud.balancer.status = 7
     failed = vnf.change("FAILED_TEMP")
-    assert "coordinate the new VNF: Script Scripts/" in failed["error"]["detail"]
+    assert "Script Scripts/" in failed["error"]["detail"]
     vnf.recover(failed, "rollback", "ROLLED_BACK")
     steps = {step["object"]: step for step in vnf.steps(path_of(failed))}
     script = steps["Script Scripts/configure_balancer.py (old VNF, VDU1)"]

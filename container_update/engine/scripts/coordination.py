@@ -56,9 +56,9 @@ class Coordination:
     """Of every run, in order."""
 
     @property
-    def roles(self) -> frozenset[str]:
-        """The VNFs, 'new' and 'old', for which the request has a script."""
-        return frozenset(self.job.request.scripts)
+    def paths(self) -> Mapping[str, str]:
+        """The paths of the request's scripts, by VNF: 'new' and 'old'."""
+        return self.job.request.script_paths
 
     def run(self, step: ScriptStep) -> ScriptReport | None:
         """Run the script of a step.

@@ -27,9 +27,12 @@ def unexpected(service: Heat, plan: StackPlan, number: int, tag_of: TagOf) -> st
     :param tag_of: returns the tag of a body of this operation.
     """
     steps = plan.stack_steps
-    own = plan.steps[number].stack
-    containing = [step.stack for step in reversed(steps) if step.member is None]
-    for stack in dict.fromkeys((*containing, own)):  # the whole stack says best what happened
+    step = plan.steps[number]
+    assert isinstance(step, StackStep), "a script changes no stack"
+    containing = [each.stack for each in reversed(steps) if each.member is None]
+    for stack in dict.fromkeys(
+        (*containing, step.stack)
+    ):  # the whole stack says best what happened
         earlier = [s for s in plan.steps[:number] if isinstance(s, StackStep) and s.stack == stack]
         later = [s for s in plan.steps[number:] if isinstance(s, StackStep) and s.stack == stack]
         if not later:

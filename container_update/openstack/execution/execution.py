@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -21,6 +21,7 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Action
 from container_update.model.reporter import reporter
+from container_update.model.scripts import OLD, ScriptReport, ScriptStep
 from container_update.openstack import live
 from container_update.openstack.client import Heat, reference
 from container_update.openstack.execution.concurrent import (
@@ -43,17 +44,17 @@ from container_update.openstack.plan import (
     SCALE,
     AnyStep,
     StackPlan,
-    StackScript,
     StackStep,
+    member_script,
 )
 from container_update.openstack.record import StackRecord
 from container_update.package.hot import StackBody
 
 LOG = logging.getLogger(__name__)
 
-Coordinator = Callable[[StackScript, "StackExecution"], object]
-"""Runs a coordination script of the request in a run, where it has one; ContainerUpdateError: it
-failed."""
+Coordinator = Callable[[ScriptStep, "StackExecution"], ScriptReport | None]
+"""Runs a coordination script of the request in a run; None where there is nothing to run it for.
+ContainerUpdateError: it failed."""
 
 
 @dataclass(repr=False)
@@ -71,10 +72,12 @@ class StackExecution:
     cancel: CancelToken
     leave_failed: bool
     """A failure is left for a rollback or a resume, not undone at once."""
-    roles: frozenset[str] = frozenset({"new", "old"})
-    """The VNFs that have a coordination script."""
-    _seconds: dict[int, float] = field(default_factory=dict, init=False)
-    """What the steps that are done took, by number."""
+    scripts: Mapping[str, str] = field(default_factory=dict)
+    """The paths of the request's coordination scripts, by VNF."""
+    _results: dict[int, StepResult] = field(default_factory=dict, init=False)
+    """Those of the steps that this run has done, by number."""
+    _scripts_back: list[StepResult] = field(default_factory=list, init=False)
+    """What became of the scripts that only the undo runs."""
 
     def __post_init__(self) -> None:
         self.progress = reporter(self.progress)
@@ -95,21 +98,17 @@ class StackExecution:
         """
         for number in range(self.record.done, len(self.record.plan.steps)):
             step = self.record.plan.steps[number]
-            if isinstance(step, StackScript) and step.role not in self.roles:
-                # nothing to repeat or to undo: the journal learns it with the next step
-                self.record = replace(self.record, done=number + 1)
-                continue
             started = time.monotonic()
             try:
                 self._stacks.check_stop()
                 self.progress(step)
-                self._do(number, step)
+                result = self._do(number, step)
             except errors.LeaseLostError:
                 raise
             except errors.ContainerUpdateError as error:
                 raise self._failed(number, error) from error
-            self._seconds[number] = time.monotonic() - started
-            self._report(self._done(number))
+            seconds = time.monotonic() - started
+            self._results[number] = self._report(replace(result, seconds=seconds))
             plan = self._with_ids(step)
             self.record = self.journal.write(replace(self.record, plan=plan, done=number + 1))
         return self.results
@@ -135,14 +134,13 @@ class StackExecution:
         return tuple(self._done(number) for number in range(self.record.done))
 
     def _done(self, number: int) -> StepResult:
-        step = self.record.plan.steps[number]
-        return StepResult(step, StepState.DONE, seconds=self._seconds.get(number, 0.0))
+        done = StepResult(self.record.plan.steps[number], StepState.DONE)
+        return self._results.get(number, done)
 
-    def _do(self, number: int, step: AnyStep) -> None:
-        if isinstance(step, StackScript):
-            with self.journal.renewed():
-                self.coordinate(step, self)
-        elif step.after is None:
+    def _do(self, number: int, step: AnyStep) -> StepResult:
+        if isinstance(step, ScriptStep):
+            return self._coordinated(step, StepState.DONE)
+        if step.after is None:
             self._commit()
             self._stacks.delete(step.stack)
         elif step.before is None:
@@ -151,6 +149,21 @@ class StackExecution:
             self._stacks.create(step.stack, step.after, kept, plan.timeout_mins, instead=instead)
         else:
             self._update(number, step)
+        return StepResult(step, StepState.DONE)
+
+    def _coordinated(self, step: ScriptStep, state: StepState) -> StepResult:
+        """Run a script; return what became of it.
+
+        :raises CoordinationError: it failed, or was stopped.
+        """
+        try:
+            with self.journal.renewed():
+                report = self.coordinate(step, self)
+        except errors.LeaseLostError:
+            raise
+        except errors.ContainerUpdateError as error:
+            raise errors.CoordinationError(f"{step.key} failed: {error}") from error
+        return StepResult(step, state, report.last_line if report else "", script=report)
 
     def _commit(self) -> None:
         """Note that there is no way back from here on, before anything is sent."""
@@ -211,15 +224,19 @@ class StackExecution:
         gone = {number: removed(self.service, plan.steps[number]) for number in begun}
         for number in begun:
             step, began = plan.steps[number], time.monotonic()
-            undo = partial(self._undo, step, was_coordinated=number + 1 < reached)
+            if isinstance(step, ScriptStep):
+                results[number] = self._script_undone(step)
+                continue
+            undo = partial(self._undo, step, was_coordinated=number < self.record.done)
             message, state = _attempted(undo)
             if gone[number] and state is StepState.UNDONE:
                 message = f"{', '.join(gone[number])}: removed already, and had to be made anew"
             seconds = time.monotonic() - began
             results[number] = self._report(StepResult(step, state, message, seconds=seconds))
-        if any(plan.steps[number].member is None for number in begun):
+        steps = (plan.steps[number] for number in begun)
+        if any(isinstance(step, StackStep) and step.member is None for step in steps):
             self._look_at_undone(results)
-        return tuple(results[number] for number in range(len(plan.steps)))
+        return (*(results[number] for number in range(len(plan.steps))), *self._scripts_back)
 
     def _quiet(self, steps: list[AnyStep]) -> None:
         """Wait until nothing is in progress on the stacks, those that contain others first: what
@@ -247,9 +264,8 @@ class StackExecution:
     def _reached(self) -> int:
         """Return how many steps may have to be undone.
 
-        A step without a script is not in the journal until the next one is done. The old VNF's
-        script, which gives it its traffic back, is one of them once the new VNF's script may have
-        taken the traffic away.
+        The old VNF's script, which gives it its traffic back, is one of them once the new VNF's
+        script may have taken the traffic away.
         """
         steps, reached = self.record.plan.steps, self.record.done
         while reached < len(steps):
@@ -257,10 +273,7 @@ class StackExecution:
             if step.action is Action.DELETE:
                 break  # once it may have been sent there is no way back
             reached += 1
-            if not isinstance(step, StackScript):
-                break
-            takes_traffic = step.role == "new" and not step.member
-            if step.role in self.roles and not takes_traffic:
+            if not isinstance(step, ScriptStep) or step.vdu.resource_id:
                 break
         return reached
 
@@ -268,10 +281,8 @@ class StackExecution:
         if self.record.committed:
             raise errors.NoWayBackError(self.record.plan.no_way_back)
 
-    def _undo(self, step: AnyStep, *, was_coordinated: bool) -> str:
-        """Undo one step; return what the operator should know of it."""
-        if isinstance(step, StackScript):
-            return "" if step.member else self._coordinate_back(step.role, step)
+    def _undo(self, step: StackStep, *, was_coordinated: bool) -> str:
+        """Undo the step of a stack; return what the operator should know of it."""
         if step.before is None:
             current = self.service.stack(step.stack)
             if current is not None and self._marks(current):
@@ -280,21 +291,32 @@ class StackExecution:
             if is_gone(self.service, self.record.plan, step):
                 return f"{step.key} is gone: another client removed it"
             remark = self._restore(step)
-            if step.member is not None and was_coordinated:
-                return "; ".join(filter(None, (remark, self._coordinate_back("old", step))))
+            if step.member is not None and was_coordinated and OLD in self.scripts:
+                stack = self.record.plan.stack
+                script = member_script(OLD, self.scripts[OLD], stack, step.member, back=True)
+                self._scripts_back.append(self._coordinate_back(script))
             return remark
         return ""
 
-    def _coordinate_back(self, role: str, step: AnyStep) -> str:
-        """Run a script of the undo; return its error: it does not end the undo."""
+    def _script_undone(self, step: ScriptStep) -> StepResult:
+        """Undo the step of a script: for a whole VDU it runs again, with the way of the traffic."""
+        if step.vdu.resource_id:
+            return self._report(StepResult(step, StepState.UNDONE))
+        back = replace(step, vdu=replace(step.vdu, details={"back": True}))
+        return replace(self._coordinate_back(back), step=step)
+
+    def _coordinate_back(self, step: ScriptStep) -> StepResult:
+        """Run a script of the undo; its error does not end the undo."""
+        self.progress(step)
+        began = time.monotonic()
         try:
-            with self.journal.renewed():
-                self.coordinate(StackScript.of(role, step.stack, step.member, back=True), self)
+            result = replace(self._coordinated(step, StepState.UNDONE), message="")
         except errors.LeaseLostError:
             raise
         except errors.ContainerUpdateError as error:
-            return f"{error}: see that the traffic goes to the old VNF"
-        return ""
+            message = f"{error}: see that the traffic goes to the old VNF"
+            result = StepResult(step, StepState.FAILED, message)
+        return self._report(replace(result, seconds=time.monotonic() - began))
 
     def _restore(self, step: StackStep) -> str:
         """Restore a stack; return what the operator should know of it.
@@ -320,8 +342,8 @@ class StackExecution:
     def _failed(self, number: int, cause: errors.ContainerUpdateError) -> errors.UpdateFailedError:
         """Return the error of a step, after the undo where there is one."""
         step = self.record.plan.steps[number]
-        what = str(step) if isinstance(step, StackScript) else f"{step.key}: {step.action.value}"
-        text = f"{what}: {str(cause).rstrip('.')}"
+        what = "" if isinstance(step, ScriptStep) else f"{step.key}: {step.action.value}: "
+        text = f"{what}{str(cause).rstrip('.')}"
         committed, stopped = self.record.committed, self.cancel.keep_journal
         if not (committed or stopped or self.leave_failed):
             return self._undone(text, step)

@@ -130,9 +130,6 @@ def operation_url(row: Any, base_url: str) -> str:
     return f"{base_url}/vnflcm/{row.api}/vnf_lcm_op_occs/{row.id}"
 
 
-_IS_AT_WORK = OperationRow.state == states.State.PROCESSING.value
-
-
 def operation(base_url: str) -> RestResource:
     """Return the definition of a VnfLcmOpOcc (SOL003, 5.5.2.13)."""
 
@@ -158,14 +155,11 @@ def operation(base_url: str) -> RestResource:
             "isAutomaticInvocation": constant(False),
             "operationParams": document(OperationRow.params, required=True),
             "isCancelPending": Attribute(
-                (OperationRow.state, OperationRow.kept),
-                states.is_cancel_pending,
-                lambda part: () if part.matches(False) else (_IS_AT_WORK,),
+                (OperationRow.state, OperationRow.kept), states.is_cancel_pending
             ),
             "cancelMode": Attribute(
                 (OperationRow.state, OperationRow.kept),
                 lambda row: row.kept[states.CANCELLED] if states.is_cancel_pending(row) else ABSENT,
-                lambda _: (_IS_AT_WORK,),
             ),
             "_links": Attribute(
                 (OperationRow.id, OperationRow.api, OperationRow.instance_id,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from container_update import ContainerUpdateError
-from tests.internals.stacks import StackScript
+from tests.functional.stacks.change import Call
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Balancer:
     fails: bool
     """The last script of the change fails."""
 
-    def __call__(self, step: StackScript, /) -> None:
+    def __call__(self, step: Call, /) -> None:
         member = step.member.name if step.member else ""
         entry = [step.role, step.stack.partition("/")[0], member, step.back]
         with open(self.path, "a", encoding="utf-8") as file:

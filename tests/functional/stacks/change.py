@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from container_update import CancelToken, ChangeRequest, Options, ScriptStep
 from tests.internals.core import (
@@ -22,14 +21,41 @@ from tests.internals.stacks import (
     StackPackages,
     StackPlan,
     StackRequest,
-    StackScript,
     VnfcServer,
     read_packages,
 )
 
 NEW_VNFD = "vnfd-new"
 
-Script = Callable[[StackScript], object]
+PATHS = {"new": "Scripts/new.py", "old": "Scripts/old.py"}
+"""The scripts in whose place a callable is called."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call in place of a script."""
+
+    role: str
+    stack: str
+    """By name or reference."""
+    member: VnfcServer | None
+    """The VNFC that it is about; None: all of a VDU."""
+    back: bool
+    """The traffic goes back to the old VNF."""
+
+    @classmethod
+    def of(cls, step: ScriptStep) -> Call:
+        """Return the call for a step as it runs."""
+        vdu, details = step.vdu, dict(step.vdu.details)
+        stack = vdu.new_resource if step.role == "new" else vdu.old_resource
+        member, vnfcs = None, details.get("vnfcs") or [{"server_id": vdu.resource_id, "name": ""}]
+        if vdu.resource_id:
+            (vnfc,) = vnfcs
+            member = VnfcServer(vdu.vdu_id, stack, "", vnfc["server_id"], vnfc["name"])
+        return cls(step.role, stack, member, bool(details.get("back")))
+
+
+Script = Callable[[Call], object]
 
 
 def change(
@@ -82,17 +108,10 @@ class Scripts(coordination.Coordination):
     coordinate: Script = lambda _: None
 
     @property
-    def roles(self) -> frozenset[str]:
+    def paths(self) -> Mapping[str, str]:
         """Both."""
-        return frozenset({"new", "old"})
+        return PATHS
 
     def run(self, step: ScriptStep) -> None:
-        """Call the callable with the script's context; for a whole stack without a VNFC."""
-        role, target = step.role, step.vdu
-        details: Any = target.details
-        stack = target.new_resource if role == "new" else target.old_resource
-        member = None
-        if target.new_resource == target.old_resource:
-            (vnfc,) = details["vnfcs"]
-            member = VnfcServer(target.vdu_id, stack, "", vnfc["server_id"], vnfc["name"])
-        self.coordinate(StackScript.of(role, stack, member, back=details["back"]))
+        """Call the callable in place of a script."""
+        self.coordinate(Call.of(step))

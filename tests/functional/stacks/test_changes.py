@@ -13,11 +13,12 @@ from container_update import (
     CancelToken,
     ChangeRequest,
     PackageError,
+    ScriptStep,
     UpdateFailedError,
     UpdateInterruptedError,
 )
 from tests.functional.stacks import templates
-from tests.functional.stacks.change import plan_change
+from tests.functional.stacks.change import Call, plan_change
 from tests.functional.stacks.vnf import NEW_VNFD, Vnf, until
 from tests.internals.core import (
     Action,
@@ -29,7 +30,7 @@ from tests.internals.core import (
     hot,
     run_change,
 )
-from tests.internals.stacks import BLUE_GREEN, ROLLING, Replacement, StackScript, live, reference
+from tests.internals.stacks import BLUE_GREEN, ROLLING, Replacement, live, reference
 
 SHAPES = ["server", "nested", "group", "group of servers"]
 
@@ -43,9 +44,9 @@ class Scripts:
     """Records the coordination calls."""
 
     def __init__(self) -> None:
-        self.calls: list[StackScript] = []
+        self.calls: list[Call] = []
 
-    def __call__(self, step: StackScript, /) -> None:
+    def __call__(self, step: Call, /) -> None:
         self.calls.append(step)
 
 
@@ -137,7 +138,7 @@ def test_a_rolling_update_coordinates_each_vnfc_after_its_update(vnf: Vnf) -> No
     updates = [Action.UPDATE] * 2  # of the group and of the whole stack
     members_group_and_stack = [*[Action.UPDATE, Action.RUN] * 2, *updates]
     assert actions == members_group_and_stack
-    assert [step.role for step in plan.steps if isinstance(step, StackScript)] == ["new", "new"]
+    assert [step.role for step in plan.steps if isinstance(step, ScriptStep)] == ["new", "new"]
     calls = [(call.role, call.member and call.member.server_id) for call in scripts.calls]
     assert calls == [("new", member.server_id) for member in plan.members]
 
@@ -146,7 +147,7 @@ def test_blue_green_coordinates_the_new_vnf_then_the_old_one_while_both_run(vnf:
     vnf.instantiate("group")
     calls = []
 
-    def script(step: StackScript, /) -> None:
+    def script(step: Call, /) -> None:
         names = [name for name in vnf.stacks() if name.startswith("vnf-")]
         calls.append((step.role, step.stack.partition("/")[0] == vnf.stack, len(names)))
 
@@ -275,7 +276,7 @@ def test_what_was_added_is_gone_after_the_undo(vnf: Vnf, shape: str) -> None:
     vnf.instantiate(shape)
     before, said = vnf.servers(), networks(vnf)
 
-    def fails(step: StackScript) -> None:
+    def fails(step: Call) -> None:
         if step.role == "new":
             raise CoordinationError("the peer said no")
 
@@ -293,7 +294,7 @@ def test_an_interrupted_change_goes_on_with_what_it_has_added(vnf: Vnf) -> None:
 
     cancel = CancelToken()
 
-    def stop(_: StackScript) -> None:
+    def stop(_: Call) -> None:
         cancel.request("by a test", keep_journal=True)
 
     with pytest.raises(UpdateInterruptedError):

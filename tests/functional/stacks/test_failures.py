@@ -23,13 +23,13 @@ from container_update.emulator.heat import CloudFaults, EmbeddedOpenStack, Resou
 from container_update.emulator.heat.api_errors import OpenStackApiError
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.stacks import templates
-from tests.functional.stacks.change import change, plan_change
+from tests.functional.stacks.change import Call, change, plan_change
 from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.limits import Limits
 from tests.functional.stacks.site import REAL
 from tests.functional.stacks.vnf import Vnf, until
 from tests.internals.core import NoWayBackError, Phase, StepState, name_of
-from tests.internals.stacks import BLUE_GREEN, ROLLING, Heat, StackScript, reference
+from tests.internals.stacks import BLUE_GREEN, ROLLING, Heat, reference
 
 BOTH = pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
 
@@ -345,7 +345,7 @@ def test_a_change_killed_after_any_write_is_ended_by_another_host(
 def test_any_error_of_a_run_leaves_a_journal_that_is_free_at_once(vnf: Vnf) -> None:
     vnf.instantiate("group")
 
-    def script(_: StackScript, /) -> None:
+    def script(_: Call, /) -> None:
         raise RuntimeError("nobody thought of this")
 
     with pytest.raises(RuntimeError, match="nobody thought of this"):
@@ -385,7 +385,7 @@ class TakenOverAtAnAddress:
 
 def test_a_run_that_was_taken_over_runs_no_script_any_more(vnf: Vnf) -> None:
     vnf.instantiate("group")
-    calls: list[StackScript] = []
+    calls: list[Call] = []
     request = vnf.request(vnf.package("group", vnf.site.images[1]))
     asleep: Any = TakenOverAtAnAddress(vnf)
     with pytest.raises(LeaseLostError, match="another run has taken over"):
@@ -407,6 +407,7 @@ def test_a_journal_of_another_request_is_undone_before_the_new_one_begins(vnf: V
     undone = vnf.instance(clock=in_an_hour()).recover(goal=lambda: "another")
     assert undone is not None
     states = [result.state for result in undone.results]
-    assert states == [StepState.UNDONE] * 3 + [StepState.NOT_STARTED] * 3
+    assert states == [StepState.UNDONE] * 3 + [StepState.NOT_STARTED] * 3 + [StepState.UNDONE]
+    assert str(undone.results[-1].step.key).startswith("Script Scripts/old.py (old VNF, VDU1")
     vnf.change(vnf.package("group", vnf.site.images[1]))
     assert vnf.body().parameters["flavor"] == vnf.site.flavors[0]

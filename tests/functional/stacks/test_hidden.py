@@ -11,14 +11,13 @@ import pytest
 
 from container_update import PlanError, UpdateFailedError
 from tests.functional.stacks import templates
-from tests.functional.stacks.change import plan_change
+from tests.functional.stacks.change import Call, plan_change
 from tests.functional.stacks.limits import Limits
 from tests.functional.stacks.vnf import Vnf
 from tests.internals.core import hot, operate
 from tests.internals.stacks import (
     BLUE_GREEN,
     Instantiate,
-    StackScript,
     described_by,
     live,
     reference,
@@ -93,7 +92,7 @@ def test_a_hidden_value_is_in_no_plan_journal_or_log(
     output = io.StringIO()
     output.write(repr(plan_change(vnf.request(new), vnf.heat)))
 
-    def script(step: StackScript, /) -> None:
+    def script(step: Call, /) -> None:
         status = vnf.instance().status()
         assert status.record is not None
         output.write(f"{status}{status!r}{status.as_dict()}{step!r}")

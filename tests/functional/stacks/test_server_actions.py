@@ -15,14 +15,14 @@ from container_update import ContainerUpdateError, UpdateFailedError
 from container_update.emulator.heat import CloudFaults
 from tests.functional.change_vnfpkg.dying import Died
 from tests.functional.stacks import templates
-from tests.functional.stacks.change import change, plan_change
+from tests.functional.stacks.change import Call, change, plan_change
 from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.conftest import Actions
 from tests.functional.stacks.limits import Limits
 from tests.functional.stacks.site import REAL
 from tests.functional.stacks.test_failures import DiesAfterAnUpdate
 from tests.functional.stacks.vnf import Vnf, until
-from tests.internals.stacks import BLUE_GREEN, ROLLING, Heat, StackScript, live, reference
+from tests.internals.stacks import BLUE_GREEN, ROLLING, Heat, live, reference
 
 SHAPES = pytest.mark.parametrize("shape", ["server", "nested", "group", "group of servers"])
 CHANGES = {
@@ -150,7 +150,9 @@ def test_an_undo_changes_no_stack_before_heat_is_done_with_what_was_begun(
     before, whole = vnf.servers(), reference(vnf.live_stack())
     change_request = vnf.request(vnf.package("group", vnf.site.images[1]))
     member, *_, group = [
-        step.stack for step in plan_change(change_request, vnf.heat).steps if step.stack != whole
+        step.stack
+        for step in plan_change(change_request, vnf.heat).stack_steps
+        if step.stack != whole
     ]
     dies_in_stack = {"a member": member, "the group": group, "the whole stack": whole}[dies_in]
 
@@ -189,7 +191,7 @@ def test_an_undo_takes_back_what_the_new_templates_add(vnf: Vnf, shape: str) -> 
     new = vnf.package(shape, vnf.site.images[1], **{name: yaml.safe_dump(changed)})
     added = []
 
-    def script(step: StackScript) -> None:
+    def script(step: Call) -> None:
         if not step.back:
             added.extend(vnf.ids("OS::Heat::RandomString"))
             raise ContainerUpdateError("the load balancer does not answer")
@@ -215,7 +217,7 @@ def test_an_undo_of_a_larger_disk_replaces_the_server_as_the_plan_says(
     assert "its disk grows from 1 to 2 GB" in str(first)
     assert "an undo replaces the server" in str(first)
 
-    def script(step: StackScript) -> None:
+    def script(step: Call) -> None:
         if not step.back:
             raise ContainerUpdateError("the load balancer does not answer")
 
@@ -262,7 +264,7 @@ def test_a_server_that_changes_during_the_change_ends_it_with_an_undo(
     vnf.instantiate("group")
     before, coordinated, (old, new) = vnf.servers(), [], vnf.site.images
 
-    def script(step: StackScript) -> None:
+    def script(step: Call) -> None:
         assert step.member is not None
         coordinated.append(step.member.server_id)
         if len(coordinated) == 2:
@@ -305,7 +307,7 @@ def test_a_stack_that_is_scaled_meanwhile_keeps_its_size_and_the_old_package(vnf
     before = set(vnf.servers())
     scaled = threading.Event()
 
-    def script(step: StackScript) -> None:
+    def script(step: Call) -> None:
         if not step.back and not scaled.is_set():
             scaled.set()
             stack = reference(vnf.live_stack())
@@ -326,7 +328,7 @@ def test_a_stack_that_is_scaled_in_meanwhile_loses_no_more_than_that(vnf: Vnf) -
     vnf.instantiate("group", size=3)
     scaled = threading.Event()
 
-    def script(step: StackScript) -> None:
+    def script(step: Call) -> None:
         if not step.back and not scaled.is_set():
             scaled.set()
             stack = reference(vnf.live_stack())
@@ -350,7 +352,7 @@ def test_an_undo_keeps_the_size_that_a_stack_got_after_its_last_step(
     whole = reference(vnf.live_stack())
     coordinated: list[str] = []
 
-    def script(step: StackScript, /) -> None:
+    def script(step: Call, /) -> None:
         assert step.member is not None
         coordinated.append(step.member.server_id)
 

@@ -11,10 +11,10 @@ import pytest
 
 from container_update import CancelToken, UpdateInterruptedError
 from container_update.emulator.heat import EmbeddedOpenStack
-from tests.functional.stacks.change import change
+from tests.functional.stacks.change import Call, change
 from tests.functional.stacks.conftest import OPTIONS
 from tests.functional.stacks.vnf import Vnf
-from tests.internals.stacks import Heat, StackInstance, StackScript, UnsignedError, connect
+from tests.internals.stacks import Heat, StackInstance, UnsignedError, connect
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def leave_unfinished(vnf: Vnf, heat: Heat) -> None:
     """Stop a change after its first step."""
     cancel, new = CancelToken(), vnf.package("server", vnf.site.images[1])
 
-    def stop(_: StackScript, /) -> None:
+    def stop(_: Call, /) -> None:
         cancel.request("by the test", keep_journal=True)
 
     with pytest.raises(UpdateInterruptedError):

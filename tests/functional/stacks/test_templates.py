@@ -11,10 +11,10 @@ import yaml
 
 from container_update import ContainerUpdateError, PackageError
 from tests.functional.stacks import templates
+from tests.functional.stacks.change import Call
 from tests.functional.stacks.site import Site
 from tests.functional.stacks.vnf import Vnf
 from tests.internals.core import Action, Reason, hot
-from tests.internals.stacks import StackScript
 
 TOP, NETWORK = "BaseHOT/simple/top.yaml", {"get_param": "network"}
 Json = dict[str, Any]
@@ -100,7 +100,7 @@ def test_a_file_with_other_content_replaces_each_server_before_its_script(
     new = vnf.package(shape, vnf.site.images[0], **with_user_data(shape, "echo new"))
     seen: list[set[str]] = []
 
-    def script(_: StackScript, /) -> None:
+    def script(_: Call, /) -> None:
         seen.append(set(vnf.servers()))
 
     first, *_ = vnf.change(new, coordinate=script).outcome.plan.steps

@@ -25,7 +25,7 @@ from container_update import (
     PlanError,
     UpdateInProgressError,
 )
-from tests.functional.stacks.change import change
+from tests.functional.stacks.change import Call, change
 from tests.functional.stacks.clocks import World
 from tests.functional.stacks.vnf import Vnf, until
 from tests.internals.core import Json, ProcessIdentity, begun
@@ -38,7 +38,6 @@ from tests.internals.stacks import (
     StackJournal,
     StackPlan,
     StackRecord,
-    StackScript,
     _StoredJournal,
     is_free,
     tags_of,
@@ -351,7 +350,7 @@ def test_heartbeats_are_sent_while_a_script_runs(vnf: Vnf) -> None:
     vnf.instantiate("server")
     vnf.options = replace(vnf.options, lease_seconds=3)
 
-    def script(_: StackScript, /) -> None:
+    def script(_: Call, /) -> None:
         journal = vnf.instance().journal("")
         before = journal.holder()
         until(lambda: journal.holder() != before, seconds=20)

@@ -11,13 +11,12 @@ import yaml
 from container_update import UpdateFailedError
 from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
 from tests.functional.stacks import templates
-from tests.functional.stacks.change import change
+from tests.functional.stacks.change import Call, change
 from tests.functional.stacks.vnf import Vnf
 from tests.internals.core import Reason, hot, operate
 from tests.internals.stacks import (
     Replacement,
     StackHeal,
-    StackScript,
     described,
     live,
     reference,
@@ -47,7 +46,7 @@ def test_each_server_changes_in_a_step_of_its_own_whatever_waits_for_it(
     vnf.instantiate(SHAPE)
     before, seen = resources(vnf), []
 
-    def script(step: StackScript, /) -> None:
+    def script(step: Call, /) -> None:
         changed = [name for name, now in resources(vnf).items() if now != before[name]]
         seen.append((step.member and step.member.vdu_id, changed))
 

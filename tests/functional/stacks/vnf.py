@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from container_update import Options, Outcome
+from container_update import Options, Outcome, ScriptStep
 from tests import packages
 from tests.functional.stacks import templates
-from tests.functional.stacks.change import NEW_VNFD, change
+from tests.functional.stacks.change import NEW_VNFD, PATHS, Call, change
 from tests.functional.stacks.site import Site
 from tests.internals.core import Changed, StackBody, hot
 from tests.internals.stacks import (
@@ -22,7 +22,6 @@ from tests.internals.stacks import (
     Heat,
     StackInstance,
     StackRequest,
-    StackScript,
     Terminate,
     live,
     operate,
@@ -93,6 +92,7 @@ class Vnf:
             upgrade_type,
             ("VDU1",),
             self.instance_id,
+            scripts=PATHS,
         )
 
     def change(self, new: str, upgrade_type: str = ROLLING, **more: Any) -> Changed:
@@ -100,14 +100,16 @@ class Vnf:
         return change(self.request(new, upgrade_type), self.heat, self.options, **more)
 
     def instance(
-        self, coordinate: Callable[[StackScript], object] = lambda _: None, **more: Any
+        self, coordinate: Callable[[Call], object] = lambda _: None, **more: Any
     ) -> StackInstance:
         """Return the instance for status, resume and rollback."""
 
-        def coordinated(script: StackScript, _: object) -> object:
-            return coordinate(script)
+        def coordinated(step: ScriptStep, _: object) -> None:
+            coordinate(Call.of(step))
 
-        return StackInstance(self.heat, self.instance_id, self.options, coordinated, **more)
+        return StackInstance(
+            self.heat, self.instance_id, self.options, coordinated, scripts=PATHS, **more
+        )
 
     def terminate(self) -> Outcome:
         """Delete all of it."""

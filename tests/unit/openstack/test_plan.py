@@ -47,7 +47,7 @@ def planned(targets: list[str], new_images: tuple[str, str]) -> list[str]:
     inner = StackBody(old.file("both.yaml"), {"image1": "old", "image2": "old"}, old.files)
     members = tuple(VnfcServer(vdu_id, "both/2", vdu_id, "id", vdu_id) for vdu_id in targets)
     live = Live("vnf/1", old, members, {"both": "2"}, {"both/2": inner}, {})
-    plan = rolling(live, new, {vdu_id: PLACES[vdu_id] for vdu_id in targets}, "package")
+    plan = rolling(live, new, {vdu_id: PLACES[vdu_id] for vdu_id in targets}, "package", {})
     return [step.key.name for step in plan.steps if isinstance(step, StackStep)]
 
 

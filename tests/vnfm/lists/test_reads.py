@@ -27,38 +27,38 @@ from tests.vnfm.lists.stored import (
 HERE = ("place_created", "place_id")
 """What is read of each row that a filter has to judge, beside the columns that it names."""
 READS = {
-    "(gte,startTime,{last})": (2, ("started",), 2),
-    "(in,operationState,FAILED_TEMP,PROCESSING)": (0, ("state",), 0),
-    "(eq,operationState,FAILED_TEMP);(gt,id,0)": (0, ("state", "id"), 0),
-    "(eq,vnfInstanceId,00000000-0000-4000-8000-000000000001)": (0, ("instance_id",), 0),
+    "(gte,startTime,{last})": (("started",), 2),
+    "(in,operationState,FAILED_TEMP,PROCESSING)": (("state",), 0),
+    "(eq,operationState,FAILED_TEMP);(gt,id,0)": (("id", "state"), 0),
+    "(eq,vnfInstanceId,00000000-0000-4000-8000-000000000001)": (("instance_id",), 0),
     "(gt,stateEnteredTime,2036-01-01T00:00:00Z);(eq,operationParams/number,7)": (
-        0, ("entered", "params"), 0,
+        ("entered", "params"), 0,
     ),
-    "(eq,id,00000000-0000-0000-0000-000000000007)": (1, ("id",), 1),
-    "(cont,id,-000000000017)": (1, ("id",), 1),
-    "(lt,id,00000000-0000-0000-0000-000000000003)": (5000, ("id",), 2),
-    "(eq,isCancelPending,true)": (0, ("state", "kept"), 0),
-    "(neq,isAutomaticInvocation,false)": (0, (), 0),
-    "(neq,absent,1)": (0, (), 0),
-    "(eq,id/below,1)": (0, ("id",), 0),
-    "(eq,operationParams/note,'note 4999')": (1, ("params",), 1),
-    "(cont,operationParams/note,'e 4999')": (1, ("params",), 1),
-    "(eq,operationParams/number,4999)": (5000, ("params",), 1),
-    "(neq,operationParams/absent,4999)": (0, ("params",), 0),
-    "(gt,error/status,1)": (0, ("error",), 0),
-    "(neq,changedInfo/vnfdId,x)": (0, ("changed", "operation"), 0),
+    "(eq,id,00000000-0000-0000-0000-000000000007)": (("id",), 1),
+    "(cont,id,-000000000017)": (("id",), 1),
+    "(lt,id,00000000-0000-0000-0000-000000000003)": (("id",), 2),
+    "(eq,isCancelPending,true)": (("state", "kept"), 0),
+    "(neq,isAutomaticInvocation,false)": ((), 0),
+    "(neq,absent,1)": ((), 0),
+    "(eq,id/below,1)": (("id",), 0),
+    "(eq,operationParams/note,'note 4999')": (("params",), 1),
+    "(cont,operationParams/note,'e 4999')": (("params",), 1),
+    "(eq,operationParams/number,4999)": (("params",), 1),
+    "(neq,operationParams/absent,4999)": (("params",), 0),
+    "(gt,error/status,1)": (("error",), 0),
+    "(neq,changedInfo/vnfdId,x)": (("changed", "operation"), 0),
     "(cont,_links/self/href,-000000000017)": (
-        5000, ("id", "api", "instance_id", "operation", "state", "kept", "due"), 1,
+        ("id", "api", "instance_id", "operation", "state", "kept", "due"), 1,
     ),
 }  # fmt: skip
-"""A filter; how many of 5,000 rows it has to judge, by which columns, and how many it finds."""
+"""A filter; by which columns it judges each of 5,000 rows, and how many it finds."""
 
 
 @pytest.mark.parametrize("text", READS)
 def test_a_filter_reads_what_it_has_to_judge_and_then_what_it_finds(
     text: str, filled: Filled, fetched: list[tuple[str, ...]]
 ) -> None:
-    judged, columns, found = READS[text]
+    columns, found = READS[text]
     with filled.service.context.database.reading() as session:
         last = session.scalar(select(func.max(OperationRow.started)))
     assert last
@@ -66,7 +66,7 @@ def test_a_filter_reads_what_it_has_to_judge_and_then_what_it_finds(
     listed = ask(filled.client, f"{LIST}?filter={text}").json()
     assert len(listed) == found
     reads = Counter(fetched)
-    assert reads.pop((*HERE, *columns), 0) == judged
+    assert reads.pop((*HERE, *columns)) == 5000
     assert sum(reads.values()) == found, reads
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of resources: filters that the database applies, and pages (SOL013 clauses 5.2 and 5.4).
+"""Lists of resources: filters and pages (SOL013 clauses 5.2 and 5.4).
 
-The database leaves out what it can tell that a filter excludes. Of what remains only the columns
-are read that the filter names, until a page is full; then the rows of the page.
+Of each row only the columns are read that the filter names, until a page is full; then the rows of
+the page.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class TableQuery:
             cast(column, Text).label(column.key) if column.key in glances else column
             for column in self.resource.columns(names)
         ]
-        query = query.where(*self.resource.narrowed(root)).order_by(self.created, self.id)
+        query = query.order_by(self.created, self.id)
         if marker is not None:
             place = place_of(marker, f"{_MARKER}: expected one from a Link header")
             query = query.where(self.behind(place))

@@ -176,7 +176,7 @@ def _ordered(compare: Compare, attribute: object, value: str) -> bool:
     if not isinstance(attribute, str):
         return False
     moment = _value_moment(value)
-    other = None if moment is None else moment_of(attribute)
+    other = None if moment is None else _moment_of(attribute)
     return compare(attribute, value) if other is None else compare(other, moment)
 
 
@@ -187,7 +187,7 @@ def _number(text: str) -> float | None:
         return None
 
 
-def moment_of(text: str) -> datetime | None:
+def _moment_of(text: str) -> datetime | None:
     """Return a date with time and zone; without the zone two of them could not be compared."""
     try:
         moment = time_of(text)
@@ -196,15 +196,8 @@ def moment_of(text: str) -> datetime | None:
     return moment if moment.tzinfo else None
 
 
-_value_moment = lru_cache(maxsize=64)(moment_of)
+_value_moment = lru_cache(maxsize=64)(_moment_of)
 """The same for a filter's value, which is compared with many attributes."""
-
-
-def is_word(value: str) -> bool:
-    """Return whether a value equals only attributes that are the same text: it is no number, no
-    time and no truth value."""
-    numeric = _number(value) is not None or moment_of(value) is not None
-    return not numeric and value not in ("true", "false")
 
 
 def _wrong(why: str, parameter: str = "filter") -> ProblemError:
@@ -219,22 +212,6 @@ _SCALAR = r'\s*:\s*("(?:[^"\\]|\\.)*"|[^\s,\]}"]+)'
 """A scalar after its name, or the beginning of an array or an object."""
 
 
-def required_texts(part: Filter) -> Iterator[list[str]]:
-    """Yield texts of which one is in each document that satisfies a part of a filter: the names on
-    the way to each attribute, and values that equal only themselves."""
-    for name, below in part.branches.items():
-        if _is_named(name):
-            yield [f'"{name}"']
-        yield from required_texts(below)
-    for condition in part.conditions:
-        if not all(map(_is_plain, condition.values)):
-            continue
-        if condition.op == "cont":
-            yield list(condition.values)
-        elif condition.op in ("eq", "in") and all(map(is_word, condition.values)):
-            yield [f'"{value}"' for value in condition.values]
-
-
 def may_match(part: Filter) -> Callable[[str], bool]:
     """Return a function that returns False for texts of documents that do not satisfy a part of a
     filter: no attribute with the name of a condition has a value that satisfies it."""
@@ -247,7 +224,7 @@ def may_match(part: Filter) -> Callable[[str], bool]:
 
 def _leaves(part: Filter) -> Iterator[tuple[str, Filter]]:
     for name, branch in part.branches.items():
-        if _is_named(name) and branch.conditions:
+        if name != KEYS and _is_plain(name) and branch.conditions:
             yield name, branch
         yield from _leaves(branch)
 
@@ -257,10 +234,6 @@ def _judge(branch: Filter) -> Callable[[str], bool]:
     return lru_cache(maxsize=256)(
         lambda text: text.startswith(("[", "{")) or branch.matches(json.loads(text))
     )
-
-
-def _is_named(name: str) -> bool:
-    return name != KEYS and _is_plain(name)
 
 
 def _is_plain(text: str) -> bool:

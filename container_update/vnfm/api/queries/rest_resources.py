@@ -1,35 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources: the columns that attributes are made of, how they are shown, what a database can tell.
+"""Resources: the columns that attributes are made of, and how they are shown.
 
 An attribute has one definition. So what a filter judges of a row, with only the columns that it
 names, is what the whole resource shows.
-
-What a database tells of a filter has to hold for each row that the filter finds; it may hold for
-others as well. Those are judged by the filter itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import InstrumentedAttribute
 
 from container_update.model.objects import Json
-from container_update.vnfm.api.queries import query_filters
-from container_update.vnfm.api.queries.query_filters import KEYS, Condition, Filter, required_texts
+from container_update.vnfm.api.queries.query_filters import KEYS, Filter
 from container_update.vnfm.store.database import timestamp
 
 ABSENT: Any = object()
 """Stands for an attribute that a resource does not have."""
 REST = ""
 """Stands for all attributes without a definition of their own; no path has this name."""
-
-_TIME_UNIT = timedelta(milliseconds=1)
-"""What is shown of a time of the tables is cut to this."""
 
 Made = InstrumentedAttribute[Any] | sa.Label[Any]
 """What an attribute is made of."""
@@ -41,20 +34,18 @@ class Attribute:
 
     :param columns: what it is made of.
     :param shown: returns its value in a row with these columns, or ABSENT.
-    :param narrowed: yields what holds for each row in which it satisfies a part of a filter.
     :param json: the column whose JSON has all that the attribute shows (for it see
-        :meth:`Resource.documents`); None: there is none.
+        :meth:`RestResource.documents`); None: there is none.
     """
 
     columns: Collection[Made]
     shown: Callable[[Any], Any]
-    narrowed: Callable[[Filter], Iterable[sa.ColumnElement[bool]]] = lambda _: ()
     json: InstrumentedAttribute[Any] | None = None
 
 
 def constant(value: bool) -> Attribute:
     """Return an attribute that is the same in all rows."""
-    return Attribute((), lambda _: value, lambda part: () if part.matches(value) else (sa.false(),))
+    return Attribute((), lambda _: value)
 
 
 def choice(column: Made, texts: Mapping[Any, str]) -> Attribute:
@@ -62,88 +53,22 @@ def choice(column: Made, texts: Mapping[Any, str]) -> Attribute:
 
     :param texts: each value of the column, and how it is shown.
     """
-    expression = column.element if isinstance(column, sa.Label) else column
-
-    def narrowed(branch: Filter) -> Iterator[sa.ColumnElement[bool]]:
-        values = [value for value, text in texts.items() if branch.matches(text)]
-        if len(values) < len(texts):
-            yield expression.in_(values)
-
-    return Attribute((column,), lambda row: texts[getattr(row, column.key)], narrowed)
-
-
-def _scalar(
-    column: InstrumentedAttribute[Any],
-    shown: Callable[[Any], Any],
-    by: Callable[[InstrumentedAttribute[Any], Condition], sa.ColumnElement[bool] | None],
-) -> Attribute:
-    """Return an attribute that is a scalar in a column of its own.
-
-    :param shown: returns what is shown of a value of the column.
-    :param by: returns what holds if the attribute satisfies a condition; None: nothing is known.
-    """
-
-    def narrowed(branch: Filter) -> Iterator[sa.ColumnElement[bool]]:
-        if branch.branches:
-            yield sa.false()  # there is nothing below a scalar
-        for condition in branch.conditions:
-            if (holds := by(column, condition)) is not None:
-                yield holds
-
-    return Attribute((column,), lambda row: shown(getattr(row, column.key)), narrowed)
+    return Attribute((column,), lambda row: texts[getattr(row, column.key)])
 
 
 def text(column: InstrumentedAttribute[Any]) -> Attribute:
     """Return an attribute that is a column with any text, absent if it is NULL."""
-    return _scalar(column, lambda value: ABSENT if value is None else value, _text_by)
 
+    def shown(row: Any) -> Any:
+        value = getattr(row, column.key)
+        return ABSENT if value is None else value
 
-def _text_by(
-    column: InstrumentedAttribute[Any], condition: Condition
-) -> sa.ColumnElement[bool] | None:
-    """See :func:`_scalar`.
-
-    Values that are times are compared as such, and not by a database; nor are those with characters
-    that one may not take. Which text comes first depends on the database, too.
-    """
-    if not all(map(str.isprintable, condition.values)):
-        return None
-    if condition.op == "cont":
-        return sa.or_(*(_contains(column, value) for value in condition.values))
-    if any(map(query_filters.moment_of, condition.values)):
-        return None
-    if condition.op in ("eq", "in"):
-        return column.in_(condition.values)
-    if condition.op in ("neq", "nin"):
-        return column.not_in(condition.values)
-    return None
+    return Attribute((column,), shown)
 
 
 def time(column: InstrumentedAttribute[datetime]) -> Attribute:
     """Return an attribute that is a column with a time, which it shows in milliseconds."""
-    return _scalar(column, timestamp, _time_by)
-
-
-def _time_by(
-    column: InstrumentedAttribute[datetime], condition: Condition
-) -> sa.ColumnElement[bool] | None:
-    moments = [query_filters.moment_of(value) for value in condition.values]
-    try:
-        known = [moment.astimezone(timezone.utc).replace(tzinfo=None)
-                 for moment in moments if moment is not None]  # fmt: skip
-        ends = [moment + _TIME_UNIT for moment in known]
-    except OverflowError:
-        return None
-    if len(known) < len(moments):
-        return None  # texts are compared by their characters
-    if condition.op in ("gt", "gte"):
-        return column >= known[0]
-    if condition.op in ("lt", "lte"):
-        return column < ends[0]
-    if condition.op in ("eq", "in"):
-        pairs = zip(known, ends, strict=True)
-        return sa.or_(*(sa.and_(column >= at, column < end) for at, end in pairs))
-    return None
+    return Attribute((column,), lambda row: timestamp(getattr(row, column.key)))
 
 
 def document(column: InstrumentedAttribute[Any], *, required: bool = False) -> Attribute:
@@ -216,17 +141,6 @@ class RestResource:
         """Return the whole resource."""
         return self.reader(self.names)(row)
 
-    def narrowed(self, root: Filter) -> Iterator[sa.ColumnElement[bool]]:
-        """Yield what holds for each row that a filter finds."""
-        for name, branch in root.branches.items():
-            if name in self.attributes:
-                yield from self.attributes[name].narrowed(branch)
-            elif name != KEYS and self.body is None:
-                yield sa.false()  # there is no such attribute
-        for column, part in self.documents(root):
-            for texts in required_texts(part):
-                yield sa.or_(*(_contains(sa.cast(column, sa.Text), text) for text in texts))
-
     def documents(self, root: Filter) -> Iterator[tuple[InstrumentedAttribute[Any], Filter]]:
         """Yield the columns with JSON that a filter judges, and what it demands of each."""
         rest = Filter()
@@ -238,8 +152,3 @@ class RestResource:
                 rest.branches[name] = branch
         if self.body is not None and rest.branches:
             yield self.body, rest
-
-
-def _contains(column: sa.SQLColumnExpression[Any], text: str) -> sa.ColumnElement[bool]:
-    """Return whether a text is in a column; in SQLite perhaps in other letters (upper case)."""
-    return column.contains(text, autoescape=True)
