@@ -20,7 +20,7 @@ SECONDS = 120
 
 
 def wait_for(address: str, port: int, seconds: float = SECONDS) -> None:
-    """Wait until a server listens there."""
+    """Wait until somebody listens there."""
     deadline = time.monotonic() + seconds
     while True:
         try:
