@@ -77,6 +77,17 @@ def is_finished(pod: Mapping[str, Any]) -> bool:
     return phase(pod) in ("Succeeded", "Failed")
 
 
+def has_ended(pod: Mapping[str, Any]) -> bool:
+    """Return whether nothing of the pod runs any more: it is finished, or its kubelet has ended its
+    containers and a finalizer alone keeps it.
+
+    Source: Kubernetes documentation, "Pod Lifecycle", "Termination of Pods"; "Finalizers".
+    """
+    states = [status.get("state") or {} for status in container_statuses(pod)]
+    ended = bool(states) and all("terminated" in state for state in states)
+    return is_finished(pod) or (is_deleting(pod) and ended)
+
+
 def is_active(pod: Mapping[str, Any]) -> bool:
     """Return whether the pod is neither being deleted nor finished."""
     return not is_deleting(pod) and not is_finished(pod)

@@ -210,7 +210,7 @@ def _present(pods: Sequence[Json], baseline: Baseline) -> list[Json]:
     return [
         pod
         for pod in pods
-        if not (pod_status.is_finished(pod) or baseline.leaves_out(pod))
+        if not (pod_status.has_ended(pod) or baseline.leaves_out(pod))
         and not (baseline.restores is not None and pod_status.is_deleting(pod))
     ]
 

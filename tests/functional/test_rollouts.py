@@ -14,7 +14,15 @@ from container_update import UpdateFailedError
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.conftest import overwrite
 from tests.functional.manifests import ENV, ENV_FROM, MOUNT, VOLUME, config_map, secret, workload
-from tests.internals.core import OPT_OUT_ANNOTATION, Action, Collection, Informer, Json, is_ready
+from tests.internals.core import (
+    OPT_OUT_ANNOTATION,
+    Action,
+    Collection,
+    Informer,
+    Json,
+    StepState,
+    is_ready,
+)
 from tests.unit.fakes import Everything
 
 OLD, NEW = config_map(setting="old"), config_map(setting="new")
@@ -222,6 +230,25 @@ def test_an_image_that_differs_only_in_the_cluster_is_reported_as_drift(cnf: Cnf
 
 LEAVES_PODS = [("ReplicaSet", ""), ("StatefulSet", ON_DELETE), ("DaemonSet", ON_DELETE)]
 """Kinds that replace no pod because of a new template."""
+
+
+def set_finalizers(cnf: Cnf, name: str, finalizers: list[str]) -> None:
+    body = cnf.get("Pod", name)
+    overwrite(cnf.admin, {**body, "metadata": {**body["metadata"], "finalizers": finalizers}})
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet"])
+def test_an_old_pod_that_only_a_finalizer_keeps_is_not_waited_for(cnf: Cnf, kind: str) -> None:
+    cnf.instantiate(w=workload(kind, replicas=2))
+    pod, *_ = cnf.pods(kind, "w")
+    set_finalizers(cnf, pod, ["example.com/hold"])
+    try:
+        outcome = cnf.update({"w": workload(kind, replicas=2, image=IMAGES[1])})
+        assert cnf.get("Pod", pod)["metadata"]["deletionTimestamp"]
+    finally:
+        set_finalizers(cnf, pod, [])
+    assert {result.state for result in outcome.results} == {StepState.DONE}
+    assert {each.image for each in cnf.pods(kind, "w").values()} == {IMAGES[1]}
 
 
 def write_template(cnf: Cnf, kind: str, image: str) -> None:

@@ -19,7 +19,7 @@ from container_update.planning.steps.new_objects import recreated_pod
 from container_update.workloads.kind import pods_in
 from container_update.workloads.kinds import pod
 from container_update.workloads.ownership import owned_pods, up_to_date
-from container_update.workloads.pod_status import is_deleting, is_finished, is_ready
+from container_update.workloads.pod_status import has_ended, is_deleting, is_ready
 from container_update.workloads.pod_template import images, pod_template
 from container_update.workloads.readiness import DONE, Baseline, Readiness, conditions
 from container_update.workloads.registry import known_kind
@@ -213,7 +213,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
 
         Those that are not Ready go first: they serve nothing, and the others do.
         """
-        old = [pod for pod in old if not (is_finished(pod) or before.leaves_out(pod))]
+        old = [pod for pod in old if not (has_ended(pod) or before.leaves_out(pod))]
         gone, waiting = before.with_old(old), sorted(old, key=_ordinal, reverse=True)
         while waiting:
             first = min(waiting, key=self._is_ready_now)

@@ -16,7 +16,13 @@ from container_update.workloads import registry
 from container_update.workloads.kind import WorkloadKind
 from container_update.workloads.kinds import pod as pod_kind
 from container_update.workloads.kinds.statefulset import StatefulSet
-from container_update.workloads.pod_status import is_finished, is_hopeless, is_ready, problem
+from container_update.workloads.pod_status import (
+    has_ended,
+    is_finished,
+    is_hopeless,
+    is_ready,
+    problem,
+)
 from container_update.workloads.readiness import Baseline, Counts, RolloutState, abandoned
 from tests.unit.build import container, pod
 
@@ -828,6 +834,24 @@ def test_a_pod_is_ready(body: Json, ready: bool) -> None:
 def test_a_pod_has_finished_by_its_phase(phase: str, finished: bool) -> None:
     assert is_finished(pod("p", phase=phase)) is finished
     assert not is_finished({"metadata": {"name": "p"}})
+
+
+@pytest.mark.parametrize(
+    ("states", "deleted", "ended"),
+    [
+        (["terminated", "terminated"], True, True),
+        (["terminated", "running"], True, False),
+        (["terminated"], False, False),
+        ([], True, False),
+    ],
+)
+def test_a_pod_has_ended_that_is_being_deleted_and_whose_containers_have(
+    states: list[str], deleted: bool, ended: bool
+) -> None:
+    metadata = {"name": "p", **({"deletionTimestamp": "now"} if deleted else {})}
+    statuses = [{"name": f"c{number}", "state": {state: {}}} for number, state in enumerate(states)]
+    status = {"phase": "Running", "containerStatuses": statuses}
+    assert has_ended({"metadata": metadata, "status": status}) is ended
 
 
 CRASHED = {"exitCode": 1}
