@@ -57,28 +57,33 @@ def _changes_labels(workloads: Sequence[_Pods]) -> bool:
 def _notes(
     plan: Plan, workloads: Sequence[_Pods], namespace: str, cluster: ReadOnlyCluster
 ) -> Iterator[Note]:
-    services, pods = (
-        listing.items if listing else ()
-        for kind in ("Service", "Pod")
-        for listing in [if_allowed(partial(cluster.list, Collection("", kind, namespace)), None)]
-    )
     own = {manifest.key for manifest in plan.manifests} | {step.key for step in plan.steps}
-    running = [pod for pod in pods if not (is_deleting(pod) or is_finished(pod))]
-    for service in services:
+    for service in _listed(cluster, Collection("", "Service", namespace)):
         key = ObjectKey("", "Service", namespace, service["metadata"]["name"])
-        if key in own or is_of(plan.instance_id, service):
-            continue
         selector = (service.get("spec") or {}).get("selector") or {}
-        now = [pod for pod in running if selects(selector, pod)]
-        owners = [next((w for w in workloads if w.has(pod)), None) for pod in now]
+        before, after = (
+            any(body and selects(selector, body) for body in bodies)
+            for bodies in zip(*((each.before, each.after) for each in workloads), strict=True)
+        )
+        if key in own or is_of(plan.instance_id, service) or after or not before:
+            continue
+        labels = ",".join(f"{name}={value}" for name, value in selector.items())
+        pods = _listed(cluster, Collection("", "Pod", namespace, labels=labels))
+        running = (pod for pod in pods if not (is_deleting(pod) or is_finished(pod)))
+        owners = [next((w for w in workloads if w.has(pod)), None) for pod in running]
         lost = {str(each.workload) for each in owners if each}
-        is_served = None in owners or any(w.after and selects(selector, w.after) for w in workloads)
-        if lost and not is_served:
+        if lost and None not in owners:
             text = (
                 f"is not of this VNF, and selects none of the new pods of {', '.join(sorted(lost))}"
                 ": all of its pods go, so its traffic is lost unless its selector is changed too"
             )
             yield Note(key, text)
+
+
+def _listed(cluster: ReadOnlyCluster, collection: Collection) -> Sequence[Json]:
+    """Return the objects of a collection; none where the account may not list it."""
+    listing = if_allowed(partial(cluster.list, collection), None)
+    return listing.items if listing else ()
 
 
 def _pods_of(body: Json | None) -> Json | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from container_update import connect, install
+from container_update import Options, connect, install
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.internals.core import Collection, KubernetesCluster, ObjectKey, v2_process
 from tests.tacker.operator import kubernetes_vim
@@ -112,6 +112,7 @@ def running(
             def_files=vnfs.DEF_FILES,
             one_namespace=True,
             instance_id=instance_id,
+            options=Options(history=0),  # Tacker keeps none
         )
         (front,) = (each.body for each in installed.plan.manifests if each.key == FRONT)
         metadata = {

@@ -547,11 +547,11 @@ rules: [{{apiGroups: [""], resources: [pods], verbs: [get]}}]
     assert shell.run("install", old)[0] == 0
     assert shell.run("change", new, "--upgrade-type", "RollingUpdate")[0] == 0
     capsys.readouterr()
-    assert shell.run("undo")[0] == PlanError.exit_status
+    assert shell.run("undo", "--no-journal-key")[0] == PlanError.exit_status
     told = "If it is yours, run the same command again and name both packages, --package OLD"
     assert told in capsys.readouterr().err
-    assert shell.run("undo", "--package", old, "--package", new)[0] == 0
-    assert shell.run("uninstall", "--delete-shared")[0] == 0
+    assert shell.run("undo", "--no-journal-key", "--package", old, "--package", new)[0] == 0
+    assert shell.run("uninstall", "--no-journal-key", "--delete-shared")[0] == 0
 
 
 def test_what_is_not_installed_is_not_updated_but_installed_where_that_is_asked_for(

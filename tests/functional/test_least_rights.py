@@ -57,7 +57,7 @@ KINDS = {
     "configmaps": "ConfigMap", "secrets": "Secret", "pods": "Pod", "namespaces": "Namespace",
     "daemonsets": "DaemonSet", "deployments": "Deployment", "replicasets": "ReplicaSet",
     "statefulsets": "StatefulSet", "cronjobs": "CronJob", "jobs": "Job", "leases": "Lease",
-    "events": "Event",
+    "events": "Event", "poddisruptionbudgets": "PodDisruptionBudget",
 }  # fmt: skip
 
 RIGHTS = [
@@ -139,7 +139,14 @@ def prepare(cnf: Cnf, right: Right, old: Files) -> None:
         cnf.admin.create({**body, "spec": spec})
 
 
-OPTIONAL = ("create events", "delete leases", "get pods/log", "list events", "watch secrets")
+OPTIONAL = (
+    "create events",
+    "delete leases",
+    "get pods/log",
+    "list events",
+    "list poddisruptionbudgets",
+    "watch secrets",
+)
 
 
 @pytest.mark.parametrize("right", [r for r in RIGHTS if str(r) not in OPTIONAL], ids=str)

@@ -14,7 +14,7 @@ from container_update.cli.reports.history_report import NOTHING_KEPT, diff_of_re
 from container_update.cli.reports.lines import text_of
 from container_update.cli.terminal import approval, output
 from container_update.cli.terminal.output import FORMATS, MARKDOWN
-from container_update.cluster import informer, keeping
+from container_update.cluster import informer, keeping, prometheus
 from container_update.cluster.client import KubernetesCluster, connect_vim
 from container_update.cluster.history import store
 from container_update.cluster.history.revision import Result

@@ -341,7 +341,7 @@ def test_the_number_of_subscriptions_is_limited(tmp_path: Path, consumer: Consum
         refused = v2.call("POST", "/vnflcm/v2/subscriptions", body, 409)
         assert refused["detail"] == (
             "there are 2 subscriptions, as many as [vnfm] subscriptions allows: delete one that "
-            "nobody needs"
+            "no subscriber needs"
         )
         assert len(consumer.requests) == tests, "its callback is not tested"
         v1.call("DELETE", f"/vnflcm/v1/subscriptions/{first['id']}", status=204)

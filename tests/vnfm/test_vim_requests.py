@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import requests
 
-from container_update.vnfm import vims
+from tests.internals.service import vims
 from tests.vnfm import site
 from tests.vnfm.site import Site
 from tests.vnfm.waiting import until

@@ -33,7 +33,6 @@ from container_update import (
     rollback,
     status,
 )
-from container_update.cluster import prometheus as prometheus_client
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
@@ -41,6 +40,7 @@ from tests.functional.change_vnfpkg.site import V1, V2, Arguments
 from tests.functional.conftest import until
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY
 from tests.internals.core import Action, Event, StepState, main
+from tests.internals.core import prometheus as prometheus_client
 
 TEN = Shape(replicas=10)
 HELD_ONCE = Arguments({"canary_steps": [{"percent": 30, "hold": True}, 100]})

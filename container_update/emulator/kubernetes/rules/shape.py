@@ -45,7 +45,7 @@ _DROPPED_WHEN_ZERO = frozenset({
 _KEPT_WHEN_EMPTY = frozenset({"endpoints", "rules"})
 _KEPT_WHEN_BLANK = frozenset({
     "appProtocol", "default", "image", "imageID", "ingressClassName", "loadBalancerClass",
-    "runtimeClassName", "storageClassName", "type", "url", "volumeAttributesClassName",
+    "message", "runtimeClassName", "storageClassName", "type", "url", "volumeAttributesClassName",
 })  # fmt: skip
 """Fields whose empty text the server can tell from an absent one, or writes as it is."""
 _KEPT_WHEN_NULL = frozenset({"lastProbeTime"})
