@@ -42,7 +42,7 @@ class FaultedRequest:
     faults: Faults
 
     def drop(self) -> web.Response:
-        """Cut the connection; the returned response reaches nobody."""
+        """Cut the connection; the returned response reaches no client."""
         if self.request.transport is not None:
             self.request.transport.abort()
         return web.Response(status=503)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files with logins that ``emulate`` writes: never in the place of a file of somebody else."""
+"""The files with logins that ``emulate`` writes: never in the place of another program's file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def write(path: Path, text: str, is_ours: Callable[[Any], bool]) -> Path:
 
     :param is_ours: tells by the content of the file that is there whether it may be replaced; may
         raise whatever a content of another form leads to.
-    :raises PackageError: the file is somebody else's, or cannot be written.
+    :raises PackageError: the file is another program's, or cannot be written.
     """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

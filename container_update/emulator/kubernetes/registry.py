@@ -117,7 +117,7 @@ class Registry:
     ) -> Json:
         """Create an object and return it as stored.
 
-        :param own: returns who owns which of its fields; None: nobody is noted.
+        :param own: returns who owns which of its fields; None: no owner is noted.
         """
         kind = self.catalogue[resource]
         self._check_definition(kind, body)

@@ -2,7 +2,7 @@
 """Scaling groups: which member gets which definition in the group's own stack. Pure.
 
 The stack stores every member's definition. An update gives the new one to as many members as a
-batch has; all others keep what is stored, even if somebody updated a member's stack directly.
+batch has; all others keep what is stored, even if a user updated a member's stack directly.
 """
 
 from __future__ import annotations

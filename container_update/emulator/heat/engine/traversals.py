@@ -22,7 +22,7 @@ from container_update.emulator.heat.stacks import STACK, Stack, StackResource
 from container_update.emulator.json_type import Json
 
 DEFAULT_TIMEOUT_MINS = 60
-"""How long an action may take if nobody said."""
+"""How long an action may take if no request says."""
 
 
 @dataclass(eq=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reviews: who a token belongs to, and what somebody may do, as ``kubectl auth can-i`` asks.
+"""Reviews: who a token belongs to, and what a user may do, as ``kubectl auth can-i`` asks.
 
 Source: API reference, authentication.k8s.io/v1 and authorization.k8s.io/v1. They have no name, and
 nothing of them is stored.

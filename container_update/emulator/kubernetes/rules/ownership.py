@@ -31,7 +31,7 @@ _OWN_FIELDS = frozenset({"annotations", "finalizers", "labels", "ownerReferences
 
 @dataclass(frozen=True)
 class FieldManager:
-    """Somebody who owns fields."""
+    """An owner of fields."""
 
     name: str
     operation: str
@@ -175,7 +175,7 @@ def _changed(before: Mapping[Path, Any], now: Mapping[Path, Any]) -> frozenset[P
 def _entries_after(
     manager: FieldManager, mine: frozenset[Path], known: Owners, changed: frozenset[Path]
 ) -> list[Json]:
-    """Return the entries where *manager* owns *mine*, and nobody else what it has changed."""
+    """Return the entries where *manager* owns *mine*, and no other manager what it has changed."""
     owners: Owners = {}
     mine_at = replace(manager, time=stamp())
     for other, fields in known.items():
@@ -188,7 +188,7 @@ def _entries_after(
 
 @dataclass(frozen=True)
 class Conflict:
-    """A field that an apply would change, and that somebody else owns."""
+    """A field that an apply would change, and that another manager owns."""
 
     manager: FieldManager
     path: Path
@@ -222,7 +222,7 @@ def conflicts(kind: Resource, manager: FieldManager, live: Json, applied: Json) 
 
 
 def merged(kind: Resource, manager: FieldManager, live: Json, applied: Json) -> Json:
-    """Return *live* with what is applied; what its manager applied before and nobody else owns
+    """Return *live* with what is applied; what its manager applied before and no other manager owns
     goes."""
     root = root_of(kind)
     result: Json = _merge(root, live, applied)
