@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from container_update.cluster.history.revision import Revision
 from container_update.cluster.history.store import History, kept_instances
@@ -11,10 +14,14 @@ from container_update.cluster.retry import RetryingReader
 from container_update.engine import instances, resume
 from container_update.engine.instances import WorkloadState
 from container_update.model.cluster import ReadOnlyCluster
+from container_update.model.errors import ClusterError, ContainerUpdateError
 from container_update.model.objects import Json
 from container_update.model.operation import Status
 from container_update.model.options import Options
 from container_update.model.requests import names
+
+LOG = logging.getLogger(__name__)
+ValueT = TypeVar("ValueT")
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,8 @@ class InstanceState:
     """The newest operation that has ended; None: none is kept."""
     package: str
     """The package that it runs from; '': not known."""
-    current: Status
+    current: Status | None
+    """None: its journal is not believed."""
 
     @property
     def ready(self) -> int:
@@ -43,6 +51,8 @@ class InstanceState:
     @property
     def under_way(self) -> str:
         """What is under way, for people; '': nothing."""
+        if self.current is None:
+            return "not known: its journal is not signed with the key of this host"
         record = self.current.record
         if record is None:
             return f"held by {self.current.holder}" if self.current.holder else ""
@@ -87,13 +97,26 @@ def _state(
     cluster: ReadOnlyCluster, namespace: str, instance_id: str | None, options: Options
 ) -> InstanceState:
     history = History(RetryingReader(cluster, options.retry_seconds), namespace, instance_id)
-    revisions = history.read()
-    record = history.instance()
+    kept = _believed(lambda: (history.read(), history.instance()))
+    revisions, record = kept or ((), None)
     return InstanceState(
         namespace,
         instance_id,
-        instances.workloads(cluster, namespace, instance_id, options),
+        (kept and instances.workloads(cluster, namespace, instance_id, options)) or (),
         revisions[0] if revisions else None,
         names([record.package]) if record and record.package else "",
-        resume.status(cluster, options, namespace=namespace, instance_id=instance_id),
+        _believed(
+            lambda: resume.status(cluster, options, namespace=namespace, instance_id=instance_id)
+        ),
     )
+
+
+def _believed(read: Callable[[], ValueT]) -> ValueT | None:
+    """Return what is read; None, with a warning, where it is not believed: the list goes on."""
+    try:
+        return read()
+    except ClusterError:
+        raise
+    except ContainerUpdateError as error:
+        LOG.warning("%s", error)
+        return None

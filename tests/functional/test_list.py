@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from container_update import ContainerUpdateError, install, terminate
+from container_update import ContainerUpdateError, Options, connect, install, terminate
 from tests.functional.cnf import BAD_IMAGE, Cnf
 from tests.functional.manifests import workload
 from tests.internals.core import main
@@ -24,7 +24,7 @@ def listed(cnf: Cnf, kubeconfig: str, *more: str) -> list[dict[str, Any]]:
 
 
 def test_each_instance_is_listed_with_its_package_its_pods_and_what_is_under_way(
-    cnf: Cnf, admin_kubeconfig: str
+    cnf: Cnf, admin_kubeconfig: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     here: dict[str, Any] = {"namespace": cnf.namespace, "options": cnf.options}
     assert listed(cnf, admin_kubeconfig, "-n", cnf.namespace) == []
@@ -42,5 +42,14 @@ def test_each_instance_is_listed_with_its_package_its_pods_and_what_is_under_way
     assert "not finished" in two["underWay"]
     assert [one] == listed(cnf, admin_kubeconfig, "-n", cnf.namespace, "--instance-id", "one")
 
+    with connect(admin_kubeconfig, options=Options(journal_key="of another host")) as other:
+        foreign = cnf.package({"w.yaml": workload("Deployment", "c")})
+        install(foreign, other, instance_id="three", **here)
+    caplog.clear()
+    first, third, second = listed(cnf, admin_kubeconfig, "-n", cnf.namespace)
+    assert [first, second] == [one, two]
+    assert (third["instanceId"], third["package"], third["result"]) == ("three", "", None)
+    assert "three.v1: expected a revision" in caplog.text
+
     terminate(None, cnf.admin, instance_id="one", **here)
-    assert [two] == listed(cnf, admin_kubeconfig, "-n", cnf.namespace)
+    assert [third, two] == listed(cnf, admin_kubeconfig, "-n", cnf.namespace)
