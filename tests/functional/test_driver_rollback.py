@@ -172,14 +172,15 @@ def revisions(tacker: Tacker) -> list[Json]:
 def test_only_what_a_rollback_of_the_last_operation_needs_is_kept_and_ends_with_the_vnf(
     tacker: Tacker,
 ) -> None:
-    assert modify(tacker, {"vnfdId": tacker.vnfd_ids["2.0"]}) == ""
-    back = {"vnfdId": tacker.vnfd_ids["1.0"]}
+    there, back = ({"vnfdId": tacker.vnfd_ids[version]} for version in ("2.0", "1.0"))
+    assert modify(tacker, there) == ""
     old = str(tacker.packages["1.0"])
     assert tacker.run("modify_information_end", back, "2.0", new_csar_dir=old) == ""
+    assert modify(tacker, there) == ""
     numbers = [body["metadata"]["name"].rpartition(".")[2] for body in revisions(tacker)]
-    assert numbers == ["v2", "v3"], "after that of the installation"
+    assert numbers == ["v2", "v3"], "after the first one"
 
-    assert tacker.run("terminate_start", {"terminationType": "FORCEFUL"}, "1.0") == ""
+    assert tacker.run("terminate_start", {"terminationType": "FORCEFUL"}, "2.0") == ""
 
     assert revisions(tacker) == []
 
