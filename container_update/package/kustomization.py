@@ -63,11 +63,22 @@ def refuse_remote(folder: Path, options: Options) -> None:
                         f"found {text!a:.200}: nothing is fetched for a kustomization: put a copy "
                         "of it into the package, or render it yourself: kubectl kustomize"
                     )
-                path = (file.parent / text).resolve() if "\n" not in text else file
+                path = _existing(file.parent, text)
+                if path is None:
+                    continue
                 if path.is_dir() and is_one(path):
                     left.append((path, configures))
                 elif configures and not is_data and path.is_file():
                     left.append((path, True))
+
+
+def _existing(folder: Path, text: str) -> Path | None:
+    """Return the file or folder that a text names; None where there is none."""
+    try:
+        path = (folder / text).resolve()
+        return path if path.exists() else None
+    except (OSError, ValueError, RuntimeError):  # too long, with a NUL, a loop of links
+        return None
 
 
 def _read(file: Path, options: Options) -> bytes:

@@ -314,6 +314,17 @@ def test_a_kustomization_that_names_a_url_is_refused_and_nothing_is_fetched(
 
 
 @pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize("name", [r"a\0b", 5000 * "a", 5000 * "a/", "loop"], ids=lambda n: n[:4])
+def test_a_kustomization_that_names_no_file_is_an_error_with_its_name(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = written(tmp_path / "upf", {"kustomization.yaml": f'resources: ["{name}"]'})
+    Path(root, "loop").symlink_to("loop")
+    assert main(["csar", "check", root], io.StringIO()) == 4
+    assert "kustomization" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("tools")
 def test_a_url_that_is_content_is_none_to_fetch(tmp_path: Path) -> None:
     files = {
         "kustomization.yaml": """resources: [cm.yaml]

@@ -30,9 +30,8 @@ def unexpected(service: Heat, plan: StackPlan, number: int, tag_of: TagOf) -> st
     step = plan.steps[number]
     assert isinstance(step, StackStep), "a script changes no stack"
     containing = [each.stack for each in reversed(steps) if each.member is None]
-    for stack in dict.fromkeys(
-        (*containing, step.stack)
-    ):  # the whole stack says best what happened
+    # the whole stack says best what happened
+    for stack in dict.fromkeys((*containing, step.stack)):
         earlier = [s for s in plan.steps[:number] if isinstance(s, StackStep) and s.stack == stack]
         later = [s for s in plan.steps[number:] if isinstance(s, StackStep) and s.stack == stack]
         if not later:
