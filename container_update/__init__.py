@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from container_update.cli.goals import apply_plan, plan_of, save_plan
     from container_update.cluster.client import connect
-    from container_update.cluster.history.revision import Revision
+    from container_update.cluster.operation import Revision
     from container_update.engine.goal import Goal
     from container_update.engine.goals.change_package import change_package, plan_change
     from container_update.engine.goals.change_request import ChangeRequest
@@ -132,7 +132,7 @@ _MODULES = {
     "Status": "model.operation",
     "Step": "model.plan",
     "ResumeStarted": "model.outcome",
-    "Revision": "cluster.history.revision",
+    "Revision": "cluster.operation",
     "StepResult": "model.outcome",
     "StepWait": "model.outcome",
     "TerminateRequest": "model.requests",

@@ -8,9 +8,9 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 
-from container_update.cluster.history.revision import InstanceRecord
-from container_update.cluster.history.store import History, UnbelievedError
+from container_update.cluster.history import History, UnbelievedError
 from container_update.cluster.informer import Informer
+from container_update.cluster.instance_record import InstanceRecord
 from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
 from container_update.model.cluster import ReadOnlyCluster, if_allowed

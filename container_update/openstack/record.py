@@ -11,7 +11,15 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from container_update.model.objects import Json
-from container_update.model.operation import OperationRecord, Phase, from_bytes, to_bytes
+from container_update.model.operation import (
+    OperationRecord,
+    OtherFormatError,
+    Phase,
+    from_values,
+    journal_of_other_version,
+    to_values,
+)
+from container_update.model.packing import packed, unpacked
 from container_update.model.plan import Action
 from container_update.model.scripts import ScriptStep
 from container_update.openstack.plan import INSTANTIATE, AnyStep, StackPlan, StackStep
@@ -98,6 +106,7 @@ def encode(record: StackRecord) -> str:
 
     plan = record.plan
     content = {
+        **to_values(record, _FORMAT),
         "done": record.done,
         "committed": record.committed,
         "context": dict(record.context),
@@ -111,7 +120,7 @@ def encode(record: StackRecord) -> str:
         "tags": plan.tags,
         "bodies": bodies,
     }
-    return base64.b64encode(to_bytes(record, _FORMAT, content)).decode()
+    return base64.b64encode(packed(content)).decode()
 
 
 def decode(text: str) -> StackRecord:
@@ -119,7 +128,11 @@ def decode(text: str) -> StackRecord:
 
     :raises UpdateInProgressError: another version of this program wrote it.
     """
-    common, content = from_bytes(base64.b64decode(text), _FORMAT)
+    content = unpacked(base64.b64decode(text))
+    try:
+        common = from_values(content, _FORMAT)
+    except OtherFormatError as error:
+        raise journal_of_other_version(error) from error
     bodies = {name: StackBody(**body) for name, body in content["bodies"].items()}
     plan = StackPlan(
         namespace="",
