@@ -21,7 +21,12 @@ from container_update.cluster import operation_secrets as secrets
 from container_update.cluster.instance_record import InstanceRecord
 from container_update.cluster.operation import Result, Revision
 from container_update.model.cluster import Cluster, ReadOnlyCluster
-from container_update.model.errors import ClusterError, LeaseLostError, PlanError
+from container_update.model.errors import (
+    ClusterError,
+    LeaseLostError,
+    PlanError,
+    UpdateInProgressError,
+)
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.operation import name_of
 from container_update.model.packing import DAMAGED
@@ -60,15 +65,6 @@ class UnbelievedError(PlanError):
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A revision that was kept."""
-
-    number: int
-    has_way_back: bool
-    """What was there before it is kept too: it was not too large, and not confidential."""
-
-
-@dataclass(frozen=True)
 class History:
     """The revisions of one VNF instance."""
 
@@ -86,10 +82,14 @@ class History:
         :raises UnbelievedError: the newest is not signed with the key of this host.
         :raises PlanError: names the Secret that cannot be read.
         """
-        decode = _decode if whole else _decoded
-        return tuple(
-            filter(None, (decode(body, self._parts_of(body)) for body in self._believed()))
-        )
+        return tuple(self._read(_decode if whole else _decoded))
+
+    def _read(self, decode: Callable[..., Revision | None]) -> Iterator[Revision]:
+        for body in self._believed():
+            # the reader warns of a head that another client has changed
+            parts = secrets.read_parts(self.cluster, body) if _part_keys(body) else {}
+            if (revision := decode(body, parts)) is not None:
+                yield revision
 
     def _believed(self) -> Iterator[Json]:
         """Yield the Secrets of this instance that are believed, the newest revision first.
@@ -120,26 +120,14 @@ class History:
         :raises ClusterError: the account may not list Secrets.
         :raises PlanError: names the Secret that says so and cannot be read.
         """
-        for body in self._believed():
-            if _decode(body).result is Result.DONE:
-                revision = _decode(body, self._parts_of(body))
-                try:
-                    return InstanceRecord.decode(revision.instance) if revision.instance else None
-                except ValueError as error:
-                    raise _unreadable(body, error) from error
-        return None
-
-    def _parts_of(self, body: Json) -> dict[str, bytes]:
-        """Return what is not in the head itself, as far as it is whole."""
-        return secrets.read_parts(self.cluster, body) if _part_keys(body) else {}
-
-    def instances(self) -> frozenset[str | None]:
-        """Return the ids of all instances that have a history or a journal in the namespace; None:
-        of one that has no id.
-
-        :raises ClusterError: the account may not list Secrets.
-        """
-        return frozenset(each for _, each in kept_instances(self.cluster, self.namespace))
+        done = (each for each in self._read(_decode) if each.result is Result.DONE)
+        revision = next(done, None)
+        if revision is None or not revision.instance:
+            return None
+        try:
+            return InstanceRecord.decode(revision.instance)
+        except ValueError as error:
+            raise _unreadable(self._key(revision.number), str(error)) from error
 
     def bodies(self) -> Sequence[Json]:
         """Return the Secrets of this instance, the newest revision first."""
@@ -168,7 +156,7 @@ class HistoryWriter(History):
 
     def keep(
         self, revision: Revision, limit: int, before: Callable[[], Sequence[Json]] | None = None
-    ) -> Kept | None:
+    ) -> Revision | None:
         """Keep a revision under the next number, and delete those beyond the limit.
 
         One of an operation that is kept already takes that one's place: an operation may have been
@@ -204,13 +192,15 @@ class HistoryWriter(History):
                 raise
             LOG.warning("the history of the VNF instance stays: %s", error)
 
-    def forget(self, kept: Kept) -> None:
+    def forget(self, kept: Revision) -> None:
         """Delete a revision: another run has gone on with its operation, and keeps its own."""
         body = self.cluster.get(self._key(kept.number))
         if body is not None:
             self._delete(body)
 
-    def _keep(self, revision: Revision, limit: int, before: Callable[[], Sequence[Json]]) -> Kept:
+    def _keep(
+        self, revision: Revision, limit: int, before: Callable[[], Sequence[Json]]
+    ) -> Revision:
         for attempt in range(1, _ATTEMPTS + 1):
             bodies = before() if attempt == 1 else self.bodies()
             for body in bodies[:1]:
@@ -218,39 +208,42 @@ class HistoryWriter(History):
                 if labels.get(_OPERATION) == revision.operation:  # written before, and gone on with
                     return self._keep_instead(body, revision)
             number = self._number(bodies[0]) + 1 if bodies else 1
-            head, encoded = self._encode(replace(revision, number=number))
+            kept, encoded = self._encode(replace(revision, number=number))
             try:
-                head = self.cluster.create(head)
+                head = self.cluster.create(self._head(kept, encoded))
                 break
             except ClusterError as error:
                 if error.status != 409 or attempt == _ATTEMPTS:  # 409: others took the number
                     raise
         secrets.write_parts(self.cluster, head, encoded)
-        room = keeping.MAX_PARTS - encoded.size
-        for body in _superfluous(bodies, limit - 1, room, revision.result):
+        for body in _superfluous(bodies, limit - 1, keeping.MAX_PARTS - encoded.size, kept.result):
             self._delete(body)
-        return Kept(number, encoded.has_way_back)
+        return kept
 
-    def _keep_instead(self, body: Json, revision: Revision) -> Kept:
-        number, before = self._number(body), _decoded(body)
-        head, encoded = self._encode(replace(revision, number=number))
-        if before is None or before.result is not revision.result or encoded.parts:
+    def _keep_instead(self, body: Json, revision: Revision) -> Revision:
+        kept, encoded = self._encode(replace(revision, number=self._number(body)))
+        before = _decoded(body)
+        if before is None or before.result is not kept.result or encoded.parts:
+            head = self._head(kept, encoded)
             head["metadata"]["resourceVersion"] = body["metadata"]["resourceVersion"]
             self._delete_parts(body)
             secrets.write_parts(self.cluster, self.cluster.replace(head), encoded)
-        return Kept(number, encoded.has_way_back)
+        return kept
 
-    def _encode(self, revision: Revision) -> tuple[Json, codec.Encoded]:
-        """Return the head of a revision, and what is in parts; without what it did where that would
-        be too many."""
-        encoded, revision = None, codec.reduced(revision)
-        with contextlib.suppress(PlanError):  # it is too large
+    def _encode(self, revision: Revision) -> tuple[Revision, codec.Encoded]:
+        """Return a revision as it is kept: without what it did where that is too large."""
+        revision = codec.reduced(revision)
+        with contextlib.suppress(PlanError):
             encoded = codec.encode(revision, self.namespace)
-        if encoded is None or encoded.size > keeping.MAX_PARTS:
-            encoded = codec.encode(replace(revision, is_kept=False), self.namespace)
+            if encoded.size <= keeping.MAX_PARTS:
+                return revision, encoded
+        revision = replace(revision, steps=(), is_kept=False)
+        return revision, codec.encode(revision, self.namespace)
+
+    def _head(self, revision: Revision, encoded: codec.Encoded) -> Json:
         key, labels = self._key(revision.number), {**_LABELS, _OPERATION: revision.operation}
         body = keeping.secret(key, SECRET_TYPE, encoded.head, self.instance_id, labels)
-        return keeping.signed(body, self.cluster.journal_key), encoded
+        return keeping.signed(body, self.cluster.journal_key)
 
     def _delete(self, body: Json) -> None:
         self._delete_parts(body)  # which only the head names
@@ -298,10 +291,12 @@ def _decode(body: Json, parts: Mapping[str, bytes] = MappingProxyType({})) -> Re
     """
     try:
         revision = codec.decode(body, parts)
+    except UpdateInProgressError as error:
+        raise _unreadable(ObjectKey.of(body), "is of another version of this program") from error
     except ValueError as error:
-        raise _unreadable(body, error) from error
+        raise _unreadable(ObjectKey.of(body), str(error)) from error
     if not isinstance(revision, Revision):
-        raise _unreadable(body, ValueError("is damaged"))
+        raise _unreadable(ObjectKey.of(body), "has not ended")
     return revision
 
 
@@ -314,10 +309,9 @@ def _decoded(body: Json, parts: Mapping[str, bytes] = MappingProxyType({})) -> R
         return None
 
 
-def _unreadable(body: Json, error: ValueError) -> PlanError:
-    key = ObjectKey.of(body)
+def _unreadable(key: ObjectKey, why: str) -> PlanError:
     return PlanError(
-        f"{key} of the history {error}: what the operation did, and what the VNF runs from since,"
+        f"{key} of the history {why}: what the operation did, and what the VNF runs from since,"
         f" is not known: {_without(key)}"
     )
 

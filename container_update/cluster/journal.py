@@ -22,12 +22,7 @@ from container_update.cluster.operation import Operation, Revision
 from container_update.model import context_threads, errors
 from container_update.model.cluster import Cluster, ReadOnlyCluster, WatchEvent, if_allowed
 from container_update.model.objects import Collection, Json, ObjectKey
-from container_update.model.operation import (
-    OtherFormatError,
-    Phase,
-    journal_of_other_version,
-    name_of,
-)
+from container_update.model.operation import Phase, name_of
 from container_update.model.packing import DAMAGED
 from container_update.model.scripts import ScriptReport
 
@@ -69,8 +64,6 @@ class JournalReader:
             parts = secrets.read_parts(self.cluster, head)
             self._refuse_incomplete(head, parts)
             operation = codec.decode(head, parts)
-        except OtherFormatError as error:
-            raise journal_of_other_version(error) from error
         except DAMAGED as error:  # or another program's Secret of this name
             raise self._damaged from error
         if isinstance(operation, Revision):
@@ -151,7 +144,8 @@ class JournalReader:
         head = self.cluster.get(self.key)
         if head is not None and keeping.is_complete(head):
             return ()
-        return (*((self.key,) if head is not None else ()), *self._stale_parts())
+        parts = self._parts_of(head) if head else []
+        return (*((self.key,) if head else ()), *(key for key in parts if self.cluster.get(key)))
 
     @property
     def key(self) -> ObjectKey:
@@ -162,12 +156,6 @@ class JournalReader:
     def _written(self) -> Json:
         assert self._head is not None, "the journal was read or written before"
         return self._head
-
-    def _stale_parts(self) -> list[ObjectKey]:
-        """Return the parts in its own namespace that are there without a head."""
-        numbers = range(1, keeping.MAX_PARTS + 1)
-        keys = (replace(self.key, name=f"{self.key.name}.{number}") for number in numbers)
-        return list(itertools.takewhile(lambda key: self.cluster.get(key) is not None, keys))
 
     def _is_here(self, key: ObjectKey) -> bool:
         return key.namespace == self.namespace
@@ -322,9 +310,8 @@ class Journal(JournalReader):
         :raises LeaseLostError: another run has the journal by now.
         """
         self.remove_elsewhere()
-        here = list(filter(self._is_here, self._parts_of(self._written)))
         try:
-            secrets.delete(self.cluster, self._written)
+            self._delete(self._written)
         except errors.ClusterError as error:
             if error.status != 409:
                 raise
@@ -333,8 +320,15 @@ class Journal(JournalReader):
                 same_object = live["metadata"]["uid"] == self._written["metadata"]["uid"]
                 if not same_object or keeping.text(live, "run") != self.run:
                     raise self._lost from error
-                secrets.delete(self.cluster, live)
-        secrets.delete_parts(self.cluster, here)
+                self._delete(live)
+
+    def _delete(self, head: Json) -> None:
+        """Delete a head; before it the parts in other namespaces, which nothing else names, after
+        it those that the garbage collector would delete."""
+        parts = self._parts_of(head)
+        secrets.delete_parts(self.cluster, itertools.filterfalse(self._is_here, parts))
+        secrets.delete(self.cluster, head)
+        secrets.delete_parts(self.cluster, filter(self._is_here, parts))
 
     def remove_elsewhere(self) -> None:
         """Delete the parts of the journal that are in other namespaces, which only its head names.
@@ -349,18 +343,14 @@ class Journal(JournalReader):
         """Delete what is there of a journal that was never complete, or of a removed one."""
         for attempt in range(1, _ATTEMPTS + 1):
             head = self.cluster.get(self.key)
-            if head is None:
-                break
-            if keeping.is_complete(head):
+            if head is None or keeping.is_complete(head):
                 return
             try:
-                elsewhere = itertools.filterfalse(self._is_here, self._parts_of(head))
-                secrets.delete_parts(self.cluster, elsewhere)
-                secrets.delete(self.cluster, head)
+                self._delete(head)
+                return
             except errors.ClusterError as error:
                 if error.status != 409 or attempt == _ATTEMPTS:
                     raise  # 409: it was written meanwhile, and may be complete
-        secrets.delete_parts(self.cluster, self._stale_parts())
 
     @property
     def is_being_removed(self) -> bool:

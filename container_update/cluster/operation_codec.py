@@ -23,7 +23,7 @@ from container_update.cluster import keeping
 from container_update.cluster import operation_schema as schemas
 from container_update.cluster.operation import Operation, Origin, Result, Revision
 from container_update.model.objects import Json, ObjectKey
-from container_update.model.operation import OtherFormatError, Phase, from_values, to_values
+from container_update.model.operation import Phase, from_values, to_values
 from container_update.model.packing import DAMAGED, packed, unpacked
 from container_update.model.plan import Action
 from container_update.model.scripts import ScriptReport
@@ -63,11 +63,6 @@ class Encoded:
     def size(self) -> int:
         """How many Secrets it takes beside its head."""
         return sum(map(len, self.parts.values()))
-
-    @property
-    def has_way_back(self) -> bool:
-        """What was there before the operation is kept."""
-        return _CONTENT in {*self.head, *self.parts}
 
 
 def encode(operation: Operation, namespace: str) -> Encoded:
@@ -109,11 +104,14 @@ def _end(revision: Revision) -> Json:
 
 def _contents(operation: Operation, namespace: str) -> dict[str, bytes]:
     """Return what the operation does as compressed bytes, by name."""
-    own, elsewhere = _own_namespaces(operation, namespace), defaultdict[str, list[Json]](list)
+    own, elsewhere = {"", namespace}, defaultdict[str, list[Json]](list)
     is_running, steps = not isinstance(operation, Revision), []
+    if is_running:  # nothing can be kept in a namespace before it is there
+        new = (step.key for step in operation.steps if step.action is Action.CREATE)
+        own.update(key.name for key in new if (key.group, key.kind) == ("", "Namespace"))
     for step in operation.steps:
         body, place = step_to_dict(step), step.key.namespace
-        # the journal needs the right to write Secrets there, which a ConfigMap does not
+        # until it has ended this takes the right to write Secrets there, which others do not need
         if place not in own and (step.key.kind == "Secret" or not is_running):
             elsewhere[place].append(body)
             body = {_ELSEWHERE: place}
@@ -129,15 +127,6 @@ def _contents(operation: Operation, namespace: str) -> dict[str, bytes]:
     }
     others = {f"{_CONTENT}/{place}": packed(bodies) for place, bodies in elsewhere.items()}
     return {_CONTENT: packed(payload), **others}
-
-
-def _own_namespaces(operation: Operation, namespace: str) -> set[str]:
-    """Return the namespaces whose objects are kept with the head: nothing can be kept in one before
-    it is there."""
-    if isinstance(operation, Revision):
-        return {"", namespace}
-    new = (step.key for step in operation.steps if step.action is Action.CREATE)
-    return {"", namespace, *(k.name for k in new if (k.group, k.kind) == ("", "Namespace"))}
 
 
 # --- the head -----------------------------------------------------------------------------------
@@ -226,13 +215,11 @@ def decode(head: Json, parts: Mapping[str, bytes]) -> Operation:
 
     :param parts: what is not in the head, as far as it is there: what a revision did is not kept
         where a part of it is missing.
-    :raises OtherFormatError: another version of this program wrote it.
+    :raises UpdateInProgressError: another version of this program wrote it.
     :raises ValueError: another client wrote it.
     """
     try:
         return _decoded(head, parts)
-    except OtherFormatError:
-        raise
     except DAMAGED as error:
         raise ValueError("is damaged") from error
 

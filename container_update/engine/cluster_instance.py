@@ -16,11 +16,10 @@ from functools import partial
 from typing import Any
 
 from container_update.cluster.beginning import begun, host_name, origin_of
-from container_update.cluster.history import Kept
 from container_update.cluster.informer import Informer
 from container_update.cluster.journal import Journal
 from container_update.cluster.lease import LeaseLock, utc_now
-from container_update.cluster.operation import Operation
+from container_update.cluster.operation import Operation, Revision
 from container_update.cluster.retry import RetryingCluster
 from container_update.engine.checks.image_check import check_images_pullable
 from container_update.engine.cluster_view import ClusterView, wrong_requests_first
@@ -54,7 +53,7 @@ class ClusterInstance(ClusterView):
     """A failed operation is left for a rollback or a resume, not undone."""
     cancel: CancelToken = field(default_factory=CancelToken)
     """Cancels the operation from another thread or a signal handler."""
-    kept: Kept | None = field(default=None, init=False)
+    kept: Revision | None = field(default=None, init=False)
     """The revision of the run that ended last; None where it is not kept."""
     informer: Informer | None = field(default=None, init=False)
     """The informer of the interrupted run that was recovered last."""
@@ -69,7 +68,7 @@ class ClusterInstance(ClusterView):
         """The attributes of an outcome about the revision of the run that ended last."""
         if self.kept is None:
             return {}
-        return {"revision": self.kept.number, "has_way_back": self.kept.has_way_back}
+        return {"revision": self.kept.number, "has_way_back": self.kept.is_kept}
 
     def journal_of(self, lock: LeaseLock) -> Journal:
         """Return the journal that the holder of the lease may write."""

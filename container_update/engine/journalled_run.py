@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from container_update.cluster.history import HistoryWriter, Kept
+from container_update.cluster.history import HistoryWriter
 from container_update.cluster.journal import Journal
 from container_update.cluster.lease import LeaseLock, utc_now
 from container_update.cluster.operation import Operation, Revision
@@ -34,7 +34,7 @@ class JournalledRun:
     execution: Execution
     marked: tuple[ObjectKey, ...]
     """The objects that the fence has labelled, or the journal owns, until the run has ended."""
-    kept: Kept | None = field(default=None, init=False)
+    kept: Revision | None = field(default=None, init=False)
     """Its revision in the history once it has ended; None where it is not kept."""
     _kept_before: Callable[[], Sequence[Json]] | None = field(default=None, init=False)
     """Returns the history as it was when the run began."""
@@ -158,7 +158,7 @@ class JournalledRun:
             raise
         self.kept = keep()
 
-    def _keep_history(self, undone: Outcome | None, cause: str) -> Kept | None:
+    def _keep_history(self, undone: Outcome | None, cause: str) -> Revision | None:
         """Write the revision; whether that succeeds does not matter to the run."""
         if not self.record.origin.kind or (self._is_uninstalled and undone is None):
             return None

@@ -131,18 +131,7 @@ class Status:
 
 # --- as plain values ----------------------------------------------------------------------------
 
-
-class OtherFormatError(ValueError):
-    """What is read has the format of another version of this program."""
-
-
-def journal_of_other_version(error: OtherFormatError) -> UpdateInProgressError:
-    """Return the error of a journal whose operation another version has begun."""
-    return UpdateInProgressError(
-        f"the journal {error}: another version of this program wrote it; finish the operation "
-        "with that version",
-        next_step=NextStep.FIX_AND_RETRY,
-    )
+_COMMON = ("operation", "host", "started", "goal", "instance_id")
 
 
 def to_values(record: OperationRecord, version: int) -> Json:
@@ -150,32 +139,26 @@ def to_values(record: OperationRecord, version: int) -> Json:
 
     :param version: of the format.
     """
-    return {
-        "format": version,
-        "operation": record.operation,
-        "host": record.host,
-        "started": record.started,
-        "target": record.goal,
-        "instanceId": record.instance_id,
-    }
+    return {"format": version, **{name: getattr(record, name) for name in _COMMON}}
 
 
 def from_values(values: Mapping[str, Any], version: int) -> dict[str, Any]:
-    """Return the first five attributes of the record of :func:`to_values`.
+    """Return the attributes of the record of :func:`to_values`.
 
-    :raises OtherFormatError: another version of this program wrote it.
+    :raises UpdateInProgressError: another version of this program wrote it.
     :raises: one of :data:`.packing.DAMAGED`: another client wrote it.
     """
     if (number := int(values["format"])) != version:
-        raise OtherFormatError(f"has format {number}, expected {version}")
+        raise UpdateInProgressError(
+            f"the journal has format {number}, expected {version}: another version of "
+            "this program wrote it; finish the operation with that version",
+            next_step=NextStep.FIX_AND_RETRY,
+        )
     if datetime.fromisoformat(_line(values["started"])).tzinfo is None:
         raise ValueError("started: expected a time with its zone")
-    instance_id = values["instanceId"]
-    return {
-        **{name: _line(values[name]) for name in ("operation", "host", "started")},
-        "goal": _line(values["target"]),
-        "instance_id": None if instance_id is None else _line(instance_id),
-    }
+    has_id = values["instance_id"] is not None
+    lines = {name: _line(values[name]) for name in _COMMON if name != "instance_id" or has_id}
+    return {"instance_id": None, **lines}
 
 
 def _line(value: object) -> str:

@@ -11,14 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from container_update.model.objects import Json
-from container_update.model.operation import (
-    OperationRecord,
-    OtherFormatError,
-    Phase,
-    from_values,
-    journal_of_other_version,
-    to_values,
-)
+from container_update.model.operation import OperationRecord, Phase, from_values, to_values
 from container_update.model.packing import packed, unpacked
 from container_update.model.plan import Action
 from container_update.model.scripts import ScriptStep
@@ -28,7 +21,7 @@ from container_update.openstack.vnfcs import VnfcServer
 from container_update.package.hot import Place, StackBody
 from container_update.planning.steps.codec import step_from_dict, step_to_dict
 
-_FORMAT = 6
+_FORMAT = 7
 MARK = "container-update-"
 """What every tag begins with that this program sets."""
 
@@ -129,10 +122,7 @@ def decode(text: str) -> StackRecord:
     :raises UpdateInProgressError: another version of this program wrote it.
     """
     content = unpacked(base64.b64decode(text))
-    try:
-        common = from_values(content, _FORMAT)
-    except OtherFormatError as error:
-        raise journal_of_other_version(error) from error
+    common = from_values(content, _FORMAT)
     bodies = {name: StackBody(**body) for name, body in content["bodies"].items()}
     plan = StackPlan(
         namespace="",

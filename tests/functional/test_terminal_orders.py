@@ -46,7 +46,7 @@ def put_journal(cnf: Cnf, **more: Any) -> None:
 
 
 def head(origin: str = "update", **more: Any) -> bytes:
-    values: Json = {"format": 5, "operation": "o", "host": "h", "target": "t", "instanceId": None}
+    values: Json = {"format": 5, "operation": "o", "host": "h", "goal": "t", "instance_id": None}
     values |= {"started": "2026-01-01T00:00:00+00:00", "parts": {}, "digests": {}, "end": None}
     values["origin"] = {"kind": origin, "user": "u" + ORDER, "host": "h", "packages": []}
     return json.dumps({**values, **more}).encode()

@@ -40,8 +40,8 @@ HEAD: Json = {
     "operation": "op-1",
     "host": "host.1",
     "started": "2026-01-01T00:00:00+00:00",
-    "target": "goal",
-    "instanceId": "i",
+    "goal": "goal",
+    "instance_id": "i",
     "origin": {"kind": "update", "user": "u", "host": "h", "packages": []},
     "parts": {},
     "digests": {},
@@ -155,7 +155,7 @@ HEADS: dict[str, bytes] = {
     "a host that controls a terminal": head(host="\x1b]0;x\x07"),
     "no time": head(started="yesterday"),
     "a time without a zone": head(started="2026-01-01T00:00:00"),
-    "a list as id": head(instanceId=[]),
+    "a list as id": head(instance_id=[]),
     "a list as operation": head(operation=[]),
     "an origin that is none": head(origin=[1]),
     "an origin with more": head(origin={"kind": "x", "more": 1}),
@@ -217,13 +217,6 @@ def test_a_journal_with_another_head_costs_few_requests(
         assert not ask(journal)
     assert isinstance(journal.cluster, FakeCluster)
     assert journal.cluster.requests <= 2
-
-
-def test_of_what_somebody_left_of_a_journal_no_more_is_read_than_there_may_be() -> None:
-    journal = Journal(cluster := FakeCluster(), "ns", "i", "run")
-    for number in range(1, 300):
-        cluster.put(secret(f"{KEY.name}.{number}", "journal-part", b"", b""))
-    assert len(journal.leftovers()) <= 100
 
 
 @pytest.mark.parametrize(

@@ -134,17 +134,6 @@ def test_it_keeps_the_end_of_what_a_script_printed() -> None:
     assert read.scripts[0].output.endswith("the end")
 
 
-@pytest.mark.parametrize("value", ["{}", "[1]", "no JSON", '[{"vnf": "new"}]'])
-def test_reports_that_somebody_else_has_written_are_refused(value: str) -> None:
-    cluster = FakeCluster()
-    journal = written(cluster)
-    head = cluster.objects[journal.key]
-    data = {**head["data"], "scripts": base64.b64encode(value.encode()).decode()}
-    cluster.replace({**head, "data": data})
-    with pytest.raises(ContainerUpdateError, match="is damaged"):
-        journal.read()
-
-
 @pytest.mark.parametrize("claims", [False, True])
 def test_what_others_put_into_a_signed_journal_is_never_signed(claims: bool) -> None:
     cluster = FakeCluster()
@@ -376,18 +365,6 @@ def test_what_was_never_complete_is_no_journal_and_is_found_and_removed(
     assert journal.leftovers() == ()
 
 
-@pytest.mark.parametrize("nth", [2, 3, 4])
-@SIZES
-def test_what_was_never_complete_is_replaced_by_the_next_journal(nth: int, size: int) -> None:
-    cluster = FakeCluster()
-    dies(cluster, nth)
-    journal = Journal(cluster, "ns", "i", "op-2")
-    journal.write(record(size), lease(cluster))
-    assert journal.read() == record(size)
-    journal.remove()
-    assert [key for key in secrets(cluster) if key not in garbage(cluster)] == []
-
-
 def garbage(cluster: FakeCluster) -> list[ObjectKey]:
     """Return what the garbage collector deletes: what belongs to something that is gone."""
     uids = {body["metadata"]["uid"] for body in cluster.objects.values()}
@@ -443,21 +420,6 @@ def test_a_complete_journal_is_not_taken_for_a_leftover() -> None:
     assert journal.leftovers() == ()
     journal.clear()
     assert journal.read() == record(1_200_000)
-
-
-@SIZES
-def test_parts_without_a_head_are_found_and_what_the_next_journal_leaves_is_garbage(
-    size: int,
-) -> None:
-    cluster = FakeCluster()
-    written(cluster, 1_200_000)
-    del cluster.objects[key()]
-    assert list(Journal(cluster, "ns", "i").leftovers()) == [key(1), key(2)]
-    cluster.objects.pop(ObjectKey("coordination.k8s.io", "Lease", "ns", "container-update-i"))
-    journal = written(cluster, size)
-    assert journal.read() == record(size)
-    journal.remove()
-    assert [each for each in secrets(cluster) if each not in garbage(cluster)] == []
 
 
 def test_a_part_elsewhere_without_a_head_is_replaced_by_the_next_journal() -> None:
@@ -519,7 +481,7 @@ def test_it_is_removed_although_its_head_changes_just_then(
 
     cluster.hooks.append(conflict)
     journal.remove()
-    assert not secrets(cluster)
+    assert [each for each in secrets(cluster) if each not in garbage(cluster)] == []
 
 
 def test_its_head_is_removed_first_so_that_no_half_journal_is_ever_read() -> None:

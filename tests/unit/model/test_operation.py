@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from container_update.model.errors import UpdateInProgressError
 from container_update.model.objects import ObjectKey
 from container_update.model.operation import (
     OperationRecord,
-    OtherFormatError,
     Phase,
     Status,
     from_values,
@@ -32,7 +32,7 @@ UNDOING = replace(RECORD, phase=Phase.UNDO)
 def test_values_of_another_format_are_refused() -> None:
     values = to_values(RECORD, 7)
     assert Record(**from_values(values, 7)) == RECORD
-    with pytest.raises(OtherFormatError, match="has format 7, expected 8"):
+    with pytest.raises(UpdateInProgressError, match="has format 7, expected 8"):
         from_values(values, 8)
 
 
