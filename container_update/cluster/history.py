@@ -29,7 +29,6 @@ from container_update.model.errors import (
 )
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.operation import name_of
-from container_update.model.packing import DAMAGED
 
 LOG = logging.getLogger(__name__)
 
@@ -86,8 +85,7 @@ class History:
 
     def _read(self, decode: Callable[..., Revision | None]) -> Iterator[Revision]:
         for body in self._believed():
-            # the reader warns of a head that another client has changed
-            parts = secrets.read_parts(self.cluster, body) if _part_keys(body) else {}
+            parts = secrets.read_parts(self.cluster, body) if secrets.parts_of(body) else {}
             if (revision := decode(body, parts)) is not None:
                 yield revision
 
@@ -251,7 +249,7 @@ class HistoryWriter(History):
 
     def _delete_parts(self, body: Json) -> None:
         if self._is_believed(body):
-            secrets.delete_parts(self.cluster, _part_keys(body))
+            secrets.delete_parts(self.cluster, secrets.parts_of(body))
 
 
 def _superfluous(bodies: Sequence[Json], number: int, room: int, result: Result) -> Sequence[Json]:
@@ -261,21 +259,13 @@ def _superfluous(bodies: Sequence[Json], number: int, room: int, result: Result)
 
     :param result: of the newest revision, which is not among them.
     """
-    sizes = itertools.accumulate(len(_part_keys(body)) for body in bodies)
+    sizes = itertools.accumulate(len(secrets.parts_of(body)) for body in bodies)
     fitting = sum(1 for size in itertools.islice(sizes, number) if size <= room)
     beyond = list(bodies[fitting:])
     if result is Result.DONE or any(_is_done(body) for body in bodies[:fitting]):
         return beyond
     last = next((body for body in beyond if _is_done(body)), None)
     return [body for body in beyond if body is not last]
-
-
-def _part_keys(head: Json) -> list[ObjectKey]:
-    """Return the parts that a head names; none where another client has changed it."""
-    try:
-        return list(itertools.chain.from_iterable(codec.part_keys(head).values()))
-    except DAMAGED:  # the reader that decodes it warns
-        return []
 
 
 def _is_done(body: Json) -> bool:

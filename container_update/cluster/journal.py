@@ -134,7 +134,10 @@ class JournalReader:
     @property
     def _removal(self) -> str:
         """The command that deletes it, for people."""
-        here = [self.key, *(key for key in self._parts_of(self._head or {}) if self._is_here(key))]
+        here = [
+            self.key,
+            *(key for key in secrets.parts_of(self._head or {}) if self._is_here(key)),
+        ]
         names = " ".join(key.name for key in here)
         command = f"kubectl delete secret {names} -n {self.namespace} --cascade=orphan"
         return f"{command} --ignore-not-found"
@@ -144,7 +147,7 @@ class JournalReader:
         head = self.cluster.get(self.key)
         if head is not None and keeping.is_complete(head):
             return ()
-        parts = self._parts_of(head) if head else []
+        parts = secrets.parts_of(head) if head else []
         return (*((self.key,) if head else ()), *(key for key in parts if self.cluster.get(key)))
 
     @property
@@ -159,14 +162,6 @@ class JournalReader:
 
     def _is_here(self, key: ObjectKey) -> bool:
         return key.namespace == self.namespace
-
-    @staticmethod
-    def _parts_of(head: Json) -> list[ObjectKey]:
-        """Return the parts that a head names; none where another client has changed it."""
-        try:
-            return list(itertools.chain.from_iterable(codec.part_keys(head).values()))
-        except DAMAGED:
-            return []
 
 
 @dataclass
@@ -325,7 +320,7 @@ class Journal(JournalReader):
     def _delete(self, head: Json) -> None:
         """Delete a head; before it the parts in other namespaces, which nothing else names, after
         it those that the garbage collector would delete."""
-        parts = self._parts_of(head)
+        parts = secrets.parts_of(head)
         secrets.delete_parts(self.cluster, itertools.filterfalse(self._is_here, parts))
         secrets.delete(self.cluster, head)
         secrets.delete_parts(self.cluster, filter(self._is_here, parts))
@@ -335,7 +330,7 @@ class Journal(JournalReader):
 
         :raises LeaseLostError: another run has the journal by now.
         """
-        if elsewhere := list(itertools.filterfalse(self._is_here, self._parts_of(self._written))):
+        if elsewhere := list(itertools.filterfalse(self._is_here, secrets.parts_of(self._written))):
             self._set({"ended": b"true"})
             secrets.delete_parts(self.cluster, elsewhere)
 

@@ -228,7 +228,7 @@ def _decoded(head: Json, parts: Mapping[str, bytes]) -> Operation:
     values, whole = _values(head), {**keeping.data_of(head), **parts}
     common, end = from_values(values, _FORMAT), values["end"]
     schemas.refuse_other(schemas.HEAD, values)
-    missing = {name for name in values["parts"] if name not in parts and name != _INSTANCE}
+    missing = {name for name in part_keys(head) if name not in parts and name != _INSTANCE}
     is_kept = end is None or (end["isKept"] and not missing)
     payload = unpacked(whole[_CONTENT]) if is_kept else _NOTHING
     schemas.refuse_other(schemas.CONTENT, payload)

@@ -5,15 +5,25 @@ only the head names."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 
 from container_update.cluster import keeping
 from container_update.cluster.operation_codec import Encoded, is_part, part_keys
 from container_update.model.cluster import Cluster, ReadOnlyCluster
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
+from container_update.model.packing import DAMAGED
 
 _PART = "part"
 """In the data of a part: its bytes."""
+
+
+def parts_of(head: Json) -> list[ObjectKey]:
+    """Return the parts that a head names; none where another client has changed it."""
+    try:
+        return list(chain.from_iterable(part_keys(head).values()))
+    except DAMAGED:  # the reader that decodes it says so
+        return []
 
 
 def read_parts(cluster: ReadOnlyCluster, head: Json) -> dict[str, bytes]:

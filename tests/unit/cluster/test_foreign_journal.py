@@ -245,10 +245,15 @@ def history_of(*bodies: Json) -> History:
     return History(cluster, "ns", "i")
 
 
+def ended(head: bytes) -> bytes:
+    """Return the head as one of an operation that has ended."""
+    return head.replace(b'"end": null', b'"end": ' + as_json(END))
+
+
 REVISIONS: dict[str, Json] = {
     **{name: revision(content) for name, content in CONTENTS.items()},
     **{
-        f"with a head of {name}": secret(f"{KEY.name}.v2", "revision", data, compressed())
+        f"with a head of {name}": secret(f"{KEY.name}.v2", "revision", ended(data), compressed())
         for name, data in HEADS.items()
     },
     **{f"without {name}": revision(end={name: None}) for name in END if name != "isKept"},
