@@ -144,6 +144,7 @@ def head(**changes: Any) -> bytes:
 
 
 HEADS: dict[str, bytes] = {
+    "nothing": b"",
     "no JSON": b"{",
     "depth": b"[" * 100_000,
     "a list": b"[]",
@@ -217,6 +218,7 @@ def test_a_journal_with_another_head_costs_few_requests(
         assert not ask(journal)
     assert isinstance(journal.cluster, FakeCluster)
     assert journal.cluster.requests <= 2
+    assert KEY in journal.cluster.objects, "a human looks at it first"
 
 
 @pytest.mark.parametrize(

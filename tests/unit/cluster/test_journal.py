@@ -166,12 +166,6 @@ def test_a_second_journal_of_one_instance_is_refused() -> None:
         )  # fmt: skip
 
 
-def test_journals_of_two_instances_do_not_meet() -> None:
-    cluster = FakeCluster()
-    written(cluster)
-    assert Journal(cluster, "ns", "j").read() is None
-
-
 def test_a_damaged_journal_is_told_and_not_followed() -> None:
     cluster = FakeCluster()
     journal = written(cluster, 1_200_000)
@@ -188,27 +182,6 @@ def test_a_damaged_journal_is_told_and_not_followed() -> None:
     )
     with pytest.raises(ContainerUpdateError, match="is damaged"):
         journal.read()
-
-
-@pytest.mark.parametrize("name", ["operation", "content", "phase", "everything"])
-@pytest.mark.parametrize("found", [None, "", "no base64", "bm9uZQ=="])
-def test_a_secret_of_its_name_that_is_no_journal_is_told_as_damage(
-    name: str, found: str | None
-) -> None:
-    """Or a journal that somebody has edited."""
-    cluster = FakeCluster()
-    journal = written(cluster)
-    secret = cluster.objects[key()]
-    data = {} if name == "everything" else {**secret["data"]}
-    data.pop(name, None)
-    if found is not None and name != "everything":
-        data[name] = found
-    cluster.objects[key()] = {**secret, "data": data if found is not None or data else None}
-    with pytest.raises(ContainerUpdateError, match=r"Secret ns/container-update-i: .* is damaged"):
-        journal.read()
-    assert journal.leftovers() == ()
-    journal.clear()
-    assert key() in cluster.objects, "a human looks at it first"
 
 
 # --- lost answers, refusals ---------------------------------------------------------------------
