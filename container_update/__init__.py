@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from container_update.cluster.client import connect
-    from container_update.cluster.history.revision import Revision
+    from container_update.cluster.operation import Revision
     from container_update.engine.goal import Goal
     from container_update.engine.goals.change_request import ChangeRequest
     from container_update.engine.goals.events import events
@@ -160,7 +160,7 @@ _MODULES = {
     "Status": "model.operation",
     "Step": "model.plan",
     "ResumeStarted": "model.outcome",
-    "Revision": "cluster.history.revision",
+    "Revision": "cluster.operation",
     "StepResult": "model.outcome",
     "StepWait": "model.outcome",
     "TerminateRequest": "model.requests",

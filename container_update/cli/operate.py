@@ -167,15 +167,15 @@ def ask_about_others(
     """
     if parsed.yes or parsed.output != output.TEXT or not approval.is_possible():
         return
-    from container_update.cluster.history.store import origin_of  # noqa: PLC0415, slow to load
-    from container_update.cluster.journal import Record  # noqa: PLC0415, slow to load
+    from container_update.cluster.beginning import origin_of  # noqa: PLC0415, slow to load
+    from container_update.cluster.operation import Operation  # noqa: PLC0415, slow to load
     from container_update.engine.resume import status  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
     current = status(cluster, options, namespace=parsed.namespace, instance_id=instance_id)
-    if not isinstance(current.record, Record) or not (current.holder is None or current.expired):
+    if not isinstance(current.record, Operation) or not (current.holder is None or current.expired):
         return
-    who = current.record.origin.who if current.record.origin else "another user"
+    who = current.record.origin.who
     if who != origin_of("", ()).who:
         out.write(f"{current}\n")
         approval.ask(f"It was begun by {who}, and is finished or undone first. Go on?")

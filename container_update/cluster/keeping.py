@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a journal and a history are kept: in which Secrets, in how many parts, how their values are
-read, and the signature that only holders of a key can make. Pure."""
+"""How the Secrets of a journal and of a history are made and read, and the signature that only
+holders of a key can make. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from container_update.model.objects import Json, ObjectKey
-from container_update.package.object_schemas import NAMESPACE
 
 INSTANCE_ANNOTATION = "container-update/instance"
 """On what is kept of an instance: its id, of which the name has only what a name may have."""
@@ -21,10 +20,10 @@ KEPT = {"container-update/kept": "true"}
 """A label of what is kept of an instance: its journal, its history."""
 
 MAX_PARTS = 100
-"""Of one journal: each is a request of its reader."""
+"""Of one operation: each is a request of its reader."""
 
-_PART_BYTES = 700_000
-"""What one Secret holds; the API server allows 1 MiB for all of its data."""
+PART_BYTES = 700_000
+"""What one Secret holds of an operation; the API server allows 1 MiB for all of its data."""
 
 
 def secret(  # noqa: PLR0913
@@ -51,8 +50,13 @@ def secret(  # noqa: PLR0913
         "kind": "Secret",
         "metadata": metadata if owner is None else {**metadata, "ownerReferences": [owner]},
         "type": content,
-        "data": {name: base64.b64encode(value).decode() for name, value in data.items()},
+        "data": _encoded(data),
     }
+
+
+def data_of(body: Mapping[str, Any]) -> dict[str, bytes]:
+    """Return its data."""
+    return {name: base64.b64decode(value) for name, value in (body.get("data") or {}).items()}
 
 
 def text(body: Mapping[str, Any], name: str) -> str:
@@ -60,35 +64,18 @@ def text(body: Mapping[str, Any], name: str) -> str:
     return base64.b64decode((body.get("data") or {}).get(name, "")).decode()
 
 
-def with_values(head: Json, values: Mapping[str, str]) -> Json:
+def with_values(head: Json, values: Mapping[str, bytes]) -> Json:
     """Return the head with values in its data."""
-    data = {name: base64.b64encode(value.encode()).decode() for name, value in values.items()}
-    return {**head, "data": {**(head.get("data") or {}), **data}}
+    return {**head, "data": {**(head.get("data") or {}), **_encoded(values)}}
+
+
+def _encoded(values: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: base64.b64encode(value).decode() for name, value in values.items()}
 
 
 def split(data: bytes) -> list[bytes]:
-    """Return what each part holds of a record."""
-    return [data[i : i + _PART_BYTES] for i in range(0, len(data), _PART_BYTES)]
-
-
-def part_numbers(head: Mapping[str, Any], namespace: str) -> dict[str, int]:
-    """Return how many parts a head says that there are, by namespace; there is one in its own.
-
-    :raises ValueError: another client wrote it.
-    """
-    try:
-        numbers = json.loads(text(head, "parts"))
-    except RecursionError:
-        numbers = None
-    if not (
-        isinstance(numbers, dict)
-        and namespace in numbers
-        and all(map(NAMESPACE.matches, numbers))
-        and all(type(number) is int and number > 0 for number in numbers.values())
-        and sum(numbers.values()) <= MAX_PARTS
-    ):
-        raise ValueError(f"parts: expected numbers by namespace, {MAX_PARTS} together at most")
-    return numbers
+    """Return what each part holds of some bytes."""
+    return [data[i : i + PART_BYTES] for i in range(0, len(data), PART_BYTES)]
 
 
 def owners(body: Json) -> list[Json]:
@@ -102,6 +89,11 @@ def without_owners(head: Json) -> Json:
     return {**head, "metadata": metadata}
 
 
+def is_same(live: Json, body: Json) -> bool:
+    """Tell whether what is there is what was to be created, and the response was lost."""
+    return (live.get("data"), owners(live)) == (body["data"], owners(body))
+
+
 def as_owner(head: Json) -> Json:
     """Return the ownerReference of what is to be removed with the head."""
     metadata = head["metadata"]
@@ -113,14 +105,9 @@ def is_complete(head: Json) -> bool:
     return not owners(head) and "ended" not in (head.get("data") or {})
 
 
-def digest(data: Mapping[str, bytes]) -> str:
-    """Return the SHA-256 of the record, whose bytes are given by namespace."""
-    return hashlib.sha256(b"".join(data[namespace] for namespace in sorted(data))).hexdigest()
-
-
 # --- signatures ---------------------------------------------------------------------------------
-# It covers the place and all of the data. The head of a journal in a cluster has the digest of all
-# parts.
+# It covers the place and all of the data. The head of an operation in a cluster has the digests of
+# its parts.
 
 _NAME, _SIGNER = "hmac", "signed-by"
 """In the data of the Secret: the signature, and the public name of its key."""
@@ -145,8 +132,8 @@ def signed(body: Json, key: str) -> Json:
     data = {name: v for name, v in (body.get("data") or {}).items() if name not in (_NAME, _SIGNER)}
     if not key:
         return {**body, "data": data}
-    named = with_values({**body, "data": data}, {_SIGNER: public_name(key)})
-    return with_values(named, {_NAME: _signature(named, key)})
+    named = with_values({**body, "data": data}, {_SIGNER: public_name(key).encode()})
+    return with_values(named, {_NAME: _signature(named, key).encode()})
 
 
 def is_signed(body: Json, key: str) -> bool:

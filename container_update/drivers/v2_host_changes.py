@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
-from container_update.cluster.history.revision import InstanceRecord
-from container_update.cluster.history.store import HistoryWriter
+from container_update.cluster.history import HistoryWriter
+from container_update.cluster.instance_record import InstanceRecord
 from container_update.drivers import v2_memory
 from container_update.drivers.v2_process import NEXT_STEP
 from container_update.drivers.v2_records import (

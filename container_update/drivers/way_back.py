@@ -8,7 +8,7 @@ with the VNFM: it may have been killed before it could answer.
 
 from __future__ import annotations
 
-from container_update.cluster.history.revision import Result, Revision
+from container_update.cluster.operation import Result, Revision
 from container_update.drivers import v2_memory
 from container_update.drivers.v2_records import RESTARTED, cluster_of, with_live_pods
 from container_update.engine.goals.go_back import GoBack, history

@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from container_update.cluster.history.store import Kept, origin_of
+from container_update.cluster.beginning import begun, host_name, origin_of
 from container_update.cluster.informer import Informer
-from container_update.cluster.journal import Journal, Record
+from container_update.cluster.journal import Journal
 from container_update.cluster.lease import LeaseLock, utc_now
+from container_update.cluster.operation import Operation, Revision
 from container_update.cluster.retry import RetryingCluster
 from container_update.engine.checks.image_check import check_images_pullable
 from container_update.engine.cluster_view import ClusterView, wrong_requests_first
@@ -27,7 +28,7 @@ from container_update.engine.goal import Goal, Observed
 from container_update.engine.journalled_run import JournalledRun
 from container_update.engine.recovery import ClusterRecovery, Described, GoOn
 from container_update.engine.undo_events import EventRecorder
-from container_update.model import errors, operation
+from container_update.model import errors
 from container_update.model.cancellation import CancelToken
 from container_update.model.objects import INSTANCE_LABEL, ObjectKey, namespace_key
 from container_update.model.outcome import Outcome, Progress, StepResult
@@ -52,7 +53,7 @@ class ClusterInstance(ClusterView):
     """A failed operation is left for a rollback or a resume, not undone."""
     cancel: CancelToken = field(default_factory=CancelToken)
     """Cancels the operation from another thread or a signal handler."""
-    kept: Kept | None = field(default=None, init=False)
+    kept: Revision | None = field(default=None, init=False)
     """The revision of the run that ended last; None where it is not kept."""
     informer: Informer | None = field(default=None, init=False)
     """The informer of the interrupted run that was recovered last."""
@@ -67,7 +68,7 @@ class ClusterInstance(ClusterView):
         """The attributes of an outcome about the revision of the run that ended last."""
         if self.kept is None:
             return {}
-        return {"revision": self.kept.number, "has_way_back": self.kept.has_way_back}
+        return {"revision": self.kept.number, "has_way_back": self.kept.is_kept}
 
     def journal_of(self, lock: LeaseLock) -> Journal:
         """Return the journal that the holder of the lease may write."""
@@ -81,7 +82,7 @@ class ClusterInstance(ClusterView):
             self.namespace,
             self.instance_id,
             run_id,
-            operation.host_name(),
+            host_name(),
             self.options.lease_seconds,
             self.cancel,
         )
@@ -119,20 +120,19 @@ class ClusterInstance(ClusterView):
             plan was made.
         """
         owns, informer = self.require_rights(plan), observed.informer
-        common = operation.begun(utc_now(), goal.digest(), self.instance_id)
-        steps, origin = object_steps(plan), None
-        if goal.kind:
-            origin = origin_of(goal.kind, plan.packages, goal.undoes, goal.scripts)
+        common = begun(utc_now(), goal.digest(), self.instance_id)
+        steps = object_steps(plan)
+        origin = origin_of(goal.kind, plan.packages, goal.undoes, goal.scripts)
         with self._own_namespace(plan) as unclaimed, self.lock(common["operation"]) as lock:
-            record = Record(
+            record = Operation(
                 **common,
+                origin=origin,
                 steps=plan.steps,
                 pods_before=pods_by_workload(steps, informer),
                 def_files=plan.def_files,
                 context=goal.context(),
-                origin=origin,
                 objects=tuple(manifest.key for manifest in plan.manifests),
-                instance=goal.recorded(plan) if origin and self.options.history else b"",
+                instance=goal.recorded(plan) if goal.kind and self.options.history else b"",
             )
             journal = self.journal_of(lock)
             is_first = journal.first_since(self.read_at)
@@ -216,7 +216,7 @@ class ClusterInstance(ClusterView):
         self,
         lock: LeaseLock,
         journal: Journal,
-        record: Record,
+        record: Operation,
         plan: Plan,
         informer: Informer,
         *,
@@ -243,7 +243,7 @@ class ClusterInstance(ClusterView):
         keys = tuple(step.key for step in record.object_steps)
         run = JournalledRun(lock, journal, record, execution, keys)
         execution.before_undo, execution.note = run.turn_back, run.note
-        execution.resumed, execution.ended = resumed, record.ended
+        execution.resumed, execution.ended = resumed, record.ended_groups
         return run
 
     def recover(

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from container_update.cluster.informer import Informer
-from container_update.cluster.journal import JournalReader, Record
+from container_update.cluster.journal import JournalReader
 from container_update.cluster.lease import Holder, lease_key, utc_now
+from container_update.cluster.operation import Operation
 from container_update.cluster.retry import RetryingReader
 from container_update.engine.checks.server_check import check_with_server
 from container_update.engine.claims import with_claims_noted
@@ -124,15 +125,15 @@ class ClusterView:
         owned = Owned(self.instance_id, self.namespace, known, own, all_of_it)
         return Trust(self.cluster, owned)
 
-    def plan_of(self, record: Record) -> Plan:
+    def plan_of(self, record: Operation) -> Plan:
         """Return the plan of an operation, as far as its journal has it."""
         return Plan(
             self.namespace,
             self.instance_id,
             record.steps,
             def_files=record.def_files,
-            packages=record.origin.packages if record.origin else (),
-            kind=record.origin.kind if record.origin else "",
+            packages=record.origin.packages,
+            kind=record.origin.kind,
         )
 
 

@@ -8,9 +8,9 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 
-from container_update.cluster.history.revision import InstanceRecord
-from container_update.cluster.history.store import History, UnbelievedError
+from container_update.cluster.history import History, UnbelievedError, kept_instances
 from container_update.cluster.informer import Informer
+from container_update.cluster.instance_record import InstanceRecord
 from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
 from container_update.model.cluster import ReadOnlyCluster, if_allowed
@@ -51,8 +51,9 @@ def only_instance(
 
 def _ids(cluster: ReadOnlyCluster, namespace: str, options: Options) -> frozenset[str | None]:
     """Return the ids of the instances of a namespace; none where the account may not look."""
-    history = History(RetryingReader(cluster, options.retry_seconds), namespace, None)
-    return if_allowed(history.instances, frozenset[str | None]())
+    retrying = RetryingReader(cluster, options.retry_seconds)
+    found = if_allowed(lambda: kept_instances(retrying, namespace), frozenset())
+    return frozenset(instance_id for _, instance_id in found)
 
 
 def unknown_instance(

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from container_update.cluster.history.store import HistoryWriter, Kept
-from container_update.cluster.journal import Journal, Record, ended_revision
+from container_update.cluster.history import HistoryWriter
+from container_update.cluster.journal import Journal
 from container_update.cluster.lease import LeaseLock, utc_now
+from container_update.cluster.operation import Operation, Revision
 from container_update.engine.execute import Execution
 from container_update.engine.fence import Fence
 from container_update.model import context_threads, errors, operation
@@ -29,11 +30,11 @@ class JournalledRun:
 
     lock: LeaseLock
     journal: Journal
-    record: Record
+    record: Operation
     execution: Execution
     marked: tuple[ObjectKey, ...]
     """The objects that the fence has labelled, or the journal owns, until the run has ended."""
-    kept: Kept | None = field(default=None, init=False)
+    kept: Revision | None = field(default=None, init=False)
     """Its revision in the history once it has ended; None where it is not kept."""
     _kept_before: Callable[[], Sequence[Json]] | None = field(default=None, init=False)
     """Returns the history as it was when the run began."""
@@ -129,7 +130,7 @@ class JournalledRun:
     @contextmanager
     def until_ended(self) -> Iterator[None]:
         """Remove the journal when the block is finished or completely undone, and only then."""
-        if self.record.origin is not None and self.execution.options.history > 0:
+        if self.record.origin.kind and self.execution.options.history > 0:
             self._kept_before = context_threads.in_background(self._history.bodies)
         try:
             yield
@@ -157,13 +158,12 @@ class JournalledRun:
             raise
         self.kept = keep()
 
-    def _keep_history(self, undone: Outcome | None, cause: str) -> Kept | None:
+    def _keep_history(self, undone: Outcome | None, cause: str) -> Revision | None:
         """Write the revision; whether that succeeds does not matter to the run."""
-        if self.record.origin is None or (self._is_uninstalled and undone is None):
+        if not self.record.origin.kind or (self._is_uninstalled and undone is None):
             return None
         why, report = (None, ()) if undone is None else (cause, undone.diagnosed)
-        ended = ended_revision(self.record, utc_now(), why, report)
-        ended = replace(ended, journal=self.journal.owner["uid"])
+        ended = Revision.of(self.record, utc_now(), self.journal.owner["uid"], why, report)
         return self._history.keep(ended, self.execution.options.history, self._kept_before)
 
     @property
@@ -174,7 +174,7 @@ class JournalledRun:
 
     @property
     def _is_uninstalled(self) -> bool:
-        return self.record.origin is not None and self.record.origin.kind == UNINSTALL
+        return self.record.origin.kind == UNINSTALL
 
     def _forget_instance(self) -> None:
         """Delete the history of an instance that is no more.

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from container_update.cluster.history.revision import Revision
-from container_update.cluster.history.store import History, kept_instances
+from container_update.cluster.history import History, kept_instances
+from container_update.cluster.operation import Revision
 from container_update.cluster.retry import RetryingReader
 from container_update.engine import instances, resume
 from container_update.engine.instances import WorkloadState

@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from container_update.cluster.history.revision import InstanceRecord
+from container_update.cluster.instance_record import InstanceRecord
 from container_update.model.cluster import ReadOnlyCluster
 from container_update.model.errors import ClusterError, PackageError
 from container_update.model.objects import Json, Manifest, ObjectKey

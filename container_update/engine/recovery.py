@@ -14,9 +14,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from container_update.cluster.history.store import History
+from container_update.cluster.history import History
 from container_update.cluster.informer import Informer
-from container_update.cluster.journal import Record
+from container_update.cluster.operation import Operation
 from container_update.cluster.scope import scope_of
 from container_update.engine.fence import Fence
 from container_update.engine.journalled_run import JournalledRun
@@ -115,7 +115,7 @@ def refuse_incomplete(record: OperationRecord, outcome: Outcome) -> None:
         raise errors.UndoIncompleteError(outcome, cause)
 
 
-class ClusterRecovery(Recovery[Record]):
+class ClusterRecovery(Recovery[Operation]):
     """The recovery of an operation in a cluster.
 
     Where journals are not signed, each account that may create a Secret may have written one: see
@@ -145,13 +145,13 @@ class ClusterRecovery(Recovery[Record]):
         self._owns = False
         self._until_released = ExitStack()
 
-    def read(self) -> Record | None:
+    def read(self) -> Operation | None:
         """See Recovery."""
         record, self._instance.read_at = self._journal.read(), self._journal.read_at
         return record
 
     @contextmanager
-    def hold(self, record: Record) -> Iterator[None]:
+    def hold(self, record: Operation) -> Iterator[None]:
         """See Recovery; what the block opens is closed after it.
 
         :raises ClusterError: the account lacks a right; nothing was written.
@@ -164,7 +164,7 @@ class ClusterRecovery(Recovery[Record]):
         with self._lock, self._until_released:
             yield
 
-    def claim(self, record: Record, *, goes_back: bool) -> Record | None:
+    def claim(self, record: Operation, *, goes_back: bool) -> Operation | None:
         """See Recovery."""
         record = self._believed(record, goes_back=goes_back)
         claimed = self._journal.claim(record)
@@ -177,7 +177,7 @@ class ClusterRecovery(Recovery[Record]):
             fence.raise_((step.key for step in record.object_steps), self._lock.operation)
         return claimed
 
-    def finish(self, record: Record) -> Outcome:
+    def finish(self, record: Operation) -> Outcome:
         """See Recovery."""
         hold, promote = record.held_at, self._promote
         if hold is not None and hold.key.name == promote:
@@ -200,7 +200,7 @@ class ClusterRecovery(Recovery[Record]):
         self._instance.kept = run.kept
         return replace(outcome, **self._instance.in_history)
 
-    def undo(self, record: Record) -> Outcome | None:
+    def undo(self, record: Operation) -> Outcome | None:
         """See Recovery."""
         run = self._run_of(record)
         if run.is_over:
@@ -213,7 +213,7 @@ class ClusterRecovery(Recovery[Record]):
         run.end(outcome, cause)
         return outcome
 
-    def _run_of(self, record: Record) -> JournalledRun:
+    def _run_of(self, record: Operation) -> JournalledRun:
         instance, keys = self._instance, [step.key for step in record.object_steps]
         keys += record.objects
         scope = scope_of(record.object_steps)
@@ -226,7 +226,7 @@ class ClusterRecovery(Recovery[Record]):
             self._lock, self._journal, record, plan, informer, owns=owns, resumed=True
         )
 
-    def _believed(self, record: Record, *, goes_back: bool) -> Record:
+    def _believed(self, record: Operation, *, goes_back: bool) -> Operation:
         """Return a record with the steps of it that may be carried out, or undone.
 
         :raises PlanError: one is about an object that is not known to be the VNF's.
@@ -238,9 +238,9 @@ class ClusterRecovery(Recovery[Record]):
 
         def is_over(step: Step) -> bool:
             is_known = keys is None or step.key in keys
-            return step.group < record.ended and not (step.waits_again or is_known)
+            return step.group < record.ended_groups and not (step.waits_again or is_known)
 
-        trust = self._instance.trust(known, self._journal.namespaces, all_of_it=known is None)
+        trust = self._instance.trust(known, record.namespaces, all_of_it=known is None)
         # steps that have ended are not repeated, and no undo brings back what the plan created
         left = [
             step
@@ -253,7 +253,7 @@ class ClusterRecovery(Recovery[Record]):
         ordered = sorted((*steps, *scripts), key=lambda step: step.group)
         return replace(record, steps=tuple(ordered))
 
-    def _has_ended(self, record: Record) -> bool:
+    def _has_ended(self, record: Operation) -> bool:
         """Tell whether the signed history has an operation whose journal is a copy.
 
         A signature has no time: a journal that was copied while its operation ran, and put back
@@ -261,7 +261,7 @@ class ClusterRecovery(Recovery[Record]):
         the removal of the journal leaves the journal itself, unless something else keeps it.
         """
         instance, journal = self._instance, self._journal
-        if not instance.cluster.journal_key or record.origin is None:
+        if not instance.cluster.journal_key or not record.origin.kind:
             return False
         history = History(instance.cluster, instance.namespace, instance.instance_id).read()
         revisions = [each for each in history if each.operation == record.operation]

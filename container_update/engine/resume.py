@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from container_update.cluster.history.schemas import CONTEXT
-from container_update.cluster.history.store import History
-from container_update.cluster.journal import Record
+from container_update.cluster.history import History
+from container_update.cluster.operation import Operation
+from container_update.cluster.operation_schema import CONTEXT
 from container_update.cluster.retry import RetryingCluster, RetryingReader
 from container_update.engine.checks.namespaces import refuse_if_known_missing
 from container_update.engine.cluster_instance import ClusterInstance, restarted_pods
@@ -185,7 +185,7 @@ def _hold_of(instance: ClusterInstance) -> str:
 
 
 def recorded_change(
-    record: Record, instance: ClusterView, packages: Sequence[str]
+    record: Operation, instance: ClusterView, packages: Sequence[str]
 ) -> tuple[PackageChange, Named]:
     """Return the change of the package that a journal holds, and its packages.
 
@@ -205,7 +205,7 @@ def recorded_change(
     if not packages and cluster.journal_key and change.runs_scripts:  # then it is signed
         packages = (context["old"], context["new"])
     named = Named.read(packages, namespace, options)
-    old, new = of_operation(named, record.origin.packages if record.origin else (), change)
+    old, new = of_operation(named, record.origin.packages, change)
     request = ChangePackageRequest(
         context["request"],
         old,

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from container_update.cluster.informer import Informer
-from container_update.cluster.journal import Record
 from container_update.cluster.lease import utc_now
+from container_update.cluster.operation import Operation
 from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import scope_of
 from container_update.cluster.waiting import Clock, Waiter
@@ -63,7 +63,7 @@ class Watch:
     """One operation, seen from outside."""
 
     operation: ClusterView
-    record: Record
+    record: Operation
     clock: Clock = time.monotonic
     pace: float = _PACE
     _progress: Progress = field(default=lambda _: None, init=False)

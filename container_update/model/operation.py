@@ -9,11 +9,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
-import logging
-import os
 import re
-import socket
-import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,10 +18,7 @@ from typing import Any
 
 from container_update.model.errors import NextStep, UpdateInProgressError
 from container_update.model.objects import Json, ObjectKey
-from container_update.model.packing import packed, unpacked
 from container_update.model.plan import Step
-
-LOG = logging.getLogger(__name__)
 
 
 class Phase(enum.Enum):
@@ -76,22 +69,6 @@ class OperationRecord(ABC):
         """Return the record for people: objects and actions, never content."""
         head = f"operation {self.operation} of {self.host}, started {self.started}, {self.progress}"
         return "\n".join([f"{head}:", *self.overview()])
-
-
-def begun(started: datetime, goal: str, instance_id: str | None) -> dict[str, Any]:
-    """Return the first five attributes of the record of an operation that begins on this host."""
-    return {
-        "operation": str(uuid.uuid4()),
-        "host": host_name(),
-        "started": started.isoformat(timespec="seconds"),
-        "goal": goal,
-        "instance_id": instance_id,
-    }
-
-
-def host_name() -> str:
-    """Return the name of this process in records and leases."""
-    return f"{socket.gethostname()}.{os.getpid()}"
 
 
 def name_of(instance_id: str | None) -> str:
@@ -152,48 +129,36 @@ class Status:
         }
 
 
-# --- bytes --------------------------------------------------------------------------------------
+# --- as plain values ----------------------------------------------------------------------------
+
+_COMMON = ("operation", "host", "started", "goal", "instance_id")
 
 
-def to_bytes(record: OperationRecord, version: int, more: Mapping[str, Any]) -> bytes:
-    """Return a record, and what its journal adds to it, as compressed bytes without the phase.
+def to_values(record: OperationRecord, version: int) -> Json:
+    """Return what every record has as plain values, without the phase.
 
-    :param version: of the format of *more*.
+    :param version: of the format.
     """
-    content = {
-        **more,
-        "format": version,
-        "operation": record.operation,
-        "host": record.host,
-        "started": record.started,
-        "target": record.goal,
-        "instanceId": record.instance_id,
-    }
-    return packed(content)
+    return {"format": version, **{name: getattr(record, name) for name in _COMMON}}
 
 
-def from_bytes(data: bytes, version: int) -> tuple[dict[str, Any], Json]:
-    """Return the record's first five attributes, and everything that :func:`to_bytes` was given.
+def from_values(values: Mapping[str, Any], version: int) -> dict[str, Any]:
+    """Return the attributes of the record of :func:`to_values`.
 
     :raises UpdateInProgressError: another version of this program wrote it.
     :raises: one of :data:`.packing.DAMAGED`: another client wrote it.
     """
-    content: Json = unpacked(data)
-    if (number := int(content["format"])) != version:
+    if (number := int(values["format"])) != version:
         raise UpdateInProgressError(
             f"the journal has format {number}, expected {version}: another version of "
             "this program wrote it; finish the operation with that version",
             next_step=NextStep.FIX_AND_RETRY,
         )
-    if datetime.fromisoformat(_line(content["started"])).tzinfo is None:
+    if datetime.fromisoformat(_line(values["started"])).tzinfo is None:
         raise ValueError("started: expected a time with its zone")
-    common = {name: _line(content[name]) for name in ("operation", "host", "started")}
-    instance_id = content["instanceId"]
-    return {
-        **common,
-        "goal": _line(content["target"]),
-        "instance_id": None if instance_id is None else _line(instance_id),
-    }, content
+    has_id = values["instance_id"] is not None
+    lines = {name: _line(values[name]) for name in _COMMON if name != "instance_id" or has_id}
+    return {"instance_id": None, **lines}
 
 
 def _line(value: object) -> str:

@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from container_update.model.objects import Json
-from container_update.model.operation import OperationRecord, Phase, from_bytes, to_bytes
+from container_update.model.operation import OperationRecord, Phase, from_values, to_values
+from container_update.model.packing import packed, unpacked
 from container_update.model.plan import Action
 from container_update.model.scripts import ScriptStep
 from container_update.openstack.plan import INSTANTIATE, AnyStep, StackPlan, StackStep
@@ -20,7 +21,7 @@ from container_update.openstack.vnfcs import VnfcServer
 from container_update.package.hot import Place, StackBody
 from container_update.planning.steps.codec import step_from_dict, step_to_dict
 
-_FORMAT = 6
+_FORMAT = 7
 MARK = "container-update-"
 """What every tag begins with that this program sets."""
 
@@ -98,6 +99,7 @@ def encode(record: StackRecord) -> str:
 
     plan = record.plan
     content = {
+        **to_values(record, _FORMAT),
         "done": record.done,
         "committed": record.committed,
         "context": dict(record.context),
@@ -111,7 +113,7 @@ def encode(record: StackRecord) -> str:
         "tags": plan.tags,
         "bodies": bodies,
     }
-    return base64.b64encode(to_bytes(record, _FORMAT, content)).decode()
+    return base64.b64encode(packed(content)).decode()
 
 
 def decode(text: str) -> StackRecord:
@@ -119,7 +121,8 @@ def decode(text: str) -> StackRecord:
 
     :raises UpdateInProgressError: another version of this program wrote it.
     """
-    common, content = from_bytes(base64.b64decode(text), _FORMAT)
+    content = unpacked(base64.b64decode(text))
+    common = from_values(content, _FORMAT)
     bodies = {name: StackBody(**body) for name, body in content["bodies"].items()}
     plan = StackPlan(
         namespace="",

@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from container_update.cluster.beginning import begun
 from container_update.engine.recovery import Recovery, refuse_incomplete
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import NextStep, PlanError, UpdateInProgressError
-from container_update.model.operation import Status, begun, name_of
+from container_update.model.operation import Status, name_of
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.reporter import reporter

@@ -174,8 +174,8 @@ def lab() -> Lab:
 def arranged_for(reference_names: Iterable[str]) -> Iterator[None]:
     """Have journals of this process cut as these references ask for, and their scripts end at once,
     while the block runs."""
-    (size,) = {REFERENCES[name].part_bytes for name in reference_names} or {keeping._PART_BYTES}
-    with mock.patch.object(keeping, "_PART_BYTES", size), scripts.ended_at_once():
+    (size,) = {REFERENCES[name].part_bytes for name in reference_names} or {keeping.PART_BYTES}
+    with mock.patch.object(keeping, "PART_BYTES", size), scripts.ended_at_once():
         yield
 
 

@@ -36,8 +36,8 @@ STANDS_FOR = "container-update/stands-for"
 """The annotation of a Deployment that got another name: its name in the package."""
 JOURNAL = "container-update/journal"
 """The type of the Secret that holds the journal of a running update."""
-PART = "container-update/revision-part"
-"""The type of a Secret that another one of the history owns."""
+JOURNAL_PART, PART = f"{JOURNAL}-part", "container-update/revision-part"
+"""The types of the Secrets that another one owns, of a journal and of the history."""
 
 TAKEN_OVER = "container-update/taken-over"
 """The label on the objects of a run that another one goes on for."""
@@ -196,14 +196,14 @@ class Checker:
         journals = [
             f"journal {name}"
             for name, body in snapshot.objects["Secret"].items()
-            if body.get("type") == JOURNAL
+            if body.get("type") in (JOURNAL, JOURNAL_PART)
         ]
         marks = [
             f"{kind} {name}: {mark}"
             for kind, bodies in snapshot.objects.items()
             for name, body in bodies.items()
             for mark in _marks(body["metadata"])
-            if body.get("type") not in (JOURNAL, PART)
+            if body.get("type") not in (JOURNAL, JOURNAL_PART, PART)
         ]
         return leases + journals + marks
 

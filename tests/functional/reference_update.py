@@ -297,7 +297,7 @@ class Reference(ABC, Generic[Request]):
     old: Expected
     new: Expected
     options: Options
-    part_bytes: int = keeping._PART_BYTES
+    part_bytes: int = keeping.PART_BYTES
     """How much of the journal one Secret holds, in the processes that run this reference."""
 
     def deploy(self, lab: Lab) -> str:

@@ -28,6 +28,7 @@ from tests.internals.core import (
     StepState,
     diff_of_revision,
     keeping,
+    operation_secrets,
     read_options,
     record_of,
     text_of,
@@ -185,7 +186,7 @@ def test_the_oldest_revisions_are_deleted(cnf: Cnf) -> None:
         pytest.param(lambda body: body["metadata"].pop("labels"), id="no labels"),
         pytest.param(lambda body: body["metadata"].update(labels={}), id="other labels"),
         pytest.param(lambda body: body.pop("data"), id="no data"),
-        pytest.param(lambda body: body["data"].update(summary="W10="), id="another summary"),
+        pytest.param(lambda body: body["data"].update(operation="W10="), id="another operation"),
         pytest.param(lambda body: body["data"].update(content="W10="), id="another content"),
     ],
 )
@@ -224,9 +225,9 @@ def test_of_a_secret_only_what_was_there_before_is_kept(cnf: Cnf) -> None:
     cnf.update({"sec": secret(password="replacement-Zq7", same="unchanged-Zq7")})
     (body,) = kept(cnf)
     content = gzip.decompress(base64.b64decode(body["data"]["content"])).decode()
-    summary = base64.b64decode(body["data"]["summary"]).decode()
+    head = base64.b64decode(body["data"]["operation"]).decode()
     forms = [form for word in ("previous", "replacement") for form in (word, b64(word))]
-    assert [form for form in forms if form in summary] == []
+    assert [form for form in forms if form in head] == []
     assert [form for form in forms if form in content] == [b64("previous")]
     cnf.undo()
     data = cnf.get("Secret", "sec")["data"]
@@ -366,7 +367,7 @@ def test_parts_that_a_killed_run_has_not_written_are_written_by_the_next(
 
     def keep_without_parts(*arguments: Any) -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(HistoryWriter, "_write_parts", lambda *_: None)
+            patch.setattr(operation_secrets, "write_parts", lambda *_: None)
             keep_history(*arguments)
 
     update_and_die(cnf, monkeypatch, keep_without_parts, large("new"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
 import json
 import subprocess
 import sys
@@ -37,14 +36,20 @@ def put_journal(cnf: Cnf, **more: Any) -> None:
         "before": None,
         "removed": [],
     }
-    record = {"format": 4, "operation": "o", "host": "h", "started": "2026-01-01T00:00:00+00:00"}
-    record |= {"target": "t", "instanceId": None, "defFiles": [], "context": {}, "podsBefore": []}
-    record |= {"steps": [{**step, "images": {}, "content": {}}], "origin": None, "objects": []}
-    part = gzip.compress(json.dumps({**record, **more}).encode())
-    digest, numbers = hashlib.sha256(part).hexdigest(), json.dumps({cnf.namespace: 1})
-    head = {"sha256": digest, "parts": numbers, "phase": "update", "operation": "o", "run": "r"}
-    data = {name: value.encode() for name, value in head.items()}
-    put(cnf, name_of(None), "journal", {**data, "part": part})
+    content = {"steps": [{**step, "images": {}, "content": {}}], "defFiles": [], "context": {}}
+    content |= {"objects": [], "podsBefore": [], "report": []}
+    content |= {name: more.pop(name) for name in set(more) & set(content)}
+    packed = gzip.compress(json.dumps(content).encode())
+    progress = {"phase": b"update", "groups": b"0", "scripts": b"[]", "run": b"r"}
+    data = {"operation": head(**more), "content": packed, **progress}
+    put(cnf, name_of(None), "journal", data)
+
+
+def head(origin: str = "update", **more: Any) -> bytes:
+    values: Json = {"format": 5, "operation": "o", "host": "h", "goal": "t", "instance_id": None}
+    values |= {"started": "2026-01-01T00:00:00+00:00", "parts": {}, "digests": {}, "end": None}
+    values["origin"] = {"kind": origin, "user": "u" + ORDER, "host": "h", "packages": []}
+    return json.dumps({**values, **more}).encode()
 
 
 def put_lease(cnf: Cnf, holder: str) -> None:
@@ -56,11 +61,9 @@ def put_lease(cnf: Cnf, holder: str) -> None:
 
 
 def put_revision(cnf: Cnf, **more: Any) -> None:
-    origin = {"kind": "update" + ORDER, "user": "u" + ORDER, "host": "h", "packages": []}
-    summary = {"format": 1, "isKept": False, "number": 1, "operation": "o", "origin": origin}
-    summary |= {"started": "2026-01-01T00:00:00+00:00", "ended": "2026-01-01T00:00:00+00:00"}
-    summary |= {"seconds": 1, "changes": 1, "cause": "c" + ORDER, "result": "done", **more}
-    put(cnf, f"{name_of(None)}.v1", "revision", {"summary": json.dumps(summary).encode()})
+    end = {"ended": "2026-01-01T00:00:00+00:00", "seconds": 1, "changes": 1, "cause": "c" + ORDER}
+    end |= {"number": 1, "result": "done", "isKept": False, **more}
+    put(cnf, f"{name_of(None)}.v1", "revision", {"operation": head("update" + ORDER, end=end)})
 
 
 CASES = {

@@ -14,15 +14,15 @@ from container_update.cli.reports.history_report import NOTHING_KEPT, diff_of_re
 from container_update.cli.reports.lines import text_of
 from container_update.cli.terminal import approval, output
 from container_update.cli.terminal.output import FORMATS, MARKDOWN
-from container_update.cluster import informer, keeping, prometheus
+from container_update.cluster import informer, keeping, operation_secrets, prometheus
+from container_update.cluster.beginning import begun
 from container_update.cluster.client import KubernetesCluster, connect_vim
-from container_update.cluster.history import store
-from container_update.cluster.history.revision import Result
-from container_update.cluster.history.store import SECRET_TYPE, History, HistoryWriter
+from container_update.cluster.history import SECRET_TYPE, History, HistoryWriter
 from container_update.cluster.informer import Informer
 from container_update.cluster.journal import Journal
 from container_update.cluster.lease import Holder, LeaseLock, utc_now
 from container_update.cluster.login.client_configuration import Login
+from container_update.cluster.operation import Result
 from container_update.cluster.retry import RetryingCluster
 from container_update.drivers import tacker_v2, v2_memory, v2_process
 from container_update.drivers.v2_records import read_options
@@ -48,7 +48,7 @@ from container_update.model import cluster, context_threads, errors, options, pa
 from container_update.model.cluster import Keep, Listing, Right, WatchEvent
 from container_update.model.errors import NoWayBackError
 from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey, instance_of
-from container_update.model.operation import Phase, begun, name_of
+from container_update.model.operation import Phase, name_of
 from container_update.model.options import DEFAULTS
 from container_update.model.outcome import Event, Progress, StepState
 from container_update.model.packing import packed, unpacked

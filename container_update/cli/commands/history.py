@@ -16,7 +16,7 @@ from container_update.cli.terminal.screen import Screen
 from container_update.model.errors import PlanError
 
 if TYPE_CHECKING:
-    from container_update.cluster.history.revision import Revision
+    from container_update.cluster.operation import Revision
 
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from container_update.cli.reports import lines
 from container_update.cli.reports.lines import Line
 from container_update.cli.reports.markdown_report import revision_page, table
 from container_update.cli.reports.plan_report import diff_lines, step_lines
-from container_update.cluster.history.revision import Result, Revision
+from container_update.cluster.operation import Result, Revision
 from container_update.model.plan import ImageChange, Plan
 from container_update.model.requests import names
 from container_update.planning.comparison.diff import printable
@@ -56,7 +57,7 @@ def revision_lines(revision: Revision, *, every: bool = False) -> Iterator[Line]
     yield Line.of(("Result    ", lines.DIM), (revision.result.value, style), why)
     for text in revision.report:
         yield Line.of(("    ", lines.DIM), printable(text))
-    if revision.steps:
+    if revision.object_steps:
         if not is_done:
             yield Line.of(("It did this, and then undid it:", lines.HEADING))
         yield from step_lines(_plan(revision), every=every)
@@ -90,7 +91,7 @@ def history_markdown(revisions: Sequence[Revision]) -> str:
 
 def diff_of_revision(revision: Revision) -> Iterator[Line]:
     """Yield what a revision changed: the images, and the lines of each ConfigMap."""
-    for step in revision.steps:
+    for step in revision.object_steps:
         images = [reason for reason in step.reasons if isinstance(reason.cause, ImageChange)]
         diffs = content_diffs(step)
         if not (images or diffs):
@@ -110,7 +111,7 @@ def history_dict(revisions: Sequence[Revision]) -> dict[str, Any]:
 
 def revision_dict(revision: Revision) -> dict[str, Any]:
     """Return one revision as JSON values."""
-    steps = [step_dict(step) for step in revision.steps]
+    steps = [step_dict(step) for step in revision.object_steps]
     body = {**_summary(revision), "report": list(revision.report), "steps": steps}
     return document("Revision", body)
 
@@ -124,7 +125,7 @@ def _summary(revision: Revision) -> dict[str, Any]:
         "undoes": origin.undoes,
         "user": origin.user,
         "host": origin.host,
-        "packages": origin.as_dict()["packages"],
+        "packages": [asdict(package) for package in origin.packages],
         "started": revision.started,
         "ended": revision.ended,
         "seconds": revision.seconds,
@@ -136,7 +137,7 @@ def _summary(revision: Revision) -> dict[str, Any]:
 
 
 def _plan(revision: Revision) -> Plan:
-    return Plan("", None, revision.steps)
+    return Plan("", None, revision.object_steps)
 
 
 def _took(revision: Revision) -> str:

@@ -12,8 +12,8 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 
-from container_update.cluster.history.revision import InstanceRecord
-from container_update.cluster.journal import digest_of
+from container_update.cluster.instance_record import InstanceRecord
+from container_update.cluster.operation import digest_of
 from container_update.engine.checks.namespaces import refuse_missing_namespaces
 from container_update.engine.goal import Observed, PackageGoal
 from container_update.engine.goals import upgrade_types

@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from container_update.cluster.history.revision import UPDATES, Result, Revision
-from container_update.cluster.history.store import History, led_to
+from container_update.cluster.history import History, led_to
+from container_update.cluster.operation import UPDATES, Result, Revision
 from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_if_known_missing
@@ -134,7 +134,7 @@ class GoBack(Goal):
     @property
     def _undoing(self) -> Undoing:
         first, last = self._undone[0], self._undone[-1]
-        steps = tuple(step for each in self._undone for step in each.steps)
+        steps = tuple(step for each in self._undone for step in each.object_steps)
         return Undoing(steps, last.objects, first.number, last.def_files)
 
     def plan(self, observed: Observed) -> Plan:
@@ -277,7 +277,7 @@ def changing_back(before: Revision | None, undone: Sequence[Revision], namespace
             "it, or runs from now, is not kept: this program did not install it, it is large, or "
             f"an earlier revision is gone: {advice}"
         )
-    written = {step.key for each in undone for step in each.steps}
+    written = {step.key for each in undone for step in each.object_steps}
     new = match.index(then.by_path)
     elsewhere = {key for key in new if key.kind == "Secret" and key.namespace != namespace}
     if lost := elsewhere & written:

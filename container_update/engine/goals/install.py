@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from container_update.cluster.history.store import History
-from container_update.cluster.journal import digest_of
+from container_update.cluster.history import History
+from container_update.cluster.operation import digest_of
 from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_missing, refuse_missing_namespaces

@@ -12,9 +12,9 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cached_property, partial
 
-from container_update.cluster.history.revision import InstanceRecord
 from container_update.cluster.informer import Informer
-from container_update.cluster.journal import digest_of
+from container_update.cluster.instance_record import InstanceRecord
+from container_update.cluster.operation import digest_of
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_missing, without_objects
 from container_update.engine.goal import Goal, Observed

@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
-from container_update.cluster.history import revision as revisions
-from container_update.cluster.history.store import History
+from container_update.cluster.history import History
 from container_update.cluster.journal import Journal
-from container_update.cluster.keeping import digest
-from container_update.model.errors import ContainerUpdateError, PlanError
+from container_update.model.errors import (
+    ContainerUpdateError,
+    PlanError,
+    UpdateInProgressError,
+)
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.packing import MAX_BYTES
 from tests import packed
@@ -33,54 +35,83 @@ STEP: Json = {
     "content": {"metadata": {"name": "cm"}},
     "removed": [],
 }
-RECORD: Json = {
-    "format": 4,
+HEAD: Json = {
+    "format": 5,
     "operation": "op-1",
     "host": "host.1",
     "started": "2026-01-01T00:00:00+00:00",
-    "target": "goal",
-    "instanceId": "i",
-    "defFiles": [],
+    "goal": "goal",
+    "instance_id": "i",
+    "origin": {"kind": "update", "user": "u", "host": "h", "packages": []},
+    "parts": {},
+    "digests": {},
+    "end": None,
+}
+END: Json = {
+    "number": 1,
+    "ended": "2026-01-01T00:00:05+00:00",
+    "seconds": 5.0,
+    "result": "done",
+    "changes": 1,
+    "cause": "",
+    "isKept": True,
+}
+CONTENT: Json = {
     "steps": [STEP],
+    "objects": [],
+    "defFiles": [],
     "context": {},
     "podsBefore": [],
-    "origin": None,
-    "objects": [],
+    "report": [],
 }
+PROGRESS = {"phase": b"update", "groups": b"0", "scripts": b"[]", "run": b"r"}
 
 
-def secret(name: str, kind: str, data: dict[str, bytes]) -> Json:
-    content = {each: base64.b64encode(value).decode() for each, value in data.items()}
+def secret(name: str, kind: str, head: bytes, content: bytes, **more: bytes) -> Json:
+    """Return the head of an operation as others may write it."""
+    data = {"operation": head, "content": content, **more}
+    values = {each: base64.b64encode(value).decode() for each, value in data.items()}
     metadata = {"name": name, "namespace": "ns", "uid": "u", "resourceVersion": "1"}
     body: Json = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
-    return {**body, "type": f"container-update/{kind}", "data": content}
+    return {**body, "type": f"container-update/{kind}", "data": values}
 
 
-def journal_of(part: bytes, **head: Any) -> Journal:
-    """Return the journal of a cluster in which somebody wrote this one."""
-    values = {"parts": json.dumps({"ns": 1}), "phase": "update", "operation": "op-1", "run": "r"}
-    data = {name: str(value).encode() for name, value in {**values, **head}.items()}
-    cluster = FakeCluster()
-    sha256 = digest({"ns": part}).encode()
-    cluster.put(secret(KEY.name, "journal", {"sha256": sha256, **data, "part": part}))
-    return Journal(cluster, "ns", "i", "run")
+def as_json(values: object) -> bytes:
+    return json.dumps(values).encode()
 
 
 def compressed(**changes: Any) -> bytes:
-    return gzip.compress(json.dumps({**RECORD, **changes}).encode())
+    return gzip.compress(as_json({**CONTENT, **changes}))
 
 
-def test_the_journal_that_the_others_are_made_of_is_a_right_one() -> None:
-    record = journal_of(compressed()).read()
-    assert record is not None
-    assert [str(step.key) for step in record.steps] == ["ConfigMap ns/cm"]
+def journal_of(content: bytes, head: bytes = as_json(HEAD), **more: bytes) -> Journal:
+    """Return the journal of a cluster in which somebody wrote this one."""
+    cluster = FakeCluster()
+    cluster.put(secret(KEY.name, "journal", head, content, **{**PROGRESS, **more}))
+    return Journal(cluster, "ns", "i", "run")
+
+
+def revision(
+    content: bytes = compressed(), number: int = 2, end: Any = None, **changes: Any
+) -> Json:
+    """Return the Secret of a revision."""
+    ended = {**END, **(end or {})} if isinstance(end, dict | None) else end
+    head = as_json({**HEAD, "end": ended, **changes})
+    return secret(f"{KEY.name}.v{number}", "revision", head, content)
+
+
+def test_what_the_others_are_made_of_is_right() -> None:
+    journal, (revised,) = journal_of(compressed()).read(), history_of(FIRST).read()
+    assert journal is not None
+    for operation in (journal, revised):
+        assert [str(step.key) for step in operation.steps] == ["ConfigMap ns/cm"]
 
 
 def with_key(**changes: Any) -> bytes:
     return compressed(steps=[{**STEP, "key": {**STEP["key"], **changes}}])
 
 
-PARTS: dict[str, bytes] = {
+CONTENTS: dict[str, bytes] = {
     "no gzip": b"x",
     "nothing": b"",
     "gzip that is cut off": compressed()[:40],
@@ -89,13 +120,7 @@ PARTS: dict[str, bytes] = {
     "no UTF-8": gzip.compress(b"\xff"),
     "depth": gzip.compress(b"[" * 100_000),
     "a list": gzip.compress(b"[]"),
-    **{f"without {name}": compressed(**{name: None}) for name in RECORD if name not in
-       ("origin", "instanceId")},
-    "a number as host": compressed(host=5),
-    "a host that controls a terminal": compressed(host="\x1b]0;x\x07"),
-    "no time": compressed(started="yesterday"),
-    "a time without a zone": compressed(started="2026-01-01T00:00:00"),
-    "a list as id": compressed(instanceId=[]),
+    **{f"without {name}": compressed(**{name: None}) for name in CONTENT},
     "numbers as files": compressed(defFiles=[5]),
     "a text as steps": compressed(steps="x"),
     "a step that is none": compressed(steps=[5]),
@@ -109,43 +134,83 @@ PARTS: dict[str, bytes] = {
     "a number as name": with_key(name=5),
     "a key with more": with_key(more=1),
     "pods of nothing": compressed(podsBefore=[5]),
-    "an origin that is none": compressed(origin=[1]),
-    "an origin with more": compressed(origin={"kind": "x", "more": 1}),
     "an object that is none": compressed(objects=[{}]),
-}  # fmt: skip
+}
+"""What an operation does, damaged: of a journal and of a revision."""
 
 
-@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
-def test_a_journal_with_another_content_is_damaged(part: bytes) -> None:
-    journal = journal_of(part)
+def head(**changes: Any) -> bytes:
+    return as_json({**HEAD, **changes})
+
+
+HEADS: dict[str, bytes] = {
+    "nothing": b"",
+    "no JSON": b"{",
+    "depth": b"[" * 100_000,
+    "a list": b"[]",
+    **{
+        f"without {name}": as_json({each: v for each, v in HEAD.items() if each != name})
+        for name in HEAD
+    },
+    "a number as host": head(host=5),
+    "a host that controls a terminal": head(host="\x1b]0;x\x07"),
+    "no time": head(started="yesterday"),
+    "a time without a zone": head(started="2026-01-01T00:00:00"),
+    "a list as id": head(instance_id=[]),
+    "a list as operation": head(operation=[]),
+    "an origin that is none": head(origin=[1]),
+    "an origin with more": head(origin={"kind": "x", "more": 1}),
+    "a number as user": head(origin={**HEAD["origin"], "user": 5}),
+    "packages that are none": head(origin={**HEAD["origin"], "packages": [{}]}),
+    "an end that is none": head(end=[1]),
+    "more parts than there may be": head(parts={"content": 101}),
+    "millions of parts": head(parts={"content": 3_000_000}),
+    "no part": head(parts={"content": 0}),
+    "fewer than none": head(parts={"content": -9, "instance": 109}),
+    "half a part": head(parts={"content": 0.5}),
+    "true": head(parts={"content": True}),
+    "a text": head(parts={"content": "1"}),
+    "another part": head(parts={"other": 1}),
+    "a namespace that leads elsewhere": head(parts={"content/../x": 1}),
+    "a record elsewhere": head(parts={"instance/other": 1}),
+    "many namespaces": head(parts={f"content/n{n}": 1 for n in range(101)}),
+    "a list of parts": head(parts=[1]),
+}
+
+
+@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
+def test_a_journal_with_another_content_is_damaged(content: bytes) -> None:
+    journal = journal_of(content)
     with pytest.raises(ContainerUpdateError, match=f"^{KEY}: the journal is damaged: correct the"):
         journal.read()
 
 
-HEADS = {
-    "millions of parts": {"parts": '{"ns": 3000000}'},
-    "more parts than there may be": {"parts": '{"ns": 101}'},
-    "no part": {"parts": '{"ns": 0}'},
-    "fewer than none": {"parts": '{"ns": -1}'},
-    "half a part": {"parts": '{"ns": 0.5}'},
-    "true": {"parts": '{"ns": true}'},
-    "a text": {"parts": '{"ns": "1"}'},
-    "parts elsewhere alone": {"parts": '{"other": 1}'},
-    "a namespace that leads elsewhere": {"parts": '{"ns": 1, "../x": 1}'},
-    "many namespaces": {"parts": json.dumps({"ns": 1} | {f"n{n}": 1 for n in range(100)})},
-    "a list": {"parts": "[1]"},
-    "depth": {"parts": "[" * 100_000},
-    "another phase": {"phase": "sideways"},
-    "another digest": {"sha256": "x"},
-}
+def test_a_journal_of_another_version_is_for_that_version() -> None:
+    with pytest.raises(UpdateInProgressError, match="has format 99, expected 5: another version"):
+        journal_of(compressed(), head(format=99)).read()
 
 
-@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+@pytest.mark.parametrize(
+    "more", [{"phase": b"sideways"}, {"groups": b"x"}, {"scripts": b"[1]"}, {"scripts": b"{}"}]
+)
+def test_a_journal_that_is_at_no_place_of_its_operation_is_damaged(more: dict[str, bytes]) -> None:
+    journal = journal_of(compressed(), **more)
+    for read in (journal.read, lambda: journal.progress_of("op-1")):
+        with pytest.raises(ContainerUpdateError, match=f"^{KEY}: the journal is damaged"):
+            read()
+
+
+def test_a_revision_in_the_place_of_a_journal_is_damage() -> None:
+    with pytest.raises(ContainerUpdateError, match=f"^{KEY}: the journal is damaged"):
+        journal_of(compressed(), head(end=END)).read()
+
+
+@pytest.mark.parametrize("data", HEADS.values(), ids=HEADS)
 @pytest.mark.parametrize("ask", [Journal.read, Journal.clear, Journal.leftovers])
 def test_a_journal_with_another_head_costs_few_requests(
-    head: dict[str, str], ask: Callable[[Journal], object]
+    data: bytes, ask: Callable[[Journal], object]
 ) -> None:
-    journal = journal_of(compressed(), **head)
+    journal = journal_of(compressed(), data)
     if ask is Journal.read:
         with pytest.raises(ContainerUpdateError, match=f"^{KEY}: the journal is damaged"):
             ask(journal)
@@ -153,109 +218,75 @@ def test_a_journal_with_another_head_costs_few_requests(
         assert not ask(journal)
     assert isinstance(journal.cluster, FakeCluster)
     assert journal.cluster.requests <= 2
-
-
-def test_of_what_somebody_left_of_a_journal_no_more_is_read_than_there_may_be() -> None:
-    journal = Journal(cluster := FakeCluster(), "ns", "i", "run")
-    for number in range(1, 300):
-        cluster.put(secret(f"{KEY.name}.{number}", "journal", {}))
-    assert len(journal.leftovers()) < 100
+    assert KEY in journal.cluster.objects, "a human looks at it first"
 
 
 @pytest.mark.parametrize(
     "read",
     [
-        lambda part: journal_of(part).read(),
-        lambda part: revisions.decode(revision(content=part)),
+        lambda content: journal_of(content).read(),
+        lambda content: history_of(revision(content)).read(whole=True),
     ],
     ids=["journal", "revision"],
 )
 def test_a_few_bytes_do_not_take_all_memory(read: Callable[[bytes], object]) -> None:
-    part = packed.without_end(b"[", b" " * MAX_BYTES, 10)
+    content = packed.without_end(b"[", b" " * MAX_BYTES, 10)
     tracemalloc.start()
     try:
-        with pytest.raises((ContainerUpdateError, ValueError), match="damaged"):
-            read(part)
+        with pytest.raises(ContainerUpdateError, match="damaged"):
+            read(content)
         assert tracemalloc.get_traced_memory()[1] < 4 * MAX_BYTES
     finally:
         tracemalloc.stop()
 
 
-SUMMARY: Json = {
-    "format": 1,
-    "number": 1,
-    "operation": "op-1",
-    "origin": {"kind": "update", "user": "u", "host": "h", "packages": []},
-    "started": "2026-01-01T00:00:00+00:00",
-    "ended": "2026-01-01T00:00:05+00:00",
-    "seconds": 5.0,
-    "result": "done",
-    "changes": 1,
-    "cause": "",
-    "isKept": True,
-}
-CONTENT: Json = {"steps": [STEP], "objects": [], "defFiles": []}
-
-
-def revision(content: bytes | None = None, **changes: Any) -> dict[str, bytes]:
-    made = gzip.compress(json.dumps(CONTENT).encode()) if content is None else content
-    return {"summary": json.dumps({**SUMMARY, **changes}).encode(), "content": made}
-
-
-def content_with(**changes: Any) -> dict[str, bytes]:
-    return revision(gzip.compress(json.dumps({**CONTENT, **changes}).encode()))
-
-
-REVISIONS: dict[str, dict[str, bytes]] = {
-    **{f"without {name}": revision(**{name: None}) for name in SUMMARY if name != "isKept"},
-    "no JSON": {"summary": b"{"},
-    "depth": {"summary": b"[" * 100_000},
-    "a list": {"summary": b"[]"},
-    "no gzip": revision(b"x"),
-    "gzip with an error": revision(gzip.compress(b"{}")[:12] + b"xxxx"),
-    "a deep content": revision(gzip.compress(b"[" * 100_000)),
-    "a content that is a list": revision(gzip.compress(b"[]")),
-    "a number that controls a terminal": revision(number="1\x1b"),
-    "no time": revision(ended="then"),
-    "a list as operation": revision(operation=[]),
-    "a list as cause": revision(cause=["x"]),
-    "a number as user": revision(origin={**SUMMARY["origin"], "user": 5}),
-    "packages that are none": revision(origin={**SUMMARY["origin"], "packages": [{}]}),
-    "steps that are none": content_with(steps=[[]]),
-    "a name that leads elsewhere": content_with(objects=[{**STEP["key"], "name": "a/b"}]),
-    "numbers as files": content_with(defFiles=[1]),
-}
-
-
-@pytest.mark.parametrize("data", REVISIONS.values(), ids=REVISIONS)
-def test_a_revision_with_another_content_is_left_out(
-    data: dict[str, bytes], caplog: pytest.LogCaptureFixture
-) -> None:
+def history_of(*bodies: Json) -> History:
     cluster = FakeCluster()
-    cluster.put(secret("container-update-i.v1", "revision", revision()))
-    cluster.put(secret("container-update-i.v2", "revision", data))
-    (read,) = History(cluster, "ns", "i").read()
+    for body in bodies:
+        cluster.put(body)
+    return History(cluster, "ns", "i")
+
+
+def ended(head: bytes) -> bytes:
+    """Return the head as one of an operation that has ended."""
+    return head.replace(b'"end": null', b'"end": ' + as_json(END))
+
+
+REVISIONS: dict[str, Json] = {
+    **{name: revision(content) for name, content in CONTENTS.items()},
+    **{
+        f"with a head of {name}": secret(f"{KEY.name}.v2", "revision", ended(data), compressed())
+        for name, data in HEADS.items()
+    },
+    **{f"without {name}": revision(end={name: None}) for name in END if name != "isKept"},
+    "a number that controls a terminal": revision(end={"number": "1\x1b"}),
+    "no time": revision(end={"ended": "then"}),
+    "a list as cause": revision(end={"cause": ["x"]}),
+    "another format": revision(format=99),
+    "one that has not ended": secret(f"{KEY.name}.v2", "revision", as_json(HEAD), compressed()),
+}
+FIRST = revision(number=1)
+
+
+@pytest.mark.parametrize("body", REVISIONS.values(), ids=REVISIONS)
+def test_a_revision_with_another_content_is_left_out(
+    body: Json, caplog: pytest.LogCaptureFixture
+) -> None:
+    (read,) = history_of(FIRST, body).read()
     assert read.number == 1
     assert "Secret ns/container-update-i.v2 " in caplog.text
 
 
-@pytest.mark.parametrize("data", REVISIONS.values(), ids=REVISIONS)
-def test_an_older_revision_does_not_stand_for_one_that_cannot_be_read(
-    data: dict[str, bytes],
-) -> None:
-    cluster = FakeCluster()
-    cluster.put(secret("container-update-i.v1", "revision", revision()))
-    history = History(cluster, "ns", "i")
-    assert history.instance() is None, "this one keeps nothing of it"
-    cluster.put(secret("container-update-i.v2", "revision", data))
+@pytest.mark.parametrize("body", REVISIONS.values(), ids=REVISIONS)
+def test_an_older_revision_does_not_stand_for_one_that_cannot_be_read(body: Json) -> None:
+    assert history_of(FIRST).instance() is None, "this one keeps nothing of it"
+    history = history_of(FIRST, body)
     for read in (history.instance, lambda: history.read(whole=True)):
         with pytest.raises(PlanError, match=r"^Secret ns/container-update-i\.v2 .*kubectl delete"):
             read()
 
 
 def test_a_record_of_the_instance_that_cannot_be_read_names_its_secret() -> None:
-    cluster = FakeCluster()
-    data = {**revision(), "instance": b"x"}
-    cluster.put(secret("container-update-i.v1", "revision", data))
+    data = {**FIRST["data"], "instance": base64.b64encode(b"x").decode()}
     with pytest.raises(PlanError, match=r"^Secret ns/container-update-i\.v1 .*is damaged"):
-        History(cluster, "ns", "i").instance()
+        history_of({**FIRST, "data": data}).instance()

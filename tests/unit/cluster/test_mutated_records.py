@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from container_update.cluster.history import revision as revisions
-from container_update.cluster.history.revision import InstanceRecord
+from container_update.cluster import operation_codec as codec
+from container_update.cluster.instance_record import InstanceRecord
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import Action
@@ -29,7 +29,15 @@ from container_update.planning.steps import (
 from container_update.planning.steps.codec import step_to_dict
 from tests import mutations
 from tests.circles import Circle, in_circles
-from tests.unit.cluster.test_foreign_journal import KEY, RECORD, SUMMARY, journal_of
+from tests.unit.cluster.test_foreign_journal import (
+    CONTENT,
+    END,
+    HEAD,
+    KEY,
+    as_json,
+    journal_of,
+    secret,
+)
 
 KINDS = (
     *("dropped", "null", "infinity", "true", "a text"),
@@ -91,18 +99,17 @@ def steps() -> list[ObjectStep]:
 
 
 STEPS = [json.loads(json.dumps(step_to_dict(step))) for step in steps()]
-JOURNAL: Json = {
-    **RECORD,
-    "steps": STEPS,
-    "podsBefore": [[CM, ["uid"]]],
-    "origin": ORIGIN,
-    "objects": [CM],
-    "instance": "",
-    "defFiles": ["a.yaml"],
+RIGHT: Json = {
+    "head": {**HEAD, "origin": ORIGIN},
+    "content": {
+        **CONTENT,
+        "steps": STEPS,
+        "podsBefore": [[CM, ["uid"]]],
+        "objects": [CM],
+        "defFiles": ["a.yaml"],
+    },
 }
-CONTENT: Json = {"steps": STEPS, "objects": [CM], "defFiles": ["a.yaml"]}
 INSTANCE: Json = {
-    "format": 1,
     "package": PACKAGE,
     "manifests": [[CM, "a.yaml", 1, body("ConfigMap", data={"k": "v"})]],
     "defFiles": ["a.yaml"],
@@ -137,39 +144,44 @@ def use(found: tuple[ObjectStep, ...]) -> None:
             step.is_untouched(live)
 
 
+PARTS = pytest.mark.parametrize("part", RIGHT)
+
+
+@PARTS
 @BOTH
-def test_a_journal_with_something_wrong_in_it_is_an_error_or_of_use(circle: Circle) -> None:
-    record = journal_of(packed(JOURNAL)).read()
-    assert record is not None
-    use(record.steps)
-    for mutated in every(JOURNAL, circle):
-        found = read(mutated)
+def test_a_journal_with_something_wrong_in_it_is_an_error_or_of_use(
+    part: str, circle: Circle
+) -> None:
+    assert not isinstance(read(RIGHT), str)
+    for mutated in every(RIGHT[part], circle):
+        found = read({**RIGHT, part: mutated})
         if isinstance(found, str):
             assert found.startswith((f"{KEY}: the journal is damaged", "the journal has format"))
         else:
             use(found)
 
 
-def read(mutated: Any) -> tuple[ObjectStep, ...] | str:
+def read(values: Json) -> tuple[ObjectStep, ...] | str:
     """Return the steps of a journal, or the error that it is."""
     try:
-        record = journal_of(packed(mutated)).read()
+        record = journal_of(packed(values["content"]), as_json(values["head"])).read()
     except ContainerUpdateError as error:
         return str(error)
-    return record.steps if record else "no journal"
+    return record.object_steps if record else "no journal"
 
 
-@pytest.mark.parametrize("part", ["summary", "content"])
+@PARTS
 @BOTH
 def test_a_revision_with_something_wrong_in_it_is_an_error_or_of_use(
     part: str, circle: Circle
 ) -> None:
-    right = {"summary": {**SUMMARY, "origin": ORIGIN}, "content": CONTENT}
+    right = {**RIGHT, "head": {**RIGHT["head"], "end": END}}
     for mutated in (right[part], *every(right[part], circle)):
-        data = {**right, part: mutated}
-        sent = {"summary": json.dumps(data["summary"]).encode(), "content": packed(data["content"])}
+        values = {**right, part: mutated}
+        content = packed(values["content"])
         with contextlib.suppress(ValueError):
-            use(revisions.decode(sent).steps)
+            body = secret(KEY.name, "revision", as_json(values["head"]), content)
+            use(codec.decode(body, {}).object_steps)
 
 
 @BOTH

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from container_update.cluster.history.store import HistoryWriter
+from container_update.cluster.history import HistoryWriter
 from container_update.cluster.lease import utc_now
 from container_update.cluster.retry import RetryingCluster
 from container_update.drivers import v2_memory

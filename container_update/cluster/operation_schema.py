@@ -12,7 +12,7 @@ from typing import Any
 
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.pauses import LONGEST_HOLD, LONGEST_PERIOD
-from container_update.model.plan import Action
+from container_update.model.plan import Action, Step
 from container_update.model.schema import (
     FILLED,
     LINE,
@@ -34,6 +34,8 @@ from container_update.model.schema import (
 from container_update.model.scripts import NEW, OLD
 from container_update.package.object_schemas import first_violation
 from container_update.planning.comparison import diff
+from container_update.planning.steps import ObjectStep
+from container_update.planning.steps.codec import step_from_dict
 from container_update.workloads.registry import kind_of
 
 _TEXTS = ListOf(TEXT)
@@ -100,14 +102,29 @@ _TYPE = complete(type=OneOf(_STEPS))
 
 # --- what consists of them ----------------------------------------------------------------------
 
-RECORD = complete(
-    {"origin": ORIGIN, "objects": ListOf(_KEY), "instance": TEXT},
-    defFiles=_TEXTS,
+_END = complete(
+    {"journal": LINE},
+    **dict.fromkeys(("number", "changes"), WHOLE),
+    **dict.fromkeys(("ended", "result"), LINE),
+    seconds=Number(),
+    cause=TEXT,
+    isKept=TRUTH,
+)
+HEAD = complete(
+    {"end": _END},
+    origin=ORIGIN,
+    parts=MapOf(LINE, WHOLE, nullable=False),
+    digests=MapOf(LINE, LINE, nullable=False),
+)
+CONTENT = complete(
     steps=ListOf(MAPPING),
+    objects=ListOf(_KEY),
+    defFiles=_TEXTS,
     context=MAPPING,
     podsBefore=ListOf(Row((_KEY, _TEXTS))),
+    report=ListOf(TEXT),
 )
-"""A journal, see cluster/journal.py."""
+"""An operation, see operation_codec.py."""
 
 SCRIPTS = ListOf(
     complete(vnf=LINE, vduId=LINE, script=LINE, status=PLAIN, seconds=Number(), output=TEXT)
@@ -128,29 +145,6 @@ CONTEXT = complete(
 )
 """Of a change of the package, in its journal."""
 
-SUMMARY = complete(
-    {
-        "parts": MapOf(LINE, WHOLE, nullable=False),
-        "digests": MapOf(LINE, LINE, nullable=False),
-        "journal": LINE,
-    },
-    **dict.fromkeys(("number", "changes"), WHOLE),
-    **dict.fromkeys(("operation", "started", "ended", "result"), LINE),
-    seconds=Number(),
-    origin=ORIGIN,
-    cause=TEXT,
-    isKept=TRUTH,
-)
-CONTENT = Fields(
-    {
-        "steps": ListOf(MAPPING),
-        "objects": ListOf(_KEY),
-        "defFiles": _TEXTS,
-        "report": ListOf(TEXT),
-    }
-)
-"""A revision, see revision.py."""
-
 INSTANCE = complete(
     {"package": _PACKAGE},
     manifests=ListOf(Row((_KEY, LINE, WHOLE, PLAIN))),
@@ -170,10 +164,10 @@ def refuse_other(schema: Schema, values: Any) -> None:
             raise ValueError(str(wrong))
 
 
-def refuse_other_step(values: Any) -> None:
-    """Refuse what is no step.
+def checked_step(values: Any) -> Step:
+    """Return the step that another client may have written, with a name that leads nowhere else.
 
-    :raises ValueError: names the field that is wrong.
+    :raises: one of :data:`~container_update.model.packing.DAMAGED`.
     """
     refuse_other(_TYPE, values)
     refuse_other(_STEPS[values["type"]], values)
@@ -182,6 +176,22 @@ def refuse_other_step(values: Any) -> None:
         if values.get(name) is None and values["action"] == Action.HAND_OVER.name:
             raise ValueError(f"{name}: expected an object, found none")
         refuse_other_object(key, values.get(name))
+    step = step_from_dict(values)
+    if isinstance(step, ObjectStep):
+        object_key(values["key"])
+    return step
+
+
+def object_key(values: Mapping[str, Any]) -> ObjectKey:
+    """Return the key that another client may have written: its parts go into URLs.
+
+    :raises: one of :data:`~container_update.model.packing.DAMAGED`.
+    """
+    key = ObjectKey(**values)
+    for part in key.as_dict().values():
+        if not part.isprintable() or set(part) & set("/?%") or part in (".", ".."):
+            raise ValueError("expected the name of an object")
+    return key
 
 
 def refuse_other_object(key: ObjectKey, body: Json | None) -> None:

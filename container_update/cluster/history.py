@@ -1,50 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where revisions are kept: a Secret for each, in the namespace of the VNF instance.
+"""The history of a VNF instance: a Secret, with parts, for each operation that has ended.
 
-What is too large for one is in parts, and what Secrets of another namespace held is in parts there.
-A Secret, because it holds what the CNF's own Secrets held. The oldest ones are deleted. What goes
-wrong here never makes an operation fail that has succeeded.
+It is in the namespace of the VNF instance. The oldest operations are deleted. What goes wrong here
+never makes an operation fail that has succeeded.
 """
 
 from __future__ import annotations
 
-import base64
-import getpass
+import contextlib
 import itertools
 import logging
-import os
 import re
-import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from container_update.cluster import keeping
-from container_update.cluster.history import revision as revisions
-from container_update.cluster.history.revision import (
-    Encoded,
-    InstanceRecord,
-    Origin,
-    Result,
-    Revision,
-)
+from container_update.cluster import operation_codec as codec
+from container_update.cluster import operation_secrets as secrets
+from container_update.cluster.instance_record import InstanceRecord
+from container_update.cluster.operation import Result, Revision
 from container_update.model.cluster import Cluster, ReadOnlyCluster
-from container_update.model.errors import ClusterError, LeaseLostError, PlanError
+from container_update.model.errors import (
+    ClusterError,
+    LeaseLostError,
+    PlanError,
+    UpdateInProgressError,
+)
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.operation import name_of
-from container_update.model.packing import DAMAGED
-from container_update.model.requests import PackageIdentity
 
 LOG = logging.getLogger(__name__)
 
 SECRET_TYPE = "container-update/revision"  # noqa: S105, a type
 _OPERATION = "container-update/operation"
 """The label with the id of the operation."""
-_PART_TYPE = "container-update/revision-part"
-"""Another one, so that parts are not read with every list of the revisions."""
-_PART = "part"
 _ATTEMPTS = 3
-_LABELS = {"container-update/history": "true"}
+_LABELS = {"container-update/history": "true", **keeping.KEPT}
 
 
 def kept_instances(cluster: ReadOnlyCluster, namespace: str) -> frozenset[tuple[str, str | None]]:
@@ -72,15 +64,6 @@ class UnbelievedError(PlanError):
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A revision that was kept."""
-
-    number: int
-    has_way_back: bool
-    """What was there before it is kept too: it was not too large, and not confidential."""
-
-
-@dataclass(frozen=True)
 class History:
     """The revisions of one VNF instance."""
 
@@ -98,8 +81,13 @@ class History:
         :raises UnbelievedError: the newest is not signed with the key of this host.
         :raises PlanError: names the Secret that cannot be read.
         """
-        decode = _decode if whole else _decoded
-        return tuple(filter(None, (decode(body, self._parts(body)) for body in self._believed())))
+        return tuple(self._read(_decode if whole else _decoded))
+
+    def _read(self, decode: Callable[..., Revision | None]) -> Iterator[Revision]:
+        for body in self._believed():
+            parts = secrets.read_parts(self.cluster, body) if secrets.parts_of(body) else {}
+            if (revision := decode(body, parts)) is not None:
+                yield revision
 
     def _believed(self) -> Iterator[Json]:
         """Yield the Secrets of this instance that are believed, the newest revision first.
@@ -130,32 +118,14 @@ class History:
         :raises ClusterError: the account may not list Secrets.
         :raises PlanError: names the Secret that says so and cannot be read.
         """
-        for body in self._believed():
-            if _decode(body).result is Result.DONE:
-                revision = _decode(body, self._parts(body))
-                try:
-                    return InstanceRecord.decode(revision.instance) if revision.instance else None
-                except ValueError as error:
-                    raise _unreadable(body, error) from error
-        return None
-
-    def _parts(self, body: Json) -> dict[str, bytes]:
-        """Return what is not in the head itself, by its name there, as far as it is whole."""
-        parts = {}
-        for name, keys in _part_keys(body).items():
-            secrets = [secret for key in keys if (secret := self.cluster.get(key))]
-            whole = b"".join(_data(secret).get(_PART, b"") for secret in secrets)
-            if revisions.is_part(name, whole, _data(body)):
-                parts[name] = whole
-        return parts
-
-    def instances(self) -> frozenset[str | None]:
-        """Return the ids of all instances that have a history or a journal in the namespace; None:
-        of one that has no id.
-
-        :raises ClusterError: the account may not list Secrets.
-        """
-        return frozenset(each for _, each in kept_instances(self.cluster, self.namespace))
+        done = (each for each in self._read(_decode) if each.result is Result.DONE)
+        revision = next(done, None)
+        if revision is None or not revision.instance:
+            return None
+        try:
+            return InstanceRecord.decode(revision.instance)
+        except ValueError as error:
+            raise _unreadable(self._key(revision.number), str(error)) from error
 
     def bodies(self) -> Sequence[Json]:
         """Return the Secrets of this instance, the newest revision first."""
@@ -184,7 +154,7 @@ class HistoryWriter(History):
 
     def keep(
         self, revision: Revision, limit: int, before: Callable[[], Sequence[Json]] | None = None
-    ) -> Kept | None:
+    ) -> Revision | None:
         """Keep a revision under the next number, and delete those beyond the limit.
 
         One of an operation that is kept already takes that one's place: an operation may have been
@@ -220,13 +190,15 @@ class HistoryWriter(History):
                 raise
             LOG.warning("the history of the VNF instance stays: %s", error)
 
-    def forget(self, kept: Kept) -> None:
+    def forget(self, kept: Revision) -> None:
         """Delete a revision: another run has gone on with its operation, and keeps its own."""
         body = self.cluster.get(self._key(kept.number))
         if body is not None:
             self._delete(body)
 
-    def _keep(self, revision: Revision, limit: int, before: Callable[[], Sequence[Json]]) -> Kept:
+    def _keep(
+        self, revision: Revision, limit: int, before: Callable[[], Sequence[Json]]
+    ) -> Revision:
         for attempt in range(1, _ATTEMPTS + 1):
             bodies = before() if attempt == 1 else self.bodies()
             for body in bodies[:1]:
@@ -234,28 +206,42 @@ class HistoryWriter(History):
                 if labels.get(_OPERATION) == revision.operation:  # written before, and gone on with
                     return self._keep_instead(body, revision)
             number = self._number(bodies[0]) + 1 if bodies else 1
-            encoded = revisions.encode(replace(revision, number=number), self.namespace)
+            kept, encoded = self._encode(replace(revision, number=number))
             try:
-                head = self.cluster.create(self._head(number, encoded, revision.operation))
+                head = self.cluster.create(self._head(kept, encoded))
                 break
             except ClusterError as error:
                 if error.status != 409 or attempt == _ATTEMPTS:  # 409: others took the number
                     raise
-        self._write_parts(head, encoded)
-        room = keeping.MAX_PARTS - sum(map(len, encoded.parts.values()))
-        for body in _superfluous(bodies, limit - 1, room, revision.result):
+        secrets.write_parts(self.cluster, head, encoded)
+        for body in _superfluous(bodies, limit - 1, keeping.MAX_PARTS - encoded.size, kept.result):
             self._delete(body)
-        return Kept(number, encoded.has_way_back)
+        return kept
 
-    def _keep_instead(self, body: Json, revision: Revision) -> Kept:
-        number, before = self._number(body), _decoded(body)
-        encoded = revisions.encode(replace(revision, number=number), self.namespace)
-        if before is None or before.result is not revision.result or encoded.parts:
-            head = self._head(number, encoded, revision.operation)
+    def _keep_instead(self, body: Json, revision: Revision) -> Revision:
+        kept, encoded = self._encode(replace(revision, number=self._number(body)))
+        before = _decoded(body)
+        if before is None or before.result is not kept.result or encoded.parts:
+            head = self._head(kept, encoded)
             head["metadata"]["resourceVersion"] = body["metadata"]["resourceVersion"]
             self._delete_parts(body)
-            self._write_parts(self.cluster.replace(head), encoded)
-        return Kept(number, encoded.has_way_back)
+            secrets.write_parts(self.cluster, self.cluster.replace(head), encoded)
+        return kept
+
+    def _encode(self, revision: Revision) -> tuple[Revision, codec.Encoded]:
+        """Return a revision as it is kept: without what it did where that is too large."""
+        revision = codec.reduced(revision)
+        with contextlib.suppress(PlanError):
+            encoded = codec.encode(revision, self.namespace)
+            if encoded.size <= keeping.MAX_PARTS:
+                return revision, encoded
+        revision = replace(revision, steps=(), is_kept=False)
+        return revision, codec.encode(revision, self.namespace)
+
+    def _head(self, revision: Revision, encoded: codec.Encoded) -> Json:
+        key, labels = self._key(revision.number), {**_LABELS, _OPERATION: revision.operation}
+        body = keeping.secret(key, SECRET_TYPE, encoded.head, self.instance_id, labels)
+        return keeping.signed(body, self.cluster.journal_key)
 
     def _delete(self, body: Json) -> None:
         self._delete_parts(body)  # which only the head names
@@ -263,25 +249,7 @@ class HistoryWriter(History):
 
     def _delete_parts(self, body: Json) -> None:
         if self._is_believed(body):
-            for key in itertools.chain.from_iterable(_part_keys(body).values()):
-                self.cluster.delete(key)
-
-    def _write_parts(self, head: Json, encoded: Encoded) -> None:
-        """Write what is not in the head itself."""
-        for name, keys in _part_keys(head).items():
-            for key, part in zip(keys, encoded.parts[name], strict=True):
-                self.cluster.delete(key)  # of a run that was interrupted
-                # nothing owns what is in another namespace
-                owner = keeping.as_owner(head) if key.namespace == self.namespace else None
-                data = {_PART: part}
-                body = keeping.secret(key, _PART_TYPE, data, self.instance_id, _LABELS, owner=owner)
-                self.cluster.create(body)
-
-    def _head(self, number: int, encoded: Encoded, operation: str) -> Json:
-        labels = {**_LABELS, **keeping.KEPT, _OPERATION: operation}
-        key = self._key(number)
-        body = keeping.secret(key, SECRET_TYPE, encoded.head, self.instance_id, labels)
-        return keeping.signed(body, self.cluster.journal_key)
+            secrets.delete_parts(self.cluster, secrets.parts_of(body))
 
 
 def _superfluous(bodies: Sequence[Json], number: int, room: int, result: Result) -> Sequence[Json]:
@@ -291,7 +259,7 @@ def _superfluous(bodies: Sequence[Json], number: int, room: int, result: Result)
 
     :param result: of the newest revision, which is not among them.
     """
-    sizes = itertools.accumulate(sum(map(len, _part_keys(body).values())) for body in bodies)
+    sizes = itertools.accumulate(len(secrets.parts_of(body)) for body in bodies)
     fitting = sum(1 for size in itertools.islice(sizes, number) if size <= room)
     beyond = list(bodies[fitting:])
     if result is Result.DONE or any(_is_done(body) for body in bodies[:fitting]):
@@ -300,30 +268,9 @@ def _superfluous(bodies: Sequence[Json], number: int, room: int, result: Result)
     return [body for body in beyond if body is not last]
 
 
-def _part_keys(body: Json) -> dict[str, list[ObjectKey]]:
-    """Return the Secrets that have what is not in the head itself, by its name there."""
-    head = ObjectKey.of(body)
-    try:
-        numbers = revisions.part_numbers(_data(body))
-    except DAMAGED:  # another client has changed it: the reader that decodes it warns
-        numbers = {}
-    keys = {}
-    for name, number in numbers.items():
-        place, prefix = revisions.place_of(name), f"{head.name}.{name}"
-        if place:  # another VNF of its name may have a Secret there too
-            prefix = f"{head.name}.of.{head.namespace}"
-        key = replace(head, namespace=place or head.namespace)
-        keys[name] = [replace(key, name=f"{prefix}.{n}") for n in range(1, number + 1)]
-    return keys
-
-
 def _is_done(body: Json) -> bool:
     revision = _decoded(body)
     return revision is not None and revision.result is Result.DONE
-
-
-def _data(body: Json) -> dict[str, bytes]:
-    return {name: base64.b64decode(value) for name, value in (body.get("data") or {}).items()}
 
 
 def _decode(body: Json, parts: Mapping[str, bytes] = MappingProxyType({})) -> Revision:
@@ -333,10 +280,14 @@ def _decode(body: Json, parts: Mapping[str, bytes] = MappingProxyType({})) -> Re
     :raises PlanError: there is none in it.
     """
     try:
-        places = frozenset(map(revisions.place_of, parts)) - {""}
-        return replace(revisions.decode({**_data(body), **parts}), namespaces=places)
+        revision = codec.decode(body, parts)
+    except UpdateInProgressError as error:
+        raise _unreadable(ObjectKey.of(body), "is of another version of this program") from error
     except ValueError as error:
-        raise _unreadable(body, error) from error
+        raise _unreadable(ObjectKey.of(body), str(error)) from error
+    if not isinstance(revision, Revision):
+        raise _unreadable(ObjectKey.of(body), "has not ended")
+    return revision
 
 
 def _decoded(body: Json, parts: Mapping[str, bytes] = MappingProxyType({})) -> Revision | None:
@@ -348,10 +299,9 @@ def _decoded(body: Json, parts: Mapping[str, bytes] = MappingProxyType({})) -> R
         return None
 
 
-def _unreadable(body: Json, error: ValueError) -> PlanError:
-    key = ObjectKey.of(body)
+def _unreadable(key: ObjectKey, why: str) -> PlanError:
     return PlanError(
-        f"{key} of the history {error}: what the operation did, and what the VNF runs from since,"
+        f"{key} of the history {why}: what the operation did, and what the VNF runs from since,"
         f" is not known: {_without(key)}"
     )
 
@@ -373,20 +323,3 @@ def led_to(revision: Revision) -> InstanceRecord | None:
     except ValueError as error:
         LOG.warning("what the VNF ran from after revision %d %s", revision.number, error)
         return None
-
-
-# --- who begins an operation --------------------------------------------------------------------
-
-
-def origin_of(
-    kind: str,
-    packages: tuple[PackageIdentity, ...],
-    undoes: int | None = None,
-    scripts: Mapping[str, str] = MappingProxyType({}),
-) -> Origin:
-    """Return the origin of an operation that this process begins."""
-    try:
-        user = getpass.getuser()
-    except (OSError, KeyError, ImportError):  # the account has no name
-        user = str(os.getuid())
-    return Origin(kind, user, socket.gethostname(), packages, undoes, dict(scripts))
