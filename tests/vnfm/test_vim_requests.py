@@ -122,11 +122,11 @@ def test_a_user_who_watches_as_often_as_one_may_leaves_the_events_to_others(vnfm
             vnfm.url + "/view/events", headers={"X-Auth-Token": token_of(user)},
             stream=True, timeout=60, proxies={"http": ""},
         )  # fmt: skip
-        begun = answer.iter_content(1)  # which ends the connection as it is dropped
-        next(begun)
-        streams.callback(begun.close)
+        begun.append(answer.iter_content(1))  # which ends the connection as it is dropped
+        next(begun[-1])
         return streams.enter_context(answer)
 
+    begun: list[Iterator[bytes]] = []
     with ExitStack() as streams:
         assert [watch("rita").status_code for _ in range(16)] == 16 * [200]
         refused = watch("rita")
