@@ -21,14 +21,14 @@ from container_update.model.objects import (
     instance_of,
 )
 from container_update.planning.comparison.live_objects import manifest_name
-from container_update.planning.release_labels import match_labels, pod_labels
+from container_update.planning.release_labels import pod_labels, selector_of
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.workloads import ownership
 from container_update.workloads.config_references import uses
 from container_update.workloads.kind import POD, REPLICA_SET
 from container_update.workloads.pod_template import pod_template
 from container_update.workloads.registry import kind_of
-from container_update.workloads.traffic import SERVICE_LABEL, selects
+from container_update.workloads.traffic import SERVICE_LABEL, matches, selects
 
 _SERVICE = ("", "Service")
 _DEPLOYMENT = "Deployment"
@@ -99,7 +99,8 @@ class Scope:
         self._served: defaultdict[str, list[Json]] = defaultdict(list)
         """By namespace: the selectors of the Services."""
         self._pods: defaultdict[tuple[str, str, str], list[Json]] = defaultdict(list)
-        """By namespace and label, its name and value: the pods of the manifests' Deployments."""
+        """By namespace and label, its name and value: the pods of the manifests' Deployments; by ''
+        all of them."""
         self.include(keys)
 
     def include(
@@ -117,7 +118,8 @@ class Scope:
             self._note_traffic(key, body)
             if key.kind == _DEPLOYMENT:
                 pods = pod_labels(body)
-                for name, value in (pods["metadata"].get("labels") or {}).items():
+                every = {**(pods["metadata"].get("labels") or {}), "": ""}
+                for name, value in every.items():
                     self._pods[key.namespace, name, str(value)].append(pods)
 
     def rounds(self, collections: Iterable[Collection]) -> Sequence[Sequence[Collection]]:
@@ -243,12 +245,11 @@ class Scope:
 
     def _would_adopt(self, key: ObjectKey, body: Json) -> bool:
         """Tell whether this is a Deployment that selects pods of one of the manifests."""
-        selector = match_labels(body) if key.kind == _DEPLOYMENT else {}
-        return any(
-            selects(selector, pods)
-            for name, value in list(selector.items())[:1]
-            for pods in self._pods.get((key.namespace, name, str(value)), ())
-        )
+        if key.kind != _DEPLOYMENT:
+            return False
+        selector = selector_of(body)
+        label = next(iter(_match_labels(selector).items()), ("", ""))
+        return any(matches(selector, pods) for pods in self._pods.get((key.namespace, *label), ()))
 
     def _is_named(self, key: ObjectKey, body: Json) -> bool:
         """Tell whether the operation is about an object itself, not about who controls it."""

@@ -9,7 +9,7 @@ an update does not read are not checked. Source: Kubernetes API reference; "Obje
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.schema import (
@@ -114,11 +114,18 @@ _POD_SPEC = Fields(
     }
 )
 _POD = Fields({"metadata": _METADATA, "spec": _POD_SPEC})
-_SCALE = Fields({"replicas": WHOLE, "selector": Fields({"matchLabels": _LABELS})})
+_EXPRESSION = Fields({"key": TEXT, "operator": TEXT, "values": ListOf(TEXT)}, {"key", "operator"})
+_SELECTOR = Fields({"matchLabels": _LABELS, "matchExpressions": ListOf(_EXPRESSION)})
+_SCALE = Fields({"replicas": WHOLE, "selector": _SELECTOR})
 _WORKLOAD = Fields({"metadata": _METADATA, "spec": _SCALE})
 _OTHER = Fields({"metadata": _METADATA})
 _PORTS = ListOf(Fields({}))
-_SERVICE = Fields({"spec": Fields({"type": TEXT, "selector": _LABELS, "ports": _PORTS})})
+_READ: Mapping[tuple[str, str], Mapping[str, Schema]] = {
+    ("", "Service"): {"type": TEXT, "selector": _LABELS, "ports": _PORTS},
+    ("networking.k8s.io", "NetworkPolicy"): {"podSelector": _SELECTOR},
+    ("policy", "PodDisruptionBudget"): {"selector": _SELECTOR},
+}
+"""What is read of the spec of a kind that is neither configuration nor a workload."""
 
 
 # --- what a package has -------------------------------------------------------------------------
@@ -138,5 +145,6 @@ def _schemas_of(key: ObjectKey) -> tuple[Schema, ...]:
         return (_CONFIG,)
     kind = kind_of(key)
     if kind is None:
-        return (_OTHER, _SERVICE) if (key.group, key.kind) == ("", "Service") else (_OTHER,)
+        read = _READ.get((key.group, key.kind))
+        return (_OTHER, Fields({"spec": Fields(read)})) if read else (_OTHER,)
     return _WORKLOAD, _below(kind.template_path, _POD)

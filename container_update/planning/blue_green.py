@@ -38,7 +38,7 @@ from container_update.workloads.kinds.deployment import HASH_LABEL
 from container_update.workloads.pod_status import is_active
 from container_update.workloads.readiness import replicas
 from container_update.workloads.registry import refuse_idle
-from container_update.workloads.traffic import selects
+from container_update.workloads.traffic import matches, selects
 
 _NAME_LENGTH, _RELEASE_LENGTH = 63, 5
 _PREVIEW_LENGTH = _NAME_LENGTH - len("-preview")
@@ -202,12 +202,12 @@ class BlueGreenPlanner(Planner):
             for key, manifest in self.packages.new.items()
             if key.kind == "Deployment" and self.packages.concerns(key)
         }
-        selectors = {key: labels.match_labels(body) for key, body in others.items()}
+        selectors = {key: labels.selector_of(body) for key, body in others.items()}
         rivals: dict[ObjectKey, ObjectKey] = {}
         for key, body in bodies.items():
             pods = body["spec"]["template"]
             for other, selector in selectors.items():
-                if other != key and (not selector or selects(selector, pods)):
+                if other != key and matches(selector, pods):
                     rivals.setdefault(key, other)
         return rivals
 

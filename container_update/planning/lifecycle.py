@@ -107,7 +107,8 @@ def _covers(key: ObjectKey, live: Json, manifest: Manifest) -> bool:
         return step.is_applied(live)
     if key.kind == "Namespace":  # its owner chooses its labels
         return True
-    return live_objects.covers(live, manifest.body)
+    named = live_objects.as_named(live, manifest.body, {})
+    return live_objects.covers(named, manifest.body)
 
 
 def _whose(owner: str | None) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from container_update.model.objects import Json, ObjectKey
 from container_update.workloads import ownership, pod_template
 from container_update.workloads.registry import is_workload
-from container_update.workloads.traffic import selects
+from container_update.workloads.traffic import matches, selects
 
 RELEASE_LABEL = "container-update/release"
 """On pods of a Blue-Green change, in their Deployment's selector and in that of their Service,
@@ -22,23 +22,15 @@ def pod_labels(deployment: Mapping[str, Any]) -> Json:
     return {"metadata": pod_template.pod_template(deployment).get("metadata") or {}}
 
 
-def selector_of(service: Mapping[str, Any]) -> dict[str, str]:
-    """Return a Service's selector, empty where it has none."""
-    return dict((service.get("spec") or {}).get("selector") or {})
-
-
-def match_labels(deployment: Mapping[str, Any]) -> dict[str, str]:
-    """Return the labels in a Deployment's selector."""
-    selector = (deployment.get("spec") or {}).get("selector") or {}
-    return dict(selector.get("matchLabels") or {})
+def selector_of(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the selector of a Service or a Deployment, empty where it has none."""
+    return dict((body.get("spec") or {}).get("selector") or {})
 
 
 def overlap(one: Json, other: Json) -> bool:
     """Tell whether one of two Deployments selects the other's pods."""
-    return any(
-        not match_labels(a) or selects(match_labels(a), pod_labels(b))
-        for a, b in ((one, other), (other, one))
-    )
+    pairs = (one, other), (other, one)
+    return any(matches(selector_of(a), pod_labels(b)) for a, b in pairs)
 
 
 def loser(
@@ -63,7 +55,8 @@ def loser(
 
 def release_of(body: Json) -> str:
     """Return the release label in the selector of a Deployment or Service, '' where it has none."""
-    labels = selector_of(body) if body.get("kind") == "Service" else match_labels(body)
+    selector = selector_of(body)
+    labels = selector if body.get("kind") == "Service" else selector.get("matchLabels") or {}
     return str(labels.get(RELEASE_LABEL, ""))
 
 

@@ -15,12 +15,12 @@ from typing import Any
 
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.plan import Action, FieldChange, Note, Place, Plan, Reason, Step
-from container_update.planning.comparison import diff, live_objects
+from container_update.planning.comparison import diff, live_objects, meaning
 from container_update.planning.comparison.live_objects import manifest_name
 from container_update.planning.order import DEFINITION, LIMITS, RBAC, converters, wave_of
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep
 from container_update.planning.steps.manifest import without_recorded_digest
-from container_update.workloads import pod_template
+from container_update.workloads import api_resources, pod_template
 from container_update.workloads.registry import is_workload
 
 Stored = Mapping[Place, tuple[Json | None, Json]]
@@ -48,7 +48,8 @@ def as_stored(plan: Plan, stored: Stored) -> Plan:
             continue
         void = dict.fromkeys(_without_effect(step, live, then))
         notes += (_kept(step.key, change) for change in void)
-        if _content(live) != _content(then):
+        is_built_in = api_resources.is_built_in(step.key.group)
+        if not meaning.is_same(_content(live), _content(then), built_in=is_built_in):
             steps.append(_effective(step, void, live, then, source_of(step, sources)))
             continue
         unchanged.append(step.key)
@@ -132,8 +133,13 @@ def _content(body: Json) -> Json:
     """Return what a manifest decides on: all but the status and what the server notes."""
     content = {name: value for name, value in body.items() if name not in live_objects.NOT_CONTENT}
     metadata = without_recorded_digest(body)["metadata"]
-    own = {name: metadata.get(name) for name in ("labels", "annotations")}
+    own = {name: dict(metadata.get(name) or {}) for name in ("labels", "annotations")}
+    own["annotations"].pop(_GENERATION, None)
     return {**content, "metadata": {name: value for name, value in own.items() if value}}
+
+
+_GENERATION = "deprecated.daemonset.template.generation"
+"""What the server counts in an annotation of a DaemonSet."""
 
 
 # --- what has to be there before another write can be judged ------------------------------------

@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass, field
 
 from container_update.model.options import Options
-from container_update.vnfm.http.vim_requests import VimRequests
+from container_update.vnfm.http.shares import Share, viewers, vim_requests
 from container_update.vnfm.metrics import Metrics
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.store.database import Database
@@ -26,6 +26,7 @@ class ServiceContext:
     vault: Vault
     process_lock: ProcessLock
     metrics: Metrics = field(default_factory=Metrics)
-    vim_requests: VimRequests = field(default_factory=VimRequests)
+    vim_requests: Share = field(default_factory=vim_requests)
+    viewers: Share = field(default_factory=viewers)
     ending: threading.Event = field(default_factory=threading.Event)
     """Set when the service has to end: no operation is begun any more."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which pods get the traffic of a Service. Pure.
+"""Which pods a selector selects, and which get the traffic of a Service. Pure.
 
-Source: Kubernetes API reference, Service, EndpointSlice: an endpoint whose condition ``ready`` is
-not false gets traffic.
+Source: Kubernetes API reference, LabelSelector, Service, EndpointSlice: an endpoint whose condition
+``ready`` is not false gets traffic.
 """
 
 from __future__ import annotations
@@ -46,10 +46,28 @@ def service_readiness(
     return Readiness(RolloutState.PROGRESSING, message) if message else DONE
 
 
-def selects(selector: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
-    """Return whether a Service's selector selects a pod, or the pods of a template."""
+def selects(selector: Mapping[str, Any] | None, body: Mapping[str, Any]) -> bool:
+    """Tell whether a Service's selector selects a pod, or the pods of a template: an empty one
+    selects none."""
+    return bool(selector) and matches({"matchLabels": selector}, body)
+
+
+def matches(selector: Mapping[str, Any] | None, body: Mapping[str, Any]) -> bool:
+    """Tell whether a label selector selects a pod, or the pods of a template: an empty one selects
+    all, None selects none."""
+    if selector is None:
+        return False
     labels = (body.get("metadata") or {}).get("labels") or {}
-    return bool(selector) and all(labels.get(name) == value for name, value in selector.items())
+    wanted, expressions = selector.get("matchLabels"), selector.get("matchExpressions")
+    return (wanted or {}).items() <= labels.items() and all(
+        _is_met(expression, labels) for expression in expressions or ()
+    )
+
+
+def _is_met(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    key, values = expression["key"], expression.get("values") or ()
+    is_there = labels.get(key) in values if values else key in labels
+    return is_there != (expression["operator"] in {"NotIn", "DoesNotExist"})
 
 
 def _served(name: str, slices: Sequence[Json]) -> set[str]:

@@ -60,9 +60,51 @@ POD = {
                 "limits": {"memory": "1Gi"},
             },
             "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+            "readinessProbe": {"httpGet": {"port": 80}},
+            "livenessProbe": {"tcpSocket": {"port": 80}, "periodSeconds": 20},
+            "lifecycle": {"preStop": {"httpGet": {"port": 80}}},
+            "securityContext": {"capabilities": {"drop": ["ALL"]}},
         }
     ],
-    "volumes": [{"name": "v", "emptyDir": {}}],
+    "topologySpreadConstraints": [
+        {
+            "maxSkew": 1,
+            "topologyKey": "zone",
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": {"matchLabels": {"app": "one"}},
+        }
+    ],
+    "tolerations": [{"key": "a", "value": "b"}],
+    "affinity": {
+        "podAntiAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {
+                    "weight": 1,
+                    "podAffinityTerm": {
+                        "topologyKey": "zone",
+                        "labelSelector": {"matchLabels": {"app": "one"}},
+                    },
+                }
+            ]
+        }
+    },
+    "volumes": [
+        {"name": "v", "emptyDir": {}},
+        {
+            "name": "all",
+            "projected": {
+                "sources": [
+                    {"configMap": {"name": "one", "optional": True}},
+                    {"serviceAccountToken": {"path": "token"}},
+                    {
+                        "downwardAPI": {
+                            "items": [{"path": "l", "fieldRef": {"fieldPath": "metadata.labels"}}]
+                        }
+                    },
+                ]
+            },
+        },
+    ],
 }
 OTHER_POD = {
     "terminationGracePeriodSeconds": 1,
@@ -91,7 +133,35 @@ OTHER_POD = {
                 }
             ],
             "volumeDevices": [],
-            "livenessProbe": None,
+            "readinessProbe": {
+                "httpGet": {
+                    "port": 80,
+                    "path": "/",
+                    "scheme": "HTTP",
+                    "host": "",
+                    "httpHeaders": [],
+                },
+                "initialDelaySeconds": 0,
+                "periodSeconds": 0,
+                "timeoutSeconds": 0,
+                "successThreshold": 0,
+                "failureThreshold": 0,
+                "terminationGracePeriodSeconds": None,
+            },
+            "livenessProbe": {
+                "tcpSocket": {"port": 80, "host": ""},
+                "initialDelaySeconds": 0,
+                "periodSeconds": 20,
+                "timeoutSeconds": 1,
+                "successThreshold": 1,
+                "failureThreshold": 3,
+            },
+            "startupProbe": None,
+            "lifecycle": {"preStop": {"httpGet": {"port": 80, "path": "/", "scheme": "HTTP"}}},
+            "securityContext": {"capabilities": {"drop": ["ALL"], "add": []}, "privileged": None},
+            "terminationMessagePath": "/dev/termination-log",
+            "terminationMessagePolicy": "File",
+            "restartPolicy": None,
             "imagePullPolicy": "IfNotPresent",
             "stdin": False,
             "tty": False,
@@ -100,8 +170,24 @@ OTHER_POD = {
     "initContainers": [],
     "imagePullSecrets": [],
     "nodeSelector": {},
-    "tolerations": [],
-    "affinity": None,
+    "tolerations": [{"key": "a", "value": "b", "operator": "Equal", "effect": ""}],
+    "affinity": {
+        "nodeAffinity": None,
+        "podAffinity": {},
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [],
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {
+                    "weight": 1,
+                    "podAffinityTerm": {
+                        "topologyKey": "zone",
+                        "namespaces": [],
+                        "labelSelector": {"matchLabels": {"app": "one"}, "matchExpressions": []},
+                    },
+                }
+            ],
+        },
+    },
     "hostAliases": [],
     "hostNetwork": False,
     "hostPID": False,
@@ -111,10 +197,57 @@ OTHER_POD = {
     "serviceAccountName": "",
     "securityContext": {},
     "readinessGates": [],
-    "topologySpreadConstraints": [],
+    "topologySpreadConstraints": [
+        {
+            "maxSkew": 1,
+            "topologyKey": "zone",
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "minDomains": None,
+            "labelSelector": {"matchLabels": {"app": "one"}, "matchExpressions": []},
+            "matchLabelKeys": [],
+            "nodeAffinityPolicy": "Honor",
+            "nodeTaintsPolicy": "Ignore",
+        }
+    ],
     "dnsPolicy": "ClusterFirst",
     "schedulerName": "default-scheduler",
-    "volumes": [{"name": "v", "emptyDir": {"medium": "", "sizeLimit": None}}],
+    "hostUsers": None,
+    "enableServiceLinks": True,
+    "shareProcessNamespace": False,
+    "hostIPC": False,
+    "subdomain": "",
+    "volumes": [
+        {"name": "v", "emptyDir": {"medium": "", "sizeLimit": None}},
+        {
+            "name": "all",
+            "projected": {
+                "defaultMode": 420,
+                "sources": [
+                    {"configMap": {"name": "one", "optional": True, "items": []}},
+                    {
+                        "serviceAccountToken": {
+                            "path": "token",
+                            "audience": "",
+                            "expirationSeconds": 3600,
+                        }
+                    },
+                    {
+                        "downwardAPI": {
+                            "items": [
+                                {
+                                    "path": "l",
+                                    "fieldRef": {
+                                        "apiVersion": "v1",
+                                        "fieldPath": "metadata.labels",
+                                    },
+                                }
+                            ]
+                        }
+                    },
+                ],
+            },
+        },
+    ],
 }
 LABELS = {"app": "one"}
 SELECTOR = {"matchLabels": LABELS}
@@ -241,7 +374,22 @@ OBJECTS: dict[str, tuple[Json, Json]] = {
         {"ports": [{"port": 80, "targetPort": 80, "protocol": "TCP", "nodePort": 0, "name": ""}],
          "type": "ClusterIP", "clusterIP": "", "externalIPs": [], "sessionAffinity": "None",
          "externalName": "", "loadBalancerSourceRanges": None, "publishNotReadyAddresses": False,
-         "healthCheckNodePort": 0},
+         "healthCheckNodePort": 0, "ipFamilyPolicy": "SingleStack", "ipFamilies": ["IPv4"],
+         "internalTrafficPolicy": "Cluster", "clusterIPs": []},
+    ),
+    "Service with node ports": kind_of(
+        "Service", "v1",
+        {"spec": {"type": "NodePort", "selector": LABELS, "ports": [{"port": 80}],
+                  "sessionAffinity": "ClientIP"}},
+        {"externalTrafficPolicy": "Cluster", "allocateLoadBalancerNodePorts": None,
+         "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 10800}}, "ipFamilies": None},
+        name="node-ports",
+    ),
+    "Service elsewhere": kind_of(
+        "Service", "v1",
+        {"spec": {"type": "ExternalName", "externalName": "one.example.org"}},
+        {"ports": [], "selector": {}, "sessionAffinity": "None", "clusterIP": ""},
+        name="elsewhere",
     ),
     "Service without an address": kind_of(
         "Service", "v1",
@@ -260,6 +408,31 @@ OBJECTS: dict[str, tuple[Json, Json]] = {
         {"spec": {"podSelector": SELECTOR, "ingress": [{"ports": [{"port": 80}]}]}},
         {"podSelector": OTHER_SELECTOR, "egress": [], "policyTypes": ["Ingress"],
          "ingress": [{"from": [], "ports": [{"port": 80, "protocol": "TCP"}]}]},
+    ),
+    "NetworkPolicy both ways": kind_of(
+        "NetworkPolicy", "networking.k8s.io/v1",
+        {"spec": {"podSelector": {}, "egress": [{"to": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]}]}},
+        {"podSelector": {"matchLabels": {}, "matchExpressions": []}, "ingress": [],
+         "policyTypes": ["Ingress", "Egress"],
+         "egress": [{"ports": [], "to": [{"ipBlock": {"cidr": "192.0.2.0/24", "except": []}}]}]},
+        name="both-ways",
+    ),
+    "HorizontalPodAutoscaler of version 1": kind_of(
+        "HorizontalPodAutoscaler", "autoscaling/v1",
+        {"spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "none"},
+            "maxReplicas": 3, "targetCPUUtilizationPercentage": 80}},
+        {"minReplicas": 1}, name="version-1",
+    ),
+    "HorizontalPodAutoscaler with a behavior": kind_of(
+        "HorizontalPodAutoscaler", "autoscaling/v2",
+        {"spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "none2"},
+            "maxReplicas": 3, "behavior": {"scaleDown": {"stabilizationWindowSeconds": 60}}}},
+        {"metrics": [], "behavior": {"scaleDown": {
+            "stabilizationWindowSeconds": 60, "selectPolicy": "Max",
+            "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}]}}},
+        name="behaving",
     ),
     "ConfigMap": kind_of(
         "ConfigMap", "v1", {"data": {"a": "1"}}, {"binaryData": {}, "immutable": False}

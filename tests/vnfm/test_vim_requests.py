@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A VIM that does not answer keeps no thread from those who ask something else."""
+"""One user, or a VIM that does not answer, keeps no thread or connection from the others."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -77,7 +78,7 @@ def test_a_user_whose_requests_wait_for_a_vim_leaves_the_others_their_answers(
         sent = asked.hold(pool, "rita")
         refused = asked.send("rita")
         assert (refused.status_code, refused.headers["Retry-After"]) == (429, "5")
-        assert refused.json()["detail"].startswith("8 requests of rita wait for a VIM")
+        assert refused.json()["detail"].startswith("rita has 8 requests that wait for a VIM")
         assert asked.send("rita", path="/vnflcm/v2/vnf_instances").status_code == 200
         sent += asked.hold(pool, "ann")
         asked.answers.set()
@@ -113,3 +114,25 @@ def test_each_request_that_asks_a_vim_counts(asked: Waiting, method: str, path: 
         asked.hold(pool, "rita")
         assert asked.send("rita", method, path.format(id="an-id")).status_code == 429
         asked.answers.set()
+
+
+def test_a_user_who_watches_as_often_as_one_may_leaves_the_events_to_others(vnfm: Site) -> None:
+    def watch(user: str) -> requests.Response:
+        answer = requests.get(
+            vnfm.url + "/view/events", headers={"X-Auth-Token": token_of(user)},
+            stream=True, timeout=60, proxies={"http": ""},
+        )  # fmt: skip
+        begun.append(answer.iter_content(1))  # which ends the connection as it is dropped
+        next(begun[-1])
+        return streams.enter_context(answer)
+
+    begun: list[Iterator[bytes]] = []
+    with ExitStack() as streams:
+        assert [watch("rita").status_code for _ in range(16)] == 16 * [200]
+        refused = watch("rita")
+        assert refused.status_code == 429, refused.text
+        assert refused.headers["Retry-After"] == "10"
+        for user in ("ann", "bob", "eve"):
+            assert [watch(user).status_code for _ in range(16)] == 16 * [200]
+        assert watch("admin").status_code == 503
+    until(lambda: watch("rita").status_code == 200, "the streams are given back")

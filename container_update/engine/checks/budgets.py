@@ -9,7 +9,7 @@ Sources: Kubernetes documentation, "Specifying a Disruption Budget for your Appl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -19,6 +19,7 @@ from container_update.model.objects import Collection, Json
 from container_update.model.plan import Action, Obstacle, Plan
 from container_update.planning.steps import ManifestStep, object_steps
 from container_update.workloads.pod_status import is_deleting, is_finished, is_ready
+from container_update.workloads.traffic import matches
 
 _KIND = "PodDisruptionBudget"
 _END = "it is waited for until the time limit, then everything is put back"
@@ -60,7 +61,11 @@ def _texts(budgets: Sequence[Json], pods: Sequence[Json]) -> Iterator[str]:
     evicted = [pod for pod in pods if not (is_deleting(pod) or is_finished(pod))]
     selected: dict[str, list[Json]] = {}
     for pod in evicted:
-        names = [each["metadata"]["name"] for each in budgets if _selects(each, pod)]
+        names = [
+            each["metadata"]["name"]
+            for each in budgets
+            if matches((each.get("spec") or {}).get("selector"), pod)
+        ]
         for name in names:
             selected.setdefault(name, []).append(pod)
         if len(names) > 1:
@@ -106,21 +111,3 @@ def _number(value: object, pods: int) -> int:
     """Return a number of pods, or a percentage, which is rounded up."""
     digits, percent, _ = str(value).partition("%")
     return -(-int(digits) * pods // 100) if percent else int(digits)
-
-
-def _selects(budget: Json, pod: Json) -> bool:
-    """Tell whether a budget's label selector selects a pod: an empty one does, none at all not."""
-    selector = (budget.get("spec") or {}).get("selector")
-    labels = pod["metadata"].get("labels") or {}
-    return selector is not None and all(
-        (
-            *(labels.get(k) == v for k, v in (selector.get("matchLabels") or {}).items()),
-            *(_fits(each, labels) for each in selector.get("matchExpressions") or ()),
-        )
-    )
-
-
-def _fits(expression: Json, labels: Mapping[str, str]) -> bool:
-    key, values = expression["key"], expression.get("values") or ()
-    is_met = labels.get(key) in values if values else key in labels
-    return is_met != (expression["operator"] in {"NotIn", "DoesNotExist"})

@@ -17,13 +17,13 @@ from container_update.engine.writer import ChangedByAnotherError
 from container_update.model.objects import Collection, Json, ObjectKey, instance_of
 from container_update.model.outcome import Reverted
 from container_update.planning.comparison import live_objects
-from container_update.planning.release_labels import match_labels
+from container_update.planning.release_labels import selector_of
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.new_objects import new_object
 from container_update.workloads import ownership
 from container_update.workloads.kind import REPLICA_SET
 from container_update.workloads.readiness import DONE, Readiness, RolloutState
-from container_update.workloads.traffic import selects
+from container_update.workloads.traffic import matches
 
 _REVISION = "deployment.kubernetes.io/revision"
 
@@ -97,7 +97,7 @@ class HandOverExecutor(StepExecutor[ManifestStep]):
         key, pods = ObjectKey.of(taker), giver["spec"]["template"]
 
         def rival(body: Json) -> Json | None:
-            other = body["metadata"]["uid"] not in both and selects(match_labels(body), pods)
+            other = body["metadata"]["uid"] not in both and matches(selector_of(body), pods)
             return body if other else None
 
         for body in self.cluster.list(Collection.of(key), rival).items:
@@ -110,11 +110,11 @@ class HandOverExecutor(StepExecutor[ManifestStep]):
 
     def _until_adopted(self, taker: Json, deadline: float) -> None:
         """Wait until all ReplicaSets with the labels of the pods have this owner."""
-        key, selector = ObjectKey.of(taker), match_labels(taker)
+        key, selector = ObjectKey.of(taker), selector_of(taker)
         sets = Collection(*REPLICA_SET, key.namespace)
 
         def judge(live: Json) -> Readiness:
-            owned = [each for each in self.informer.all(sets) if selects(selector, each)]
+            owned = [each for each in self.informer.all(sets) if matches(selector, each)]
             if {ownership.controller_uid(each) for each in owned} == {live["metadata"]["uid"]}:
                 return DONE
             return Readiness(RolloutState.PROGRESSING, "its ReplicaSet is not adopted yet")

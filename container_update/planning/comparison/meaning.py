@@ -50,7 +50,7 @@ _ZERO_MEANS = frozenset(
         *("backoffLimitPerIndex", "completions", "fsGroup", "hostUsers", "maxFailedIndexes"),
         *("maxItems", "maxLength", "maxProperties", "maxUnavailable", "maximum", "minAvailable"),
         *("minimum", "mode", "runAsGroup", "runAsNonRoot", "runAsUser", "startingDeadlineSeconds"),
-        *("tolerationSeconds", "ttlSecondsAfterFinished"),
+        *("stabilizationWindowSeconds", "tolerationSeconds", "ttlSecondsAfterFinished"),
     }
 )
 """Fields that no default fills in and whose false or 0 means something else than no value."""
@@ -69,6 +69,7 @@ _PROBES = {
         ("timeoutSeconds", "1"),
     )
 }  # fmt: skip
+"""Where 0 too means the default."""
 _DEFAULTS: Mapping[str, Any] = {
     # pods
     **_PROBES,
@@ -120,6 +121,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "sessionAffinity": "None",
     "spec.type": "ClusterIP",
     "volumeBindingMode": "Immediate",
+    "volumeLifecycleModes": ["Persistent"],
     "volumeMode": "Filesystem",
     # everything else
     "conversion.strategy": "None",
@@ -134,7 +136,8 @@ _DEFAULTS: Mapping[str, Any] = {
     "webhooks.objectSelector": {},
     "webhooks.timeoutSeconds": "10",
 }
-"""What a server fills in, as a text, by the name of the field or the last ones of its path."""
+"""What a server fills in, in its normal form, by the name of the field or the last ones of its
+path."""
 _QUANTITY = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([numkMGTPE]|[KMGTPE]i)?")
 _FACTORS = {
     **{
@@ -176,7 +179,8 @@ def _normal_scalar(value: Any, path: Path) -> Any:
     number = _number(value) if not _QUANTITIES.isdisjoint(path) else None
     if number is not None:
         return number
-    means = path[-1:] and (path[-1] in _ZERO_MEANS or (value != "" and _default(path) is not None))
+    is_default = value == "" or ".".join(path[-2:]) in _PROBES
+    means = path[-1:] and (path[-1] in _ZERO_MEANS or not (is_default or _default(path) is None))
     return None if value in _ZEROS and not means else str(value)
 
 
@@ -192,7 +196,9 @@ def _without_derived(fields: dict[str, Any]) -> dict[str, Any]:
     limits = fields.get("limits") or {}
     derived = {
         "completions": None if "parallelism" in fields else "1",
+        "default": fields.get("max"),
         "imagePullPolicy": _pull_policy(str(fields.get("image", ""))),
+        "policyTypes": ["Ingress", *(["Egress"] if "egress" in fields else ())],
         "listKind": f"{fields.get('kind')}List",
         "singular": str(fields.get("kind")).lower(),
         "targetPort": fields.get("port"),

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from container_update.model.objects import Json, Manifest, ObjectKey, get_at
+from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.requests import PackageIdentity
 from container_update.planning.comparison.match import ByPath, index
 from container_update.planning.release_labels import pod_labels
 from container_update.workloads import config_references, pod_template
 from container_update.workloads.registry import is_workload
-from container_update.workloads.traffic import selects
+from container_update.workloads.traffic import matches, selects
 
 Objects = Mapping[ObjectKey, Manifest]
 Vdus = Mapping[str, str]
@@ -146,11 +146,11 @@ def _in_files(files: ByPath, first: Iterable[str] = ()) -> Iterator[Manifest]:
 # NetworkPolicy.
 
 _SELECTORS = {
-    "NetworkPolicy": ("podSelector", "matchLabels"),
-    "PodDisruptionBudget": ("selector", "matchLabels"),
-    "Service": ("selector",),
+    ("networking.k8s.io", "NetworkPolicy"): ("podSelector", matches),
+    ("policy", "PodDisruptionBudget"): ("selector", matches),
+    ("", "Service"): ("selector", selects),
 }
-"""Where the spec of a kind selects pods by their labels."""
+"""Where the spec of a kind selects pods by their labels, and how."""
 
 
 def used_only_by_others(
@@ -188,7 +188,8 @@ def _points_at(manifest: Manifest, workload: ObjectKey, pods: Json) -> bool:
     spec = manifest.body.get("spec")
     if not isinstance(spec, dict):
         return False
-    if (path := _SELECTORS.get(manifest.key.kind)) is not None:
-        return selects(get_at(spec, path) or {}, pods)
+    if pointer := _SELECTORS.get((manifest.key.group, manifest.key.kind)):
+        name, is_selected = pointer
+        return is_selected(spec.get(name), pods)
     target = spec.get("scaleTargetRef") or {}
     return (target.get("kind"), target.get("name")) == (workload.kind, workload.name)

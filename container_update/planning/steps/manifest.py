@@ -21,6 +21,7 @@ from typing import Any
 from container_update.model.objects import Json, Manifest, ObjectKey, get_at, instance_of
 from container_update.model.plan import Action
 from container_update.planning.comparison import live_objects, meaning
+from container_update.planning.release_labels import with_live_limits
 from container_update.planning.steps import metadata
 from container_update.planning.steps.config import ConfigStep
 from container_update.planning.steps.metadata import DIGEST_ANNOTATION
@@ -155,6 +156,8 @@ class ManifestStep(WorkloadStep):
         metadata.lay_over(changed, self._manifest, self.dropped)
         _keep(live, changed)
         _keep_storage(live, changed)
+        if self.before is not None:
+            changed = with_live_limits(changed, self.before, live)
         kind = kind_of(self.key)
         if kind is not None and not kind.is_pod:
             self._lay_over_template_annotations(live, changed)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from container_update.model.objects import Json, instance_of
 from container_update.model.plan import Action
-from container_update.planning.release_labels import match_labels
+from container_update.planning.release_labels import selector_of
 from container_update.planning.steps import metadata
 from container_update.planning.steps.base import ObjectStep
 from container_update.planning.steps.new_objects import recreated_pod
@@ -183,7 +183,7 @@ class ScaleStep(ObjectStep):
 
     def is_of_others(self, live: Json) -> bool:
         """Tell whether the name is another workload's: no selector ever changes."""
-        one, other = ((instance_of(body), match_labels(body)) for body in (live, self.old))
+        one, other = ((instance_of(body), selector_of(body)) for body in (live, self.old))
         return one != other
 
     def is_same(self, one: Json, other: Json) -> bool:

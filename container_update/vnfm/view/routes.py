@@ -69,18 +69,13 @@ def router(service: ServiceContext) -> APIRouter:
 
 def _add_events(routes: APIRouter, service: ServiceContext) -> None:
     feed, live = Feed(service), live_resources(service)
-    viewers = asyncio.Semaphore(MAX_VIEWERS)
     threads = CapacityLimiter(_THREADS)
 
     @routes.get("/events", response_class=StreamingResponse)
     async def watch(request: Request, wanted: Annotated[Wanted, Depends()]) -> StreamingResponse:
         """Send what the page shows, and from then on what changes of it."""
-        if viewers.locked():
-            raise ProblemError(
-                503, f"{MAX_VIEWERS} viewers are connected: close a page that is not needed",
-                headers={"Retry-After": "10"},
-            )  # fmt: skip
         user = user_of(request)
+        service.viewers.refuse_more(user.name)
         hello = json.dumps({"user": user.name, "mayChange": user.may_change})
 
         def read() -> Sections:
@@ -89,7 +84,7 @@ def _add_events(routes: APIRouter, service: ServiceContext) -> None:
             return {**sections, "resources": {id_: live(id_) for id_ in shown}}
 
         async def stream() -> AsyncIterator[str]:
-            async with viewers:
+            with service.viewers.taken(user.name):
                 async for text in events(hello, read, threads):
                     yield text
 
@@ -163,8 +158,6 @@ def _behind(
 
 
 MEDIA_TYPE = "text/event-stream"
-MAX_VIEWERS = 64
-"""Of one process: each one has a connection."""
 _ALIVE_SECONDS = 10.0
 """Time without an event after which a comment is sent: a connection that broke is noticed."""
 _MAX_SECONDS = 600.0

@@ -272,10 +272,18 @@ def test_pods_that_a_foreign_deployment_would_take_stay_under_the_passing_name(s
     assert names(site) == ["web", "worker"], "the names are free again"
 
 
+IN_ANY = {"matchExpressions": [{"key": "vnf", "operator": "Exists"}]}
+
+
+@pytest.mark.parametrize("selector", [None, IN_ANY], ids=["by labels", "by an expression"])
 @pytest.mark.parametrize("site", [BLUE_GREEN], indirect=True)
-def test_pods_are_not_given_away_to_a_deployment_that_came_during_the_change(site: Site) -> None:
+def test_pods_are_not_given_away_to_a_deployment_that_came_during_the_change(
+    site: Site, selector: Json | None
+) -> None:
     (web,) = site.deployments("VDU1")
-    intrude = before_the_hand_over(partial(site.admin.create, foreign(site)))
+    rival = foreign(site)
+    rival["spec"]["selector"] = selector or rival["spec"]["selector"]
+    intrude = before_the_hand_over(partial(site.admin.create, rival))
     with pytest.raises(UpdateFailedError, match="which would take its ReplicaSet"):
         site.change(V2, Arguments(progress=intrude))
     assert names(site) == ["rival", "web", "worker"]

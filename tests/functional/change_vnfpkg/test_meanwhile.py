@@ -6,7 +6,8 @@ replicas of an old            the new one gets them directly before the switch, 
 Deployment (Blue-Green)       are Ready first
 those in a canary             expected as planned, or refused
 a Service's selector          expected as planned, or refused; a canary does not write it
-an autoscaler that follows    expected as planned, target and limits, or refused
+an autoscaler that follows    its target expected as planned, or refused; its limits stay as they
+                              are by then, where the packages agree on them
 a StatefulSet's claims        read from the live object as it is deleted (``engine/claims.py``)
 a DaemonSet's nodes           counted by its controller at each look (``workloads/readiness.py``)
 ============================  ==================================================================
@@ -143,21 +144,34 @@ AUTOSCALERS = [AUTOSCALER.replace("VERSION", version) for version in ("v1", "v2"
 HPA = ("autoscaling", "HorizontalPodAutoscaler", "web")
 
 
-OF_ANOTHER_CLIENT: list[Json] = [
-    {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "maintenance"}},
+def test_a_change_is_refused_whose_autoscaler_another_client_has_pointed_elsewhere(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "maintenance"}
+    with held_change(request, tmp_path, BLUE_GREEN, *AUTOSCALERS) as site:
+        respecify(site, HPA, scaleTargetRef=target)
+        with pytest.raises(UpdateFailedError, match="changed by"):
+            go_on(site)
+        assert site.get(*HPA)["spec"]["scaleTargetRef"] == target
+
+
+LIMITS: list[Json] = [
     {"maxReplicas": 9},
+    {"minReplicas": 1},
+    {"minReplicas": 3, "maxReplicas": 3},
 ]
 
 
-@pytest.mark.parametrize("fields", OF_ANOTHER_CLIENT, ids=min)
-def test_a_change_is_refused_whose_autoscaler_another_client_has_changed(
-    request: pytest.FixtureRequest, tmp_path: Path, fields: Json
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+def test_the_limits_that_another_client_gives_an_autoscaler_stay(
+    request: pytest.FixtureRequest, tmp_path: Path, limits: Json
 ) -> None:
     with held_change(request, tmp_path, BLUE_GREEN, *AUTOSCALERS) as site:
-        respecify(site, HPA, **fields)
-        with pytest.raises(UpdateFailedError, match="changed by"):
-            go_on(site)
-        assert fields.items() <= site.get(*HPA)["spec"].items()
+        respecify(site, HPA, **limits)
+        go_on(site)
+        spec = site.get(*HPA)["spec"]
+        assert limits.items() <= spec.items()
+        assert spec["scaleTargetRef"]["name"] == "web-v2"
 
 
 CLAIMING = workload(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which pods get the traffic of a Service, from its EndpointSlices."""
+"""Which pods a selector selects; which get the traffic of a Service, from its EndpointSlices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from container_update.workloads.readiness import RolloutState
-from container_update.workloads.traffic import service_readiness
+from container_update.workloads.traffic import matches, service_readiness
 
 
 def _served(*uids: str, ready: bool = True) -> dict[str, Any]:
@@ -52,3 +52,32 @@ def test_a_service_is_done_when_its_endpoints_are_the_ready_pods_it_selects(
 def test_a_service_without_a_selector_is_not_waited_for() -> None:
     live = {"metadata": {"name": "s"}, "spec": {}}
     assert service_readiness(live, [_served("x")], [], frozenset({"x"})).state is RolloutState.DONE
+
+
+def _label(operator: str, *values: str) -> dict[str, Any]:
+    return {"matchExpressions": [{"key": "app", "operator": operator, "values": [*values]}]}
+
+
+@pytest.mark.parametrize(
+    ("selector", "selects_web", "selects_none"),
+    [
+        pytest.param({}, True, True, id="an empty one selects all"),
+        pytest.param(None, False, False, id="none at all selects none"),
+        pytest.param({"matchLabels": {"app": "web"}}, True, False, id="a label"),
+        pytest.param({"matchLabels": None, "matchExpressions": None}, True, True, id="null"),
+        pytest.param(_label("In", "db", "web"), True, False, id="one of these"),
+        pytest.param(_label("In", "db"), False, False, id="one of others"),
+        pytest.param(_label("NotIn", "web"), False, True, id="none of these"),
+        pytest.param(_label("Exists"), True, False, id="any"),
+        pytest.param(_label("DoesNotExist"), False, True, id="no such label"),
+        pytest.param(
+            {"matchLabels": {"app": "web"}, **_label("NotIn", "web")}, False, False, id="both"
+        ),
+    ],
+)
+def test_a_label_selector_selects_what_the_server_says(
+    selector: dict[str, Any] | None, selects_web: bool, selects_none: bool
+) -> None:
+    """Source: Kubernetes documentation, "Labels and Selectors"."""
+    web, other = {"metadata": {"labels": {"app": "web"}}}, {"metadata": {}}
+    assert (matches(selector, web), matches(selector, other)) == (selects_web, selects_none)

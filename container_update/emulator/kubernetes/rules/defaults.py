@@ -200,6 +200,14 @@ def _definition(new: Json) -> None:
 def _autoscaler(new: Json) -> None:
     spec = new.setdefault("spec", {})
     spec.setdefault("minReplicas", 1)
+    percent: Json = {"type": "Percent", "value": 100, "periodSeconds": 15}
+    pods: Json = {"type": "Pods", "value": 4, "periodSeconds": 15}
+    for name, more in {"scaleDown": {}, "scaleUp": {"stabilizationWindowSeconds": 0}}.items():
+        rules = (spec.get("behavior") or {}).get(name)
+        if rules is not None:
+            policies = [percent] if name == "scaleDown" else [pods, percent]
+            for field, value in {**more, "policies": policies, "selectPolicy": "Max"}.items():
+                rules.setdefault(field, value)
     target = {"type": "Utilization", "averageUtilization": 80}
     cpu = {"type": "Resource", "resource": {"name": "cpu", "target": target}}
     spec.setdefault("metrics", [cpu])

@@ -38,6 +38,19 @@ SAME: dict[str, tuple[Any, Any]] = {
     "the order of what has a name": (
         [{"name": "a"}, {"name": "b", "value": ""}], [{"name": "b"}, {"name": "a"}],
     ),
+    "a probe with 0 for its defaults": (
+        {"livenessProbe": {"periodSeconds": 0, "failureThreshold": 0, "exec": {"command": ["a"]}}},
+        {"livenessProbe": {"exec": {"command": ["a"]}}},
+    ),
+    "directions that follow from the rules": (
+        {"podSelector": {}, "egress": [{}], "policyTypes": ["Ingress", "Egress"]},
+        {"podSelector": {}, "egress": [{}]},
+    ),
+    "a limit by default that is the largest one": (
+        {"limits": [{"max": {"cpu": 1}, "default": {"cpu": "1000m"}}]},
+        {"limits": [{"max": {"cpu": 1}}]},
+    ),
+    "a list by default": ({"volumeLifecycleModes": ["Persistent"], "a": 1}, {"a": 1}),
     "a LimitRange": (
         {"limits": [{"type": "Container", "max": {"memory": "1024Mi"}}]},
         {"limits": [{"type": "Container", "max": {"memory": "1Gi"}}]},
@@ -51,6 +64,14 @@ OTHERS: dict[str, tuple[Any, Any]] = {
     "0 where no value means a default": ({"replicas": 0, "a": 1}, {"a": 1}),
     "false where no value means true by default": ({"enableServiceLinks": False, "a": 1}, {"a": 1}),
     "a default of another place": ({"webhooks": [{"timeoutSeconds": 1}]}, {"webhooks": [{}]}),
+    "a delay of 0 where the other one waits": (
+        {"livenessProbe": {"initialDelaySeconds": 0, "a": 1}},
+        {"livenessProbe": {"initialDelaySeconds": 5, "a": 1}},
+    ),
+    "a policy that lets nothing out": (
+        {"podSelector": {"a": 1}, "policyTypes": ["Ingress", "Egress"]},
+        {"podSelector": {"a": 1}},
+    ),
     "every namespace, or this one": (
         [{"podSelector": {}, "namespaceSelector": {}}],
         [{"podSelector": {}}],

@@ -10,6 +10,7 @@ from container_update.planning.comparison.package_pair import used_only_by_other
 from tests.unit.planning.test_change import config, deployment, manifests, service
 
 LABELS = {"matchLabels": {"app": "other"}}
+EXPRESSION = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["other"]}]}
 
 
 def body(kind: str, spec: Json | None = None, api_version: str = "v1") -> Json:
@@ -36,6 +37,10 @@ BELONGS: dict[str, tuple[Json, Json]] = {
         {}, body("HorizontalPodAutoscaler", scale_target("other"), "autoscaling/v2"),
     ),
     "a disruption budget": ({}, body("PodDisruptionBudget", {"selector": LABELS}, "policy/v1")),
+    "a disruption budget with an expression": (
+        {},
+        body("PodDisruptionBudget", {"selector": EXPRESSION}, "policy/v1"),
+    ),
     "a network policy": (
         {}, body("NetworkPolicy", {"podSelector": LABELS}, "networking.k8s.io/v1"),
     ),
