@@ -118,7 +118,7 @@ def run_part_of_ci(folder: Path, script: str, there: Iterable[str]) -> Any:
     ("there", "status", "runs"), [((), 0, 1), (("fails once",), 0, 2), (("fails",), 1, 2)]
 )
 def test_ci_runs_once_more_what_has_failed(tmp_path, there, status, runs):
-    script = part_of_ci("status=0", "\n# The lowest versions").replace(TESTS, ".venv/bin/pytest")
+    script = part_of_ci("status=0", "\n# The tools of").replace(TESTS, ".venv/bin/pytest")
     done = run_part_of_ci(tmp_path, f'{script}\nexit "$status"', there)
     assert done.returncode == status, done.stdout
     assert done.stdout.count("the summary\n") == runs
