@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,6 +32,11 @@ def names(answer: Any) -> list[str]:
 def test_health_and_version_need_no_token(api: Api, path: str) -> None:
     assert api.request("GET", path, token="").status == 200
     assert api.request("GET", path, token="wrong").status == 401
+
+
+def test_only_the_owner_can_read_the_kubeconfig(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    path = cluster.write_kubeconfig(tmp_path / "kubeconfig")
+    assert path.stat().st_mode & 0o077 == 0
 
 
 # --- what is there ----------------------------------------------------------------------------

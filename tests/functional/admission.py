@@ -8,8 +8,9 @@ own namespace.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import yaml
@@ -19,14 +20,24 @@ from container_update.emulator.kubernetes import ApiError
 from tests.functional.manifests import workload
 from tests.functional.reference_update import until
 from tests.functional.server import EmbeddedServer, RealServer, Server
-from tests.internals.core import Json, KubernetesCluster, ObjectKey
+from tests.internals.core import (
+    Json,
+    KubernetesCluster,
+    ObjectKey,
+    containers,
+    images,
+    pod_spec,
+)
 
 GROUP = "admissionregistration.k8s.io"
 WORKLOADS = "workloads with a controller"
+BAD = "bad:"
+"""What images begin with that no registry has."""
 RESOURCES: Mapping[str, tuple[str, Sequence[str]]] = {
     "Deployment": ("apps", ("deployments",)),
     "Pod": ("", ("pods",)),
     WORKLOADS: ("apps", ("deployments", "replicasets", "statefulsets", "daemonsets")),
+    "CronJob": ("batch", ("cronjobs",)),
 }
 """The API group and the plurals of what a policy is about."""
 
@@ -159,6 +170,64 @@ def dropping_working_directories(server: Server, namespace: str) -> Iterator[Non
 
     with policy.in_force(admin, is_dropped):
         yield
+
+
+PODS = {
+    WORKLOADS: "spec.template.spec",
+    "CronJob": "spec.jobTemplate.spec.template.spec",
+    "Pod": "spec",
+}
+"""Where the pods of what a policy is about are described."""
+
+
+@contextmanager
+def mirroring_images(
+    server: Server, namespace: str, kinds: Sequence[str], mirror: str
+) -> Iterator[None]:
+    """Have the server put a mirror before the images of these kinds of a namespace, keys of PODS,
+    while the block runs; not before those that no registry has."""
+    if isinstance(server, EmbeddedServer):
+        plurals = {plural for kind in kinds for plural in RESOURCES[kind][1]}
+
+        def rewrite(resource: Any, body: Json) -> None:
+            # what a controller creates has none yet
+            here = body["metadata"].get("namespace", namespace) == namespace
+            if here and resource.plural in plurals:
+                whole = {**body, "kind": resource.kind, "apiVersion": resource.api_version}
+                for _, container in containers(pod_spec(whole)):
+                    if not container["image"].startswith((mirror, BAD)):
+                        container["image"] = mirror + container["image"]
+
+        with _webhook(server, rewrite):
+            yield
+        return
+    assert isinstance(server, RealServer)
+    with ExitStack() as stack:
+        for kind in kinds:
+            name = f"mirror-{kind.split()[0].lower()}"
+            policy = Policy(name, namespace, kind, _mirroring(PODS[kind], mirror))
+            of = "Deployment" if kind == WORKLOADS else kind
+            is_seen = partial(_is_mirrored, server.admin, namespace, of, mirror)
+            stack.enter_context(policy.in_force(server.admin, is_seen))
+        yield
+
+
+def _mirroring(pods: str, mirror: str) -> Json:
+    """Return the part of a policy that rewrites the first image of each list of containers."""
+    patches = []
+    for containers_ in ("containers", "initContainers"):
+        image, path = f"object.{pods}.{containers_}[0].image", f"{pods}.{containers_}.0.image"
+        is_there = f"has(object.{pods}.{containers_})"
+        others = f"!{image}.startsWith('{mirror}') && !{image}.startsWith('{BAD}')"
+        patch = f"op: 'replace', path: '/{path.replace('.', '/')}', value: '{mirror}' + {image}"
+        patches.append(f"({is_there} && {others} ? [JSONPatch{{{patch}}}] : [])")
+    expression = {"expression": " + ".join(patches)}
+    return {"mutations": [{"patchType": "JSONPatch", "jsonPatch": expression}]}
+
+
+def _is_mirrored(admin: KubernetesCluster, namespace: str, kind: str, mirror: str) -> bool:
+    stored = tried(admin, namespace, kind, image="any:1")
+    return all(image.startswith(mirror) for image in images(stored).values())
 
 
 def main_container(body: Json) -> Json:

@@ -3,6 +3,8 @@
 
     CONTAINER_UPDATE_KUBECONFIG=... pytest tests/functional
 
+A file that brings a server of its own is not run then: it would say the same again.
+
 Each test has a namespace of its own, which is deleted in the end. What is instantiated and looked
 at there is so by the administrator; what updates has exactly the rights of samples/rbac/role.yaml.
 """
@@ -23,6 +25,19 @@ from tests.functional.cnf import Cnf
 from tests.functional.real import REAL
 from tests.functional.reference_update import Lab
 from tests.internals.core import Json, KubernetesCluster, ObjectKey, Right
+
+WITHOUT_REAL = {
+    "change_vnfpkg/test_records.py": "its VNFs are in stacks",
+    "test_api_client.py": "its client is a mock",
+    "test_driver_inputs.py": "what the driver refuses, before it reaches a cluster or at its first "
+    "answer",
+    "test_driver_rollback.py": "the records of a Tacker that runs beside the embedded cluster",
+    "test_host_changes.py": "the records of a Tacker that runs beside the embedded cluster",
+    "test_json_documents.py": "documents of the command against their schema",
+}
+"""Files that start a server of their own, and what they are about."""
+
+collect_ignore = [*WITHOUT_REAL] if REAL else []
 
 OPTIONS = Options(timeout=120, grace_period=3 if REAL else 0.5)
 """A real cluster pulls images and has slower kubelets."""

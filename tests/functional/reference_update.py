@@ -210,10 +210,14 @@ class Lab:
             instance_id=INSTANCE,
         )
 
-    def deploy(self, files: Files) -> str:
-        """Deploy these files in a new namespace and return its name."""
+    def deploy(self, files: Files, arrange: Callable[[str], object] = lambda _: None) -> str:
+        """Deploy these files in a new namespace and return its name.
+
+        :param arrange: called with the name before anything is in the namespace.
+        """
         unique = f"-{uuid.uuid4().hex[:8]}" if REAL else ""
         namespace = self.add_namespace(f"n{next(self._numbers)}v{unique}")
+        arrange(namespace)
         bodies = [yaml.load(text, yaml.CSafeLoader) for text in files.values()]
         for body in bodies:
             body["metadata"] |= {"namespace": namespace, "labels": {INSTANCE_LABEL: INSTANCE}}

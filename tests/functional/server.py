@@ -25,6 +25,7 @@ GROUPS = {
     "ReplicaSet": "apps",
     "StatefulSet": "apps",
     "DaemonSet": "apps",
+    "CronJob": "batch",
     "Lease": "coordination.k8s.io",
     "EndpointSlice": "discovery.k8s.io",
     "ClusterRole": "rbac.authorization.k8s.io",

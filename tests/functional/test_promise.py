@@ -27,6 +27,7 @@ from tests.functional import matrix
 from tests.functional.conftest import overwrite
 from tests.functional.manifests import config_map, secret, workload
 from tests.functional.promise import Checker, Expected, Running, settled
+from tests.functional.real import REAL
 from tests.functional.reference_update import Files, Lab
 from tests.internals.core import Json, ObjectKey
 
@@ -217,7 +218,8 @@ def set_image(image: str, body: Json) -> None:
 
 @in_circles(*Circle)
 def test_an_update_leaves_the_new_state_or_the_old_one(lab: Lab, circle: Circle) -> None:
-    examples(30, circle)(given(world=worlds())(leaves_the_new_state_or_the_old_one))(lab)
+    number = 10 if REAL else 30
+    examples(number, circle)(given(world=worlds())(leaves_the_new_state_or_the_old_one))(lab)
 
 
 def leaves_the_new_state_or_the_old_one(lab: Lab, world: World) -> None:

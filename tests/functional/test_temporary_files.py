@@ -4,15 +4,11 @@
 from __future__ import annotations
 
 import os
-import stat
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.functional.cnf import INSTANCE, Cnf
-from tests.functional.conftest import REAL
 from tests.functional.manifests import ENV, config_map, workload
 
 PROGRAM = """
@@ -52,9 +48,3 @@ def test_a_command_has_no_temporary_files_while_it_is_connected_and_leaves_none(
     modes = {line for line in completed.stderr.splitlines() if line.startswith("0o")}
     assert modes == {"0o600"}, "the file of this test alone, and no certificate"
     assert [path.name for path in folder.iterdir()] == ["mine"]
-
-
-@pytest.mark.skipif(bool(REAL), reason="the kubeconfig of another cluster is not ours")
-def test_only_the_owner_can_read_the_embedded_clusters_kubeconfig(admin_kubeconfig: str) -> None:
-    mode = stat.S_IMODE(Path(admin_kubeconfig).stat().st_mode)
-    assert mode & 0o077 == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The project's own checks: no tool reports anything."""
+"""The documentation builds without a warning, from wherever it is built."""
 
 from __future__ import annotations
 
@@ -14,13 +14,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TOOLS = Path(sys.executable).parent
 
-CHECKS = {
-    "ruff finds no fault": ["ruff", "check", "--quiet", "."],
-    "ruff would format nothing otherwise": ["ruff", "format", "--check", "--quiet", "."],
-    "mypy finds no wrong type": ["mypy"],
-    "modules import in their order": ["lint-imports"],
-}
-
 
 def run(tool: str, *arguments: str) -> None:
     """Run a tool of this environment; fail with what it says."""
@@ -34,20 +27,6 @@ def run(tool: str, *arguments: str) -> None:
         check=False,
     )
     assert completed.returncode == 0, completed.stdout
-
-
-@pytest.mark.parametrize("command", CHECKS.values(), ids=CHECKS)
-def test_the_check_passes(command):
-    run(*command)
-
-
-def test_release_notes_are_well_formed():
-    history = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    if history.returncode:
-        pytest.skip("reno reads the git history, and there is none: " + history.stderr.strip())
-    run("reno", "lint")
 
 
 @pytest.fixture(scope="module")

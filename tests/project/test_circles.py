@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests import circles
 
 ROOT = Path(__file__).parents[2]
@@ -26,13 +24,6 @@ def test_a_sample_has_each_value_once_and_is_always_the_same() -> None:
 def test_of_fixtures_alone_another_one_is_chosen_for_each_test() -> None:
     points = [frozenset[str]()] * 4
     assert [circles.sample(points, start) for start in range(4)] == [{0}, {1}, {2}, {3}]
-
-
-@pytest.mark.thorough
-def test_a_test_is_in_one_circle_though_a_row_of_it_is_in_another() -> None:
-    both = ["-m", "thorough and complete", "-n", "0", "--collect-only", "tests/vnfm/lists"]
-    done = subprocess.run([sys.executable, "-m", "pytest", *both], cwd=ROOT, check=False)
-    assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 def test_every_file_of_the_second_circle_exists() -> None:

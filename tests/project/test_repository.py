@@ -21,7 +21,7 @@ DEMO = (
     "&& .venv/bin/container-update try demo"
 )
 TESTS = "python3 -m venv .venv && .venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest"
-ON_THE_LAB = "tests/functional --ignore=tests/functional/stacks -n 2 --durations=40"
+ON_THE_LAB = "tests/functional --ignore=tests/functional/stacks -n 3 --durations=40"
 PLACES = re.compile(r"/(?:work|home|root|Users|opt/pypi[a-z-]*)/[A-Za-z0-9.]")
 """Paths that only exist on somebody's own machine."""
 
@@ -118,7 +118,7 @@ def run_part_of_ci(folder: Path, script: str, there: Iterable[str]) -> Any:
     ("there", "status", "runs"), [((), 0, 1), (("fails once",), 0, 2), (("fails",), 1, 2)]
 )
 def test_ci_runs_once_more_what_has_failed(tmp_path, there, status, runs):
-    script = part_of_ci("status=0", "\n# The lowest versions").replace(TESTS, ".venv/bin/pytest")
+    script = part_of_ci("status=0", "\n# The tools of").replace(TESTS, ".venv/bin/pytest")
     done = run_part_of_ci(tmp_path, f'{script}\nexit "$status"', there)
     assert done.returncode == status, done.stdout
     assert done.stdout.count("the summary\n") == runs
@@ -129,7 +129,7 @@ def test_ci_runs_once_more_what_has_failed(tmp_path, there, status, runs):
 def test_ci_ends_with_the_lab_or_with_the_thorough_circle(tmp_path, there, status, said, asked):
     script = "status=0\n" + part_of_ci("\nlab=")
     if "endless" in there:
-        script = script.replace("limit=45m", "limit=5s")
+        script = script.replace("limit=40m", "limit=5s")
     done = run_part_of_ci(tmp_path, script, there)
     assert done.returncode == status, done.stdout
     assert said in done.stdout

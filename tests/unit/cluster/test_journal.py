@@ -101,19 +101,6 @@ def secrets(cluster: FakeCluster) -> list[ObjectKey]:
     return sorted(key for key in cluster.objects if key.kind == "Secret")
 
 
-@SIZES
-def test_it_is_kept_in_the_cluster_and_removed_without_a_trace(size: int) -> None:
-    cluster = FakeCluster()
-    journal = written(cluster, size)
-    assert len(secrets(cluster)) == (1 if size == 0 else 3)
-    for body in map(cluster.objects.__getitem__, secrets(cluster)):
-        assert sum(len(value) for value in body["data"].values()) < 1_048_576
-    assert journal.read() == record(size)
-    journal.remove()
-    assert not secrets(cluster)
-    assert journal.read() is None
-
-
 def test_it_keeps_the_way_of_the_run_and_what_it_has_passed() -> None:
     journal = written(FakeCluster())
     turned = journal.set_phase(record(), Phase.UNDO)

@@ -235,26 +235,6 @@ def taken_by_another(cluster: FakeCluster) -> None:
     cluster.put({**taken, "spec": {**taken["spec"], "holderIdentity": "other/op"}})
 
 
-@pytest.mark.parametrize(
-    "lose",
-    [
-        pytest.param(lambda cluster: cluster.objects.pop(KEY), id="deleted by another"),
-        pytest.param(taken_by_another, id="taken by another"),
-    ],
-)
-def test_a_lock_that_is_lost_cancels_the_run_and_forbids_every_write(lose: Any) -> None:
-    cluster, cancel, cancelled = FakeCluster(), CancelToken(), threading.Event()
-    cancel.on_request(cancelled.set)
-    with lock(cluster, cancel=cancel, seconds=SHORT) as held:
-        lose(cluster)
-        assert cancelled.wait(DEADLINE)
-        assert cancel.lease_lost
-        assert "is lost" in cancel.reason
-        for ask in (held.check, held.confirm):
-            with pytest.raises(LeaseLostError, match=r"^This run stopped where it was: .* is lost"):
-                ask()
-
-
 def test_nothing_is_written_when_the_lease_could_not_be_renewed_for_most_of_its_duration() -> None:
     cluster, seconds, cancel = FakeCluster(), [0.0], CancelToken()
     held = lock(cluster, clock=lambda: seconds[0], cancel=cancel)

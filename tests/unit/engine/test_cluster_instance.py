@@ -30,7 +30,6 @@ from container_update.model.errors import (
     NextStep,
     PlanError,
     UndoIncompleteError,
-    UpdateFailedError,
     UpdateInterruptedError,
 )
 from container_update.model.objects import (
@@ -169,36 +168,12 @@ def phase(cluster: FakeCluster) -> Phase | None:
     return None if record is None else record.phase
 
 
-def writes(cluster: FakeCluster) -> list[str]:
-    return [call for call in cluster.calls if call.split()[0] not in ("get", "list")]
-
-
 def lose(run: JournalledRun) -> None:
     """Let so much time pass that another run may have the lease."""
     run.lock.clock = lambda: math.inf
 
 
 # --- a run --------------------------------------------------------------------------------------
-
-
-def test_what_a_run_creates_is_the_journals_until_the_run_ends() -> None:
-    cluster = fake()
-    owners = []
-
-    def look() -> None:
-        owners.append([o["name"] for o in cluster.objects[TWO]["metadata"]["ownerReferences"]])
-        owners.append([key.kind for key in (LEASE, JOURNAL) if key in cluster.objects])
-
-    at(cluster, "replace", TWO, look)
-    run(cluster)
-    assert owners == [[JOURNAL.name], ["Lease", "Secret"]]
-    assert [call.split(" ns")[0] for call in writes(cluster)] == [
-        *("create Lease", "create Secret", "replace Secret"),
-        *("replace ConfigMap", "create ConfigMap"),
-        *("replace Lease", "replace ConfigMap", "delete Secret", "delete Lease"),
-    ]
-    assert "get ConfigMap ns/one" not in cluster.calls, "it has no owner to be removed"
-    assert_ended(cluster, AFTER)
 
 
 def rights(cluster: FakeCluster, *refused: Right) -> None:
@@ -222,49 +197,6 @@ def test_without_the_right_to_release_it_what_is_created_is_never_the_journals(
     else:
         run(cluster)
     assert_ended(cluster, AFTER)
-
-
-@pytest.mark.parametrize(
-    ("leave_failed", "error", "left"),
-    [(False, UndoIncompleteError, Phase.UNDO), (True, UpdateFailedError, Phase.UPDATE)],
-)
-def test_a_run_that_is_not_undone_has_not_ended(
-    leave_failed: bool, error: type[Exception], left: Phase
-) -> None:
-    cluster = fake()
-    at(cluster, "create", TWO, refuse)
-    at(cluster, "replace", ONE, refuse, nth=2, times=99)
-    with pytest.raises(error):
-        run(cluster, leave_failed=leave_failed)
-    assert phase(cluster) is left
-    assert LEASE not in cluster.objects
-
-
-def test_of_what_was_undone_only_what_others_changed_is_released() -> None:
-    """What a late request created in the meantime stays the journal's, and goes with it."""
-    cluster = fake()
-    owned: list[Json] = []
-
-    def body(run: JournalledRun) -> Sequence[StepResult]:
-        run.execution.run()
-        owned.append(copy.deepcopy(cluster.objects[TWO]))
-        at(cluster, "replace", LEASE, lambda: cluster.put(owned[0]))
-        run.execution.give_up("by the test")
-
-    with pytest.raises(UpdateFailedError):
-        run(cluster, body)
-    assert cluster.objects[TWO]["metadata"]["ownerReferences"][0]["name"] == JOURNAL.name
-
-    def change(run: JournalledRun) -> Sequence[StepResult]:
-        run.execution.run()
-        cluster.put({**cluster.objects[TWO], "data": {"k": "theirs"}})
-        run.execution.give_up("by the test")
-
-    del cluster.objects[TWO]
-    cluster.hooks.clear()
-    with pytest.raises(UpdateFailedError, match="left as another client changed it"):
-        run(cluster, change)
-    assert_ended(cluster, {"one": OLD, "two": {"k": "theirs"}})
 
 
 @pytest.mark.parametrize(("refusals", "ends"), [(1, True), (2, False)])
@@ -413,12 +345,6 @@ def test_what_a_run_left_that_changed_nothing_is_removed(
     assert set(cluster.objects) == there
     assert operation(cluster).recover() is None
     assert_ended(cluster, BEFORE)
-
-
-def test_where_nothing_was_left_nothing_is_written() -> None:
-    cluster = fake()
-    assert operation(cluster).recover() is None
-    assert writes(cluster) == []
 
 
 def test_the_status_names_who_holds_the_instance_and_whether_it_is_still_heard_of() -> None:

@@ -37,19 +37,6 @@ def versions(fake: FakeCluster) -> list[str]:
     return [fake.objects[key]["metadata"]["resourceVersion"] for key in KEYS]
 
 
-def test_each_object_gets_a_new_version_and_afterwards_is_as_before() -> None:
-    fake = cluster()
-    before, old = content(fake), versions(fake)
-    made = Fence(fake, workers=2)
-    made.raise_([*KEYS, *KEYS, ObjectKey("", "ConfigMap", "ns", "gone")], "run-1")
-    assert not set(old) & set(versions(fake))
-    labels = [body["metadata"]["labels"] for body in content(fake)]
-    assert labels == [{TAKEN_OVER: "run-1"}, {"app": "a", TAKEN_OVER: "run-1"}, labels[0]]
-    assert len([call for call in fake.calls if call.startswith("replace")]) == len(KEYS)
-    made.lower(KEYS, JOURNAL, KEYS)
-    assert content(fake) == before
-
-
 def test_only_the_journal_is_removed_from_the_owners_and_only_where_it_is_one() -> None:
     fake = cluster()
     before, old = content(fake), versions(fake)
