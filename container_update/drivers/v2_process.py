@@ -69,7 +69,8 @@ def main() -> NoReturn:
     output, reason = answer(sys.stdin.buffer)
     with os.fdopen(answer_to, "wb") as stream:
         stream.write(pickle.dumps(output))
-    sys.exit(reason or 0)
+    sys.stderr.write(reason)  # without the end of a line, which Tacker would show as an escape
+    sys.exit(1 if reason else 0)
 
 
 def answer(stream: BinaryIO) -> tuple[Script, str]:
@@ -139,7 +140,13 @@ def _reason_of_failure(error: ContainerUpdateError, script: Script, output: Scri
     operation = str(script.get("operation"))
     undoable = not operation.startswith("heal")  # Tacker has no rollback of a heal
     advice = sol003_advice(error.next_step, undoing="_rollback_" in operation, undoable=undoable)
-    return with_advice(reason, advice)
+    return _without_escapes(with_advice(reason, advice))
+
+
+def _without_escapes(reason: str) -> str:
+    """Return a reason that reads well as a bytes literal: Tacker 16 puts that of the standard error
+    into its message, where a quote beside an apostrophe would get a backslash."""
+    return reason.replace('\\"', '"').replace('"', "'")
 
 
 def _reason_of_defect(error: Exception) -> str:

@@ -14,9 +14,11 @@ import pytest
 
 from container_update import connect
 from container_update.emulator.kubernetes import EmbeddedCluster
+from tests.functional.real import REAL
 from tests.internals.core import Collection, ObjectKey, is_deleting, samples
 from tests.tacker import lab as labs
 from tests.tacker import services
+from tests.tacker.cluster import RealCluster
 from tests.tacker.operator import Operator, until
 
 Build = Callable[..., Mapping[str, Path]]
@@ -50,9 +52,18 @@ def build(lab: labs.Lab, tmp_path_factory: pytest.TempPathFactory) -> Build:
     return build
 
 
+AnyCluster = EmbeddedCluster | RealCluster
+
+
 @pytest.fixture
-def cluster() -> Iterator[EmbeddedCluster]:
-    """An empty cluster."""
+def cluster() -> Iterator[AnyCluster]:
+    """An empty cluster: the embedded one, or a real one for these tests alone when a kubeconfig is
+    given."""
+    if REAL:
+        real = RealCluster(Path(REAL))
+        yield real
+        real.clean()
+        return
     with EmbeddedCluster() as running:
         yield running
 
@@ -98,7 +109,7 @@ class Kubectl:
 
 
 @pytest.fixture
-def kubectl(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[Kubectl]:
+def kubectl(cluster: AnyCluster, tmp_path: Path) -> Iterator[Kubectl]:
     """A reader of the test's cluster."""
     with closing(Kubectl(cluster.write_kubeconfig(tmp_path / "kubeconfig"))) as connected:
         yield connected
@@ -119,9 +130,7 @@ def onboarded(operator: Operator, build: Build, *sides: str) -> list[str]:
     return list(vnfd_ids.values())
 
 
-def instantiated(
-    operator: Operator, cluster: EmbeddedCluster, vnfd_id: str, *more_files: str
-) -> str:
+def instantiated(operator: Operator, cluster: AnyCluster, vnfd_id: str, *more_files: str) -> str:
     """Instantiate the guide's CNF from a package; return the id of the instance."""
     request = guide_request(operator.api, "instance_kubernetes.json")
     request["additionalParams"]["lcm-kubernetes-def-files"] += more_files
@@ -132,7 +141,7 @@ def instantiated(
     return instance_id
 
 
-def running_cnf(operator: Operator, cluster: EmbeddedCluster, build: Build) -> tuple[str, str]:
+def running_cnf(operator: Operator, cluster: AnyCluster, build: Build) -> tuple[str, str]:
     """Instantiate the guide's CNF; return the ids of the instance and of the new VNFD."""
     old, new = onboarded(operator, build)
     return instantiated(operator, cluster, old), new

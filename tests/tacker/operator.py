@@ -14,10 +14,10 @@ import urllib.error
 import urllib.request
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.tacker.services import Tacker
 
 Json = dict[str, Any]
@@ -75,12 +75,12 @@ class Operator:
             "the package is onboarded",
         )
 
-    def register_vim(self, cluster: EmbeddedCluster) -> str:
+    def register_vim(self, cluster: ClusterAccess, name: str = "") -> str:
         """Register a cluster for the v1 API and return the VIM's id."""
         credentials = {"bearer_token": cluster.token, "ssl_ca_cert": cluster.ca_text}
         vim = {
             "type": "kubernetes",
-            "name": f"cluster-{cluster.port}",
+            "name": name or f"cluster-{cluster.url}",
             "auth_url": cluster.url,
             "vim_project": {"name": "default"},
             "auth_cred": credentials,
@@ -92,7 +92,7 @@ class Operator:
         """Return whether no VIM is registered: the v1 API needs the first one as the default."""
         return not self.call("GET", "/v1.0/vims")["vims"]
 
-    def vim_connection(self, cluster: EmbeddedCluster) -> Any:
+    def vim_connection(self, cluster: ClusterAccess) -> Any:
         """Return the vimConnectionInfo of an instantiate request."""
         if self.api == "v1":
             entry = {"id": "cluster", "vimId": self.register_vim(cluster), "vimType": "kubernetes"}
@@ -154,28 +154,29 @@ class Operator:
         Until the lease of one that was killed has expired, a rollback fails, and is tried again.
         """
 
-        path = f"/vnflcm/{self.api}/vnf_lcm_op_occs/{occurrence['id']}"
-
-        def rolled_back() -> Json:
-            entered = self.call("GET", path)["stateEnteredTime"]
-            self._accepted("POST", f"{path}/rollback")
-            return dict(
-                until(
-                    lambda: self.call("GET", path),
-                    lambda now: (
-                        now["operationState"] in SETTLED
-                        # the times have no fractions: it may end in the second in which it failed
-                        and (now["operationState"], now["stateEnteredTime"])
-                        != ("FAILED_TEMP", entered)
-                    ),
-                    "the rollback ends",
-                )
-            )
-
         def is_let_in(ended: Json) -> bool:
             return HELD not in json.dumps(ended.get("error"))
 
-        return dict(until(rolled_back, is_let_in, "the rollback is let in"))
+        tried = partial(self.go_on, occurrence, "rollback")
+        return dict(until(tried, is_let_in, "the rollback is let in"))
+
+    def go_on(self, occurrence: Json, request: str) -> Json:
+        """Ask for a retry, a rollback or a fail of a failed operation; return how it ends."""
+        path = f"/vnflcm/{self.api}/vnf_lcm_op_occs/{occurrence['id']}"
+        entered = self.call("GET", path)["stateEnteredTime"]
+        self._accepted("POST", f"{path}/{request}")
+        return dict(
+            until(
+                lambda: self.call("GET", path),
+                lambda now: (
+                    now["operationState"] in SETTLED
+                    # the times have no fractions: it may end in the second in which it failed
+                    and (now["operationState"], now["stateEnteredTime"]) != ("FAILED_TEMP", entered)
+                ),
+                f"the {request} ends",
+                PATIENCE_SECONDS * 2,
+            )
+        )
 
     def show(self, instance_id: str) -> Json:
         """Return the instance as Tacker records it."""
@@ -197,7 +198,7 @@ class Operator:
             occurrences = [each for each in found if each["id"] not in besides]
             return max(occurrences, key=lambda each: each["startTime"], default={})
 
-        match = until(last, is_settled, f"{operation} ends")
+        match = until(last, is_settled, f"{operation} ends", PATIENCE_SECONDS * 2)
         if self.api == "v1":  # cannot show a MODIFY_INFO by itself: 500, JSONDecodeError
             return dict(match)
         return dict(self.call("GET", f"/vnflcm/v2/vnf_lcm_op_occs/{match['id']}"))
@@ -273,13 +274,13 @@ def kubernetes_vim(cluster: ClusterAccess) -> Json:
     }
 
 
-def until(read: Any, is_settled: Any, description: str) -> Any:
+def until(read: Any, is_settled: Any, description: str, seconds: float = PATIENCE_SECONDS) -> Any:
     """Read until the value is settled and return it. AssertionError after the deadline."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + seconds
     while True:
         value = read()
         if is_settled(value):
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {PATIENCE_SECONDS:.0f} s until {description}: {value}")
+            raise AssertionError(f"waited {seconds:.0f} s until {description}: {value}")
         time.sleep(PAUSE_SECONDS)

@@ -33,6 +33,7 @@ api_paste_config = {paste}
 transport_url = rabbit://guest:guest@127.0.0.1:{rabbit}/
 api_workers = 1
 graceful_shutdown_timeout = 2
+db_synchronization_interval = 15
 [database]
 connection = mysql+pymysql://root@127.0.0.1:{maria}/tacker?charset=utf8
 max_overflow = 200
@@ -64,6 +65,9 @@ kubernetes_vim_rsc_wait_timeout = 120
 vnf_package_cache_dir = {state}/cache
 [tacker]
 vnflcm_mgmt_driver = vnflcm_noop,mgmt-container-update
+"""
+
+QUICK = """
 [container_update]
 drain_seconds = 1
 grace_period = 5
@@ -102,6 +106,7 @@ class Tacker:
     lab: Lab
     url: str
     logs: Path
+    conf: Path
     restart_conductor: Callable[[], None]
     """Kills the conductor, with the scripts that it runs, and starts it again."""
 
@@ -111,12 +116,18 @@ class Tacker:
 
 
 @contextlib.contextmanager
-def running(lab: Lab, folder: Path) -> Iterator[Tacker]:
-    """Start everything in a separate folder, and stop it at the end."""
+def running(
+    lab: Lab, folder: Path, more_conf: str = QUICK, path: Path | None = None
+) -> Iterator[Tacker]:
+    """Start everything in a separate folder, and stop it at the end.
+
+    :param more_conf: what ``tacker.conf`` has beside what Tacker needs.
+    :param path: a folder where the conductor looks for modules first.
+    """
     with contextlib.ExitStack() as stack:
         starter = _Starter(lab, folder, stack)
         ports = {name: _free_port() for name in ("api", "maria", "rabbit", "epmd", "erlang")}
-        conf = _write_configuration(lab, folder, ports)
+        conf = _write_configuration(lab, folder, ports, more_conf)
         _start_rabbit(starter, ports)
         _start_maria(starter, ports)
         environment = {
@@ -125,6 +136,8 @@ def running(lab: Lab, folder: Path) -> Iterator[Tacker]:
             "CONTAINER_UPDATE_CONFIG": str(conf),
             "TMPDIR": str(_made(folder / "tmp")),
         }
+        if path is not None:
+            environment["PYTHONPATH"] = f"{path}:{environment['PYTHONPATH']}"
         config = ("--config-file", str(conf))
         migrate = [lab.binary("tacker-db-manage"), *config, "upgrade", "head"]
         starter.once("database", migrate, environment)
@@ -146,7 +159,7 @@ def running(lab: Lab, folder: Path) -> Iterator[Tacker]:
         url = f"http://127.0.0.1:{ports['api']}"
         starter.wait("server", lambda: _serves(f"{url}/vnflcm/v2/vnf_instances"))
         wait_for_conductor(consumed=True)
-        yield Tacker(lab, url, folder, restart_conductor)
+        yield Tacker(lab, url, folder, conf, restart_conductor)
 
 
 class _Starter:
@@ -214,7 +227,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _write_configuration(lab: Lab, folder: Path, ports: Mapping[str, int]) -> Path:
+def _write_configuration(lab: Lab, folder: Path, ports: Mapping[str, int], more_conf: str) -> Path:
     """Write tacker.conf with Tacker's own pipelines, except for the authentication."""
     state = _made(folder / "state")
     for name in ("store", "packages", "coordination", "locks"):
@@ -223,7 +236,7 @@ def _write_configuration(lab: Lab, folder: Path, ports: Mapping[str, int]) -> Pa
     own = (lab.venv / "etc/tacker/api-paste.ini").read_text()
     paste.write_text(own.replace("keystonemiddleware.auth_token:", "identity:"))
     conf = folder / "tacker.conf"
-    conf.write_text(TACKER_CONF.format(state=state, paste=paste, **ports))
+    conf.write_text(TACKER_CONF.format(state=state, paste=paste, **ports) + more_conf)
     return conf
 
 

@@ -8,6 +8,7 @@ to the next. The guides themselves: ``test_user_guides.py``.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import zipfile
 from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ import pytest
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.internals.core import bundle, write_metadata
 from tests.tacker.conftest import (
+    AnyCluster,
     Build,
     Kubectl,
     guide_request,
@@ -169,6 +171,84 @@ def test_after_a_failed_update_the_next_one_completes_and_a_termination_too(
 
     occurrence = operator.modify(instance_id, modification(operator.api, new))
 
+    assert occurrence["operationState"] == "COMPLETED", occurrence
+    assert_updated(operator, instance_id, new, kubectl)
+    assert_removed(operator, instance_id, kubectl)
+
+
+ENDS = {"retry": "FAILED_TEMP", "rollback": "ROLLED_BACK", "fail": "FAILED"}
+"""What SOL003 calls the state after each request that goes on from FAILED_TEMP; the cause of the
+failure is still there."""
+
+
+@pytest.mark.parametrize("way", ["rollback", "fail"])
+def test_a_failed_modification_that_is_retried_and_given_up_leaves_what_ran_before(
+    way: str, tacker: Tacker, cluster: AnyCluster, kubectl: Kubectl, edited: Edited
+) -> None:
+    operator = Operator(tacker, "v2")
+    build = edited({"broken": BROKEN})
+    old, broken, new = onboarded(operator, build, "before", "broken", "after")
+    instance_id = instantiated(operator, cluster, old)
+    failed = operator.modify(instance_id, modification("v2", broken))
+    assert_reason(failed)
+
+    for request in ("retry", way):
+        ended = operator.go_on(failed, request)
+
+        assert ended["operationState"] == ENDS[request]
+        assert_reason(ended)
+        instance = operator.show(instance_id)
+        assert instance["vnfdId"] == old
+        assert first_deployment(kubectl)["image"] == "nginx"
+        assert kubectl.data("ConfigMap", "cm-data") == OLD_TEXT
+    assert_pods_are_recorded(operator, instance_id, kubectl)
+    occurrence = operator.modify(instance_id, modification("v2", new))
+    assert occurrence["operationState"] == "COMPLETED", occurrence
+    assert_updated(operator, instance_id, new, kubectl)
+    assert_removed(operator, instance_id, kubectl)
+
+
+def assert_reason(occurrence: dict[str, Any]) -> None:
+    """Tacker's message is ours: the object, its pod and the reason, without escapes."""
+    detail = occurrence["error"]["detail"]
+    assert re.search(
+        r"Deployment default/vdu1-update .* pod vdu1-update-\S+.*ImagePullBackOff", detail
+    )
+    assert "\\" not in detail
+
+
+def assert_pods_are_recorded(operator: Operator, instance_id: str, kubectl: Kubectl) -> None:
+    """Tacker stores no instance after a failure or a rollback of a modification, but at its next
+    synchronisation, which leaves out an instance with an operation in FAILED_TEMP."""
+    until(
+        lambda: (recorded(operator.show(instance_id)), sorted(kubectl.pods())),
+        lambda both: both[0] == both[1],
+        "the records are those of the pods",
+    )
+
+
+@pytest.mark.parametrize("way", ["rollback", "fail"])
+def test_tackers_own_change_that_failed_and_was_given_up_can_be_put_right(
+    way: str, tacker: Tacker, cluster: AnyCluster, kubectl: Kubectl, edited: Edited
+) -> None:
+    """Tacker waits for the pods itself, until its own time limit."""
+    operator = Operator(tacker, "v2")
+    build = edited({"broken": BROKEN})
+    old, broken, new = onboarded(operator, build, "before", "broken", "after")
+    instance_id = instantiated(operator, cluster, old)
+    failed = operator.operate(instance_id, "change_vnfpkg", rolling(broken))
+    assert "did not complete within the timeout period" in failed["error"]["detail"]
+
+    for request in ("retry", way):
+        ended = operator.go_on(failed, request)
+
+        assert ended["operationState"] == ENDS[request]
+        instance = operator.show(instance_id)
+        assert instance["vnfdId"] == old
+    if way == "rollback":
+        assert first_deployment(kubectl)["image"] == "nginx"
+        assert_pods_are_recorded(operator, instance_id, kubectl)
+    occurrence = operator.modify(instance_id, modification("v2", new))
     assert occurrence["operationState"] == "COMPLETED", occurrence
     assert_updated(operator, instance_id, new, kubectl)
     assert_removed(operator, instance_id, kubectl)

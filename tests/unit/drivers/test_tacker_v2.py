@@ -297,6 +297,19 @@ def test_whatever_is_printed_standard_output_holds_the_answer_alone(then: str, s
         assert noise in done.stderr
 
 
+QUOTES = r"""Deployment web: pod 'web-1': pulling image "a/b:1": cannot resolve \"b:1\" now"""
+
+
+def test_the_reason_of_a_failure_reads_well_where_tacker_quotes_it_as_bytes() -> None:
+    raised = f"from container_update import ClusterError; raise ClusterError({QUOTES!r})"
+    done = run_script(script_of("modify_information_end"), "-c", NOISY.replace("{then}", raised))
+    reason = done.stderr.splitlines()[-1]
+    said = f"modify_information_end failed: {reason!r}"
+    assert "pod 'web-1': pulling image 'a/b:1': cannot resolve 'b:1' now." in said
+    assert "\\" not in said
+    assert done.stderr.endswith(b".")
+
+
 def test_an_operation_with_nothing_to_do_loads_none_of_the_heavy_libraries() -> None:
     code = (
         "import io, pickle, sys; from container_update.drivers import v2_process;"

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tacker's own functional tests with our drivers; all of them, and Tacker's: ``suites.py``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.functional.real import REAL
+from tests.tacker import suites
+from tests.tacker.lab import Lab
+
+CONCERNED = re.compile(r"update|change|heal|scale|rollback")
+
+
+@pytest.fixture(scope="module")
+def sources(lab: Lab) -> Path:
+    """Tacker's sources; skipped if they were not fetched."""
+    found = suites.sources_of(lab)
+    if not found.exists():
+        pytest.skip(f"no {found}: python tests/tacker/suites.py fetches it")
+    return found
+
+
+@pytest.mark.timeout(3600)
+def test_tackers_tests_of_update_change_heal_scale_and_rollback_pass_with_our_drivers(
+    lab: Lab, sources: Path, tmp_path: Path
+) -> None:
+    tests = [name for name in suites.offered(sources) if CONCERNED.search(name)]
+    assert len(tests) > 10
+
+    with (
+        suites.cluster_of(REAL, tmp_path) as cluster,
+        suites.running(lab, "ours", cluster, tmp_path) as run,
+    ):
+        results = {name: run(name) for name in tests}
+
+    failed = {name: each.reason for name, each in results.items() if each.outcome == "failed"}
+    assert failed == {}
