@@ -72,6 +72,17 @@ def of_vnfd(session: Session, vnfd_id: str) -> Package:
     return package
 
 
+def of_vnfd_id(session: Session, vnfd_id: str) -> Package:
+    """Return the onboarded package that a request names by the id of its VNFD.
+
+    :raises ProblemError: 404: there is none.
+    """
+    package = session.scalar(select(Package).where(Package.vnfd_id == vnfd_id))
+    if package is None:
+        raise ProblemError(404, f"VNFD {vnfd_id[:64]!r}: no onboarded package has one with this id")
+    return package
+
+
 def opened(service: ServiceContext, package: Package) -> AbstractContextManager[csar.Csar]:
     """Open an onboarded package for a ``with`` block."""
     return csar.open_package(str(unpacked(service, package.id)), options=service.options)
