@@ -33,7 +33,7 @@ _ATTRIBUTES = Attributes(
 
 def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
     """Return the resource of one of the two APIs."""
-    routes = parts.lcm_router(api, "vnf_instances", "VNF instances")
+    routes = parts.sol_router(api, "vnf_instances", "VNF instances")
     resource = representations.instance(
         service.settings.base_url, lambda row: instances.vims_of(service, row)
     )

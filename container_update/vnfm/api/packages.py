@@ -85,14 +85,14 @@ def _add_changes(routes: APIRouter, service: ServiceContext) -> None:
         with service.database.writing() as session:
             package = by_id(session, Package, package_id, lock=True)
             parts.require_match(http, _LISTING.show(session, package.id))
-            return packages.modify(package, body.as_sent())
+            return packages.modify(service, session, package, body.as_sent())
 
     @routes.delete(_ID, status_code=204, responses=parts.refusals(404, 409))
     def delete(package_id: str) -> None:
         """Delete a package that is disabled and not in use."""
         with service.database.writing() as session:
             package = by_id(session, Package, package_id, lock=True)
-            packages.delete(session, package)
+            packages.delete(service, session, package)
         packages.delete_content(service, package.id)
 
 

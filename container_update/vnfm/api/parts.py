@@ -20,7 +20,7 @@ from container_update.vnfm.api import representations
 from container_update.vnfm.http.error_responses import MEDIA_TYPE
 from container_update.vnfm.problems import ProblemError, without_folder
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.store.rows import OperationRow
+from container_update.vnfm.store.rows import PACKAGES, OperationRow, api_root
 
 VERSIONS: Mapping[str, str] = {"v1": "1.3.0", "v2": "2.0.0"}
 """The version of the SOL003 interface that each API of lifecycle management supports."""
@@ -87,11 +87,13 @@ def accepting(*statuses: int) -> dict[str, Any]:
     return {"status_code": 202, "response_class": Response, "responses": refusals(*statuses)}
 
 
-def lcm_router(api: str, path: str, title: str) -> APIRouter:
-    """Return a router for one resource of one of the two lifecycle management APIs."""
+def sol_router(api: str, path: str, title: str) -> APIRouter:
+    """Return a router for one resource of one of the two lifecycle management APIs, or of that for
+    packages."""
+    name = "packages" if api == PACKAGES else api
     return APIRouter(
-        prefix=f"/vnflcm/{api}/{path}",
-        tags=[f"{title} ({api})"],
+        prefix=f"{api_root(api)}/{path}",
+        tags=[f"{title} ({name})"],
         dependencies=[Depends(_version_check(api)), Depends(check_accept)],
     )
 
@@ -100,7 +102,7 @@ def _version_check(api: str) -> Callable[..., None]:
     """Return a dependency that checks the ``Version`` header, required in v2 (SOL013, 9.2)."""
 
     def check(version: str | None = Header(default=None, alias="Version")) -> None:
-        supported = VERSIONS[api]
+        supported = VERSIONS.get(api)
         if api == "v2" and version is None:
             raise ProblemError(400, f"Version: expected this header, for example {supported}")
         if api == "v2" and version is not None and version != supported:
