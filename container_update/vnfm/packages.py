@@ -28,6 +28,7 @@ from container_update.model.scaling import Scaling
 from container_update.package import archive, csar, csar_metadata, fetch
 from container_update.package.tosca.process import ReaderEndedError
 from container_update.package.vnfd import Flavour
+from container_update.vnfm.notify import outbox
 from container_update.vnfm.problems import ProblemError, without_folder
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import UNSETTLED
@@ -69,6 +70,17 @@ def of_vnfd(session: Session, vnfd_id: str) -> Package:
         raise ProblemError(
             422, f"vnfdId: package {package.id} of the VNFD {vnfd_id} is disabled: enable it first"
         )
+    return package
+
+
+def of_vnfd_id(session: Session, vnfd_id: str) -> Package:
+    """Return the onboarded package that a request names by the id of its VNFD.
+
+    :raises ProblemError: 404: there is none.
+    """
+    package = session.scalar(select(Package).where(Package.vnfd_id == vnfd_id))
+    if package is None:
+        raise ProblemError(404, f"VNFD {vnfd_id[:64]!r}: no onboarded package has one with this id")
     return package
 
 
@@ -120,7 +132,7 @@ def require_onboarded(package: Package) -> None:
         )
 
 
-def modify(package: Package, changes: Json) -> Json:
+def modify(service: ServiceContext, session: Session, package: Package, changes: Json) -> Json:
     """Enable or disable a package, or change its user data; return what changed, as in SOL005.
 
     :raises ProblemError: 409: it is in that state already, or not onboarded.
@@ -131,12 +143,18 @@ def modify(package: Package, changes: Json) -> Json:
         if package.operational_state == state:
             raise ProblemError(409, f"package {package.id} is {state} already")
         package.operational_state = state
+        in_use = _is_in_use(session, package)
+        outbox.add_package_change(session, package, service.settings.base_url, in_use=in_use)
     if "userDefinedData" in changes:
         package.user_data = merge_patch(package.user_data, changes["userDefinedData"])
     return changes
 
 
-def delete(session: Session, package: Package) -> None:
+def _is_in_use(session: Session, package: Package) -> bool:
+    return bool(session.scalar(select(IN_USE).where(Package.id == package.id)))
+
+
+def delete(service: ServiceContext, session: Session, package: Package) -> None:
     """Delete a package that is not in use; the caller commits, then deletes its content.
 
     :raises ProblemError: 409: it is enabled, in use, being uploaded or onboarded.
@@ -148,8 +166,11 @@ def delete(session: Session, package: Package) -> None:
     if package.operational_state != DISABLED:
         raise ProblemError(409, f"package {package.id} is ENABLED: disable it first")
     used = ProblemError(409, f"package {package.id} is in use: delete its VNF instances first")
-    if session.scalar(select(IN_USE).where(Package.id == package.id)):
+    if _is_in_use(session, package):
         raise used
+    if package.vnfd_id is not None:
+        base_url = service.settings.base_url
+        outbox.add_package_change(session, package, base_url, in_use=False, deleted=True)
     session.delete(package)
     try:
         session.flush()
@@ -343,7 +364,9 @@ def _onboard(service: ServiceContext, package_id: str) -> None:
         _unpack(service, package_id)
         with service.database.writing() as session:
             values = {"operational_state": ENABLED, "vnfd_id": vnfd_id, "body": body, "owner": None}
-            _move(session, package_id, (PROCESSING,), ONBOARDED, **values)
+            if _move(session, package_id, (PROCESSING,), ONBOARDED, **values):
+                package_row = session.get_one(Package, package_id)
+                outbox.add_package_onboarded(session, package_row, service.settings.base_url)
     except ReaderEndedError:
         raise
     except IntegrityError:

@@ -36,6 +36,7 @@ from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.store import liveness
 from container_update.vnfm.store.database import Database
+from container_update.vnfm.store.rows import PACKAGES
 from container_update.vnfm.store.vault import Vault
 from container_update.vnfm.view import routes as view
 from container_update.vnfm.workers import Workers
@@ -113,6 +114,7 @@ class Service:
         """Yield the resources that need a token."""
         context, workers = self.context, self.workers
         yield packages.router(context, workers)
+        yield subscriptions.router(context, PACKAGES)
         yield parts.versions()
         for api in ("v1", "v2"):
             yield instances.router(context, workers, api)

@@ -218,6 +218,17 @@ def type_of(given: Any) -> str | None:
     return None if chosen is None else str(chosen["vimType"])
 
 
+def connection_id(session: Session, given: Any) -> str | None:
+    """Return the id of the connection to an instance's VIM: the name of its entry in v2, its id in
+    v1; of the default VIM the id under which it is registered."""
+    entries = _entries(given)
+    if not entries:
+        return session.scalar(select(VimRow.id).where(VimRow.is_default))
+    chosen = _chosen([entry for _, entry in entries])
+    names = (name or entry.get("vimId") for name, entry in entries if entry is chosen)
+    return next(names, None)
+
+
 def _entries(given: Any) -> list[tuple[str | None, Json]]:
     """Return the entries of a vimConnectionInfo with their names (v2) or ids (v1)."""
     if isinstance(given, Mapping):

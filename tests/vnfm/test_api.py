@@ -88,6 +88,17 @@ REFUSALS: dict[str, tuple[int, str, str, Any, dict[str, str]]] = {
         422, "POST", "/v1.0/vims.json",
         {"vim": {"name": "n", "auth_url": "http://x", "type": "aws"}}, {},
     ),
+    "no answer as a page": (406, "GET", "/vnflcm/v1/vnf_instances", None, {"Accept": "text/html"}),
+    "no package as a page": (
+        406, "GET", f"/vnfpkgm/v1/vnf_packages/{UNKNOWN}/vnfd", None, {"Accept": "text/html"},
+    ),
+    "JSON refused by its weight": (
+        406, "GET", "/v1.0/vims", None, {"Accept": "text/plain, application/json;q=0.0"},
+    ),
+    "an upload that says it is no zip": (
+        415, "PUT", f"/vnfpkgm/v1/vnf_packages/{UNKNOWN}/package_content", {}, {},
+    ),
+    "no package with the VNFD": (404, "GET", "/vnfpkgm/v1/onboarded_vnf_packages/x", None, {}),
     "a method that is none": (405, "PUT", "/vnflcm/v1/vnf_instances", None, {}),
 }  # fmt: skip
 
@@ -114,7 +125,10 @@ ALLOWED: dict[str, str] = {
     "/vnflcm/v2/vnf_instances": "GET, POST",
     f"/vnflcm/v1/vnf_instances/{UNKNOWN}": "DELETE, GET, PATCH",
     f"/vnflcm/v2/vnf_instances/{UNKNOWN}/heal": "POST",
+    f"/vnflcm/v1/vnf_instances/{UNKNOWN}/operate": "POST",
     f"/vnfpkgm/v1/vnf_packages/{UNKNOWN}/package_content": "GET, PUT",
+    "/vnfpkgm/v1/onboarded_vnf_packages/x/artifacts/y": "GET",
+    "/vnfpkgm/api_versions": "GET",
     "/v1.0/vims.json": "GET, POST",
     "/healthz": "GET",
 }
@@ -129,6 +143,41 @@ def test_a_method_that_a_resource_does_not_have_is_told_those_that_it_has(
         assert answer.status_code == 405
         assert answer.headers["allow"] == ALLOWED[path]
         assert answer.json()["detail"].endswith(f"found {method}")
+
+
+@pytest.mark.parametrize(
+    "accept", ["text/html, */*;q=0.1", "Application/JSON", "application/*", "application/json;q=1"]
+)
+def test_an_answer_is_json_where_the_client_admits_it(accept: str, http: TestClient) -> None:
+    """RFC 9110, 12.5.1."""
+    answer = http.get("/vnflcm/v1/vnf_instances", headers={"Accept": accept})
+    assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize(
+    ("path", "versions"),
+    [
+        ("/vnflcm", ["1.3.0", "2.0.0"]),
+        ("/vnflcm/v1", ["1.3.0"]),
+        ("/vnflcm/v2", ["2.0.0"]),
+        ("/vnfpkgm", ["1.2.0"]),
+        ("/vnfpkgm/v1", ["1.2.0"]),
+    ],
+)
+def test_each_api_says_its_versions(path: str, versions: list[str], http: TestClient) -> None:
+    """SOL013, 9.3."""
+    answer = http.get(f"{path}/api_versions").json()
+    shown = [{"version": version, "isDeprecated": False} for version in versions]
+    assert answer == {"uriPrefix": path, "apiVersions": shown}
+
+
+@pytest.mark.parametrize("task", ["scale_to_level", "operate", "change_flavour", "change_ext_conn"])
+def test_a_task_that_no_vnf_supports_does_not_exist(
+    task: str, client: Client, vnfd_id: str
+) -> None:
+    """SOL003, 5.4.5.3.1 and others: 404, as for a VNF that does not support the task."""
+    refused = client.call("POST", f"{client.create(vnfd_id)}/{task}", {}, 404)
+    assert "does not support the task" in refused["detail"]
 
 
 @pytest.mark.parametrize("resource", ["vnf_instances", "vnf_lcm_op_occs", "subscriptions"])
@@ -179,6 +228,15 @@ def test_a_package_goes_through_its_states(v1: Client, tmp_path: Path) -> None:
     assert "Files/kubernetes/front.yaml" in artifacts
     content = v1.send("GET", package["_links"]["packageContent"]["href"])
     assert content.content == path.read_bytes()
+
+    by_vnfd = f"/vnfpkgm/v1/onboarded_vnf_packages/{vnfd_id}"
+    assert v1.call("GET", by_vnfd) == package
+    (listed,) = v1.call("GET", "/vnfpkgm/v1/onboarded_vnf_packages")
+    assert listed["id"] == package["id"]
+    for part in ("package_content", "vnfd", "artifacts/Files/kubernetes/front.yaml"):
+        assert (
+            v1.send("GET", f"{by_vnfd}/{part}").content == v1.send("GET", f"{self}/{part}").content
+        )
 
     instance = v1.create(vnfd_id)
     assert v1.call("GET", self)["usageState"] == "IN_USE"

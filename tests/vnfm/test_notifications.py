@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
@@ -26,6 +28,7 @@ from tests.internals.service import (
     delivery,
     now,
 )
+from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 from tests.vnfm.consumer import Consumer
 from tests.vnfm.waiting import until
@@ -346,3 +349,89 @@ def test_the_number_of_subscriptions_is_limited(tmp_path: Path, consumer: Consum
         assert len(consumer.requests) == tests, "its callback is not tested"
         v1.call("DELETE", f"/vnflcm/v1/subscriptions/{first['id']}", status=204)
         v2.call("POST", "/vnflcm/v2/subscriptions", body, 201)
+
+
+PACKAGES = "/vnfpkgm/v1/vnf_packages"
+ALL = ["onboarded", "DISABLED", "PKG_DELETE"]
+PACKAGE_FILTERS: dict[str, tuple[Any, list[str]]] = {
+    "none": (None, ALL),
+    "onboardings": ({"notificationTypes": ["VnfPackageOnboardingNotification"]}, ["onboarded"]),
+    "what is enabled": ({"operationalState": ["ENABLED"]}, ["onboarded"]),
+    "what is not used": ({"usageState": ["NOT_IN_USE"]}, ALL),
+    "what is used": ({"usageState": ["IN_USE"]}, []),
+    "its VNFD": ({"vnfdId": ["VNFD"]}, ALL),
+    "another VNFD": ({"vnfdId": ["other"]}, []),
+    "another package": ({"vnfPkgId": ["other"]}, []),
+    "its product": (
+        {"vnfProductsFromProviders": [
+            {"vnfProvider": "Company", "vnfProducts": [{"vnfProductName": "Small VNF"}]}
+        ]},
+        ALL,
+    ),
+    "another provider": ({"vnfProductsFromProviders": [{"vnfProvider": "other"}]}, []),
+}  # fmt: skip
+
+
+def test_changes_of_packages_are_notified(tmp_path: Path, consumer: Consumer) -> None:
+    """SOL003, 10.4.7 and 10.5.2: one package, and a subscription with each filter."""
+    settings = Settings(
+        state_dir=str(tmp_path / "state"), auth="none", callback_hosts=("127.0.0.1",)
+    )
+    service = Service(settings, Options())
+    package, vnfd_id = vnfs.package(tmp_path, "1.0", vnfs.ours("v1"))
+    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
+        client = Client(http)
+        subscriptions = {}
+        for name, (wanted, _) in PACKAGE_FILTERS.items():
+            text = json.dumps(wanted).replace("VNFD", vnfd_id)
+            body = {"callbackUri": f"{consumer.url}/{len(subscriptions)}"}
+            body |= {} if wanted is None else {"filter": json.loads(text)}
+            created = client.call("POST", "/vnfpkgm/v1/subscriptions", body, 201)
+            path = f"/vnfpkgm/v1/subscriptions/{created['id']}"
+            assert client.call("GET", path) == created
+            assert urlsplit(created["_links"]["self"]["href"]).path == path
+            assert created.get("filter") == body.get("filter")
+            subscriptions[name] = created["id"]
+        assert len(client.call("GET", "/vnfpkgm/v1/subscriptions")) == len(subscriptions)
+        assert client.call("GET", "/vnflcm/v1/subscriptions") == []
+
+        package_id = client.upload(package)
+        client.read_in(package_id)
+        client.call("PATCH", f"{PACKAGES}/{package_id}", {"operationalState": "DISABLED"})
+        client.call("DELETE", f"{PACKAGES}/{package_id}", status=204)
+        count = sum(len(expected) for _, expected in PACKAGE_FILTERS.values())
+        until(
+            lambda: sum(each.method == "POST" for each in consumer.requests) == count,
+            "all notifications are delivered",
+        )
+        for number, (name, (_, expected)) in enumerate(PACKAGE_FILTERS.items()):
+            received = [each.body for each in consumer.posted(f"/{number}")]
+            shown = [
+                body.get("operationalState") or body.get("changeType", "onboarded")
+                for body in received
+            ]
+            assert shown == expected, name
+            for body in received:
+                assert (body["vnfPkgId"], body["vnfdId"]) == (package_id, vnfd_id)
+                assert body["subscriptionId"] == subscriptions[name]
+                paths = {
+                    each: urlsplit(body["_links"][each]["href"]).path for each in body["_links"]
+                }
+                assert paths == {
+                    "vnfPackage": f"{PACKAGES}/{package_id}",
+                    "subscription": f"/vnfpkgm/v1/subscriptions/{subscriptions[name]}",
+                }
+        client.call("DELETE", f"/vnfpkgm/v1/subscriptions/{subscriptions['none']}", status=204)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"vnfdIds": ["x"]}, {"operationalState": ["BROKEN"]}, {"operationTypes": ["HEAL"]}]
+)
+def test_a_filter_of_packages_that_would_say_nothing_is_refused(
+    wrong: Any, tmp_path: Path, consumer: Consumer
+) -> None:
+    settings = Settings(state_dir=str(tmp_path), auth="none", callback_hosts=("127.0.0.1",))
+    body = {"callbackUri": consumer.url, "filter": wrong}
+    with TestClient(Service(settings, Options()).app, base_url="http://127.0.0.1:9890") as http:
+        Client(http).call("POST", "/vnfpkgm/v1/subscriptions", body, 422)
+    assert consumer.requests == []

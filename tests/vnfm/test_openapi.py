@@ -69,6 +69,7 @@ class Known:
     def fill(self, folder: Path) -> None:
         """Create the resources."""
         self.ids["package_id"] = self._package(folder)
+        self.ids["vnfd_id"] = VNFD
         self.ids["vim_id"] = self._post("/v1.0/vims", vim=self._vim())["vim"]["id"]
         for api in ("v1", "v2"):
             root = f"/vnflcm/{api}/vnf_instances"

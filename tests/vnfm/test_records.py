@@ -39,7 +39,7 @@ from tests.functional.change_vnfpkg import specification
 from tests.functional.upgrade_types import BLUE_GREEN, ROLLING
 from tests.internals.core import Collection, KubernetesCluster, ObjectKey, is_deleting
 from tests.internals.service import Vault
-from tests.vnfm import vnfs
+from tests.vnfm import scalable, vnfs
 from tests.vnfm.client import Client
 
 Json = dict[str, Any]
@@ -454,3 +454,15 @@ def test_each_pod_of_a_stateful_set_has_its_claim(api: str, launch: Launcher) ->
         ]
         for entry in info["vnfcResourceInfo"]
     } == {"db-0": [("store", "store-db-0")], "db-1": [("store", "store-db-1")], "probe": []}
+
+
+def test_each_resource_names_the_connection_to_its_vim(client: Client, vnf: str) -> None:
+    """ResourceHandle, SOL003 4.4.1.7: also of what an operation adds."""
+    request = {"type": "SCALE_OUT", "aspectId": scalable.ASPECT}
+    scaled = client.do("POST", f"{vnf}/scale", request)
+    instance = client.call("GET", vnf)
+    vims = instance["vimConnectionInfo"]
+    ids = set(vims) if client.api == "v2" else {vim["id"] for vim in vims}
+    vnfcs = instance["instantiatedVnfInfo"]["vnfcResourceInfo"]
+    for entry in vnfcs + scaled["resourceChanges"]["affectedVnfcs"]:
+        assert {entry["computeResource"]["vimConnectionId"]} == ids

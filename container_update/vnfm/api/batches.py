@@ -21,7 +21,7 @@ _LAST = 100
 
 def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
     """Return the resource of one of the two APIs."""
-    routes = parts.lcm_router(api, "batches", "Batches")
+    routes = parts.sol_router(api, "batches", "Batches")
 
     @routes.get("", responses=parts.refusals(), tags=[parts.EXTENSION])
     def list_all() -> list[Json]:

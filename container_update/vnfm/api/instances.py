@@ -33,7 +33,7 @@ _ATTRIBUTES = Attributes(
 
 def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
     """Return the resource of one of the two APIs."""
-    routes = parts.lcm_router(api, "vnf_instances", "VNF instances")
+    routes = parts.sol_router(api, "vnf_instances", "VNF instances")
     resource = representations.instance(
         service.settings.base_url, lambda row: instances.vims_of(service, row)
     )
@@ -78,6 +78,13 @@ def _add_resource(
             instances.delete(service, session, instance)
 
 
+_OTHER_TASKS = {
+    "v1": ("scale_to_level", "operate", "change_flavour", "change_ext_conn"),
+    "v2": ("scale_to_level", "operate", "change_flavour", "change_ext_conn", "create_snapshot",
+           "revert_to_snapshot"),
+}  # fmt: skip
+"""Those that SOL003 has besides. A POST is answered as for a VNF that does not support the task
+(404: for it "the task resource does not exist"); other methods as for any task (405)."""
 _ACCEPTING = parts.accepting(404, 409, 413)
 
 
@@ -126,6 +133,18 @@ def _add_operations(
     def scale(http: Request, instance_id: str, body: models.ScaleVnf) -> Response:
         """Scale a VNF instance out or in by one of its aspects."""
         return start(http, instance_id, "SCALE", body.as_sent())
+
+    def refuse(instance_id: str) -> None:
+        """Refuse a task of SOL003 that this service does not have."""
+        with service.database.reading() as session:
+            by_id(session, Instance, instance_id, api)
+        raise ProblemError(
+            404, f"VNF instance {instance_id}: this VNFM does not support the task for any VNF"
+        )
+
+    for task in _OTHER_TASKS[api]:
+        path = f"/{{instance_id}}/{task}"
+        routes.post(path, include_in_schema=False)(refuse)
 
     @routes.post("/{instance_id}/terminate", **_ACCEPTING)
     def terminate(http: Request, instance_id: str, body: models.TerminateVnf) -> Response:

@@ -21,7 +21,8 @@ from container_update.engine.goals import request_schema
 from container_update.model import schema as schemas
 from container_update.model.objects import Json
 from container_update.model.requests import DEF_FILES
-from container_update.vnfm.notify.outbox import FILTER
+from container_update.vnfm.notify.outbox import FILTER, PACKAGE_FILTER
+from container_update.vnfm.store.rows import PACKAGES
 
 Text = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Prose = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]*$")]
@@ -143,6 +144,7 @@ AuthCred = Annotated[
     Map, _checked_by(request_schema.ACCESS, "auth_cred"), _shown_as(request_schema.ACCESS)
 ]
 Filter = Annotated[Map, _checked_by(FILTER, "filter"), _shown_as(FILTER)]
+PackageFilter = Annotated[Map, _checked_by(PACKAGE_FILTER, "filter"), _shown_as(PACKAGE_FILTER)]
 ChangeVnfPkg = Annotated[Map, BeforeValidator(_writable), _shown_as(request_schema.CHANGE_REQUEST)]
 """ChangeCurrentVnfPkgRequest (SOL003, 5.5.2.11a); checked when the VIM of the instance is known."""
 
@@ -391,10 +393,20 @@ class NewSubscriptionV2(NewSubscription):
     verbosity: Literal["FULL", "SHORT"] = "FULL"
 
 
+class NewPackageSubscription(NewSubscription):
+    """PkgmSubscriptionRequest (SOL003, 10.5.2.3)."""
+
+    filter: PackageFilter | None = None
+
+
 # --- those that differ from API to API ----------------------------------------------------------
 
 INSTANTIATE = {"v1": InstantiateVnfV1, "v2": InstantiateVnfV2}
 MODIFY = {"v1": ModifyVnfV1, "v2": ModifyVnfV2}
 PLAN = {"v1": PlanV1, "v2": PlanV2}
 NEW_BATCH = {"v1": NewBatchV1, "v2": NewBatchV2}
-NEW_SUBSCRIPTION = {"v1": NewSubscription, "v2": NewSubscriptionV2}
+NEW_SUBSCRIPTION = {
+    "v1": NewSubscription,
+    "v2": NewSubscriptionV2,
+    PACKAGES: NewPackageSubscription,
+}

@@ -28,7 +28,7 @@ _ATTRIBUTES = Attributes(
 
 def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
     """Return the resource of one of the two APIs."""
-    routes = parts.lcm_router(api, "vnf_lcm_op_occs", "Operation occurrences")
+    routes = parts.sol_router(api, "vnf_lcm_op_occs", "Operation occurrences")
     resource = representations.operation(service.settings.base_url)
     listing = TableQuery(resource, OperationRow.started, OperationRow.id, _ATTRIBUTES)
 

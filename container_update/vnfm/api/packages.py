@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``/vnfpkgm/v1/vnf_packages``: VNF packages (SOL005, clause 9)."""
+"""``/vnfpkgm/v1/vnf_packages``: VNF packages (SOL005, clause 9).
+
+``onboarded_vnf_packages`` are the same by the ids of their VNFDs (SOL003, clause 10).
+"""
 
 from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
-from fastapi import APIRouter, Header, Request, Response
+from fastapi import APIRouter, Depends, Header, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, PlainTextResponse
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from starlette.requests import ClientDisconnect
 
 from container_update.model.objects import Json
@@ -29,17 +34,43 @@ _ATTRIBUTES = Attributes(
 )
 """SOL005 hides onboardingFailureDetails too; here a list says why a package is in ERROR."""
 
-_ZIP = {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}
+_ZIP_TYPE = "application/zip"
+_ZIP = {"content": {_ZIP_TYPE: {"schema": {"type": "string", "format": "binary"}}}}
 
-_FILE = {"content": {"application/octet-stream": {"schema": {"type": "string"}}}}
+_FILE_TYPE = "application/octet-stream"
+"""Of every artifact: no browser may run a page or a script of a package as one of this service."""
+_FILE = {"content": {_FILE_TYPE: {"schema": {"type": "string"}}}}
 _VNFD = {"content": {**_ZIP["content"], "text/plain": {"schema": {"type": "string"}}}}
 
 
 def router(service: ServiceContext, workers: Workers) -> APIRouter:
-    """Return the resource."""
-    routes = APIRouter(prefix="/vnfpkgm/v1/vnf_packages", tags=["VNF packages"])
+    """Return the resources."""
+    accepting = [Depends(parts.check_accept)]
+    routes = APIRouter(prefix="/vnfpkgm/v1", tags=["VNF packages"], dependencies=accepting)
+    _add_changes(routes, service)
+    _add_uploads(routes, service, workers)
 
-    @routes.post("", status_code=201, responses=parts.refusals(413))
+    def with_id(package_id: str) -> Package:
+        with service.database.reading() as session:
+            return by_id(session, Package, package_id)
+
+    def with_vnfd(vnfd_id: str) -> Package:
+        with service.database.reading() as session:
+            return packages.of_vnfd_id(session, vnfd_id)
+
+    every, onboarded = select(Package), select(Package).where(Package.vnfd_id.is_not(None))
+    _add_reading(routes, service, _PATH, every, with_id)
+    _add_reading(routes, service, "/onboarded_vnf_packages", onboarded, with_vnfd)
+    return routes
+
+
+_PATH = "/vnf_packages"
+_ID = f"{_PATH}/{{package_id}}"
+
+
+def _add_changes(routes: APIRouter, service: ServiceContext) -> None:
+
+    @routes.post(_PATH, status_code=201, responses=parts.refusals(413))
     def create(body: models.CreatePackage, response: Response) -> Json:
         """Create a package, without content."""
         with service.database.writing() as session:
@@ -48,47 +79,32 @@ def router(service: ServiceContext, workers: Workers) -> APIRouter:
         response.headers["Location"] = answer["_links"]["self"]["href"]
         return answer
 
-    @routes.get("", responses=parts.refusals())
-    def list_all(page: Page) -> list[Json]:
-        """Return the packages."""
-        return page.read(service, select(Package), _LISTING)
-
-    @routes.get("/{package_id}", responses=parts.refusals(404))
-    def show(package_id: str, response: Response) -> Json:
-        """Return a package."""
-        with service.database.reading() as session:
-            answer = _LISTING.show(session, by_id(session, Package, package_id).id)
-        response.headers["ETag"] = parts.etag_of(answer)
-        return answer
-
-    @routes.patch("/{package_id}", responses=parts.refusals(404, 409, 412, 413))
+    @routes.patch(_ID, responses=parts.refusals(404, 409, 412, 413))
     def modify(package_id: str, body: models.ModifyPackage, http: Request) -> Json:
         """Enable or disable a package, or change its user-defined data."""
         with service.database.writing() as session:
             package = by_id(session, Package, package_id, lock=True)
             parts.require_match(http, _LISTING.show(session, package.id))
-            return packages.modify(package, body.as_sent())
+            return packages.modify(service, session, package, body.as_sent())
 
-    @routes.delete("/{package_id}", status_code=204, responses=parts.refusals(404, 409))
+    @routes.delete(_ID, status_code=204, responses=parts.refusals(404, 409))
     def delete(package_id: str) -> None:
         """Delete a package that is disabled and not in use."""
         with service.database.writing() as session:
             package = by_id(session, Package, package_id, lock=True)
-            packages.delete(session, package)
+            packages.delete(service, session, package)
         packages.delete_content(service, package.id)
 
-    _add_content(routes, service, workers)
-    return routes
 
-
-def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -> None:
+def _add_uploads(routes: APIRouter, service: ServiceContext, workers: Workers) -> None:
     @routes.put(
-        "/{package_id}/package_content",
-        **parts.accepting(404, 409, 413),
+        f"{_ID}/package_content",
+        **parts.accepting(404, 409, 413, 415),
         openapi_extra={"requestBody": {"required": True, **_ZIP}},
     )
     async def upload(package_id: str, request: Request) -> Response:
         """Upload the content of a package: a CSAR zip."""
+        _require_zip(request.headers.get("content-type", _ZIP_TYPE))
         package_id = package_id.lower()
         part = await run_in_threadpool(packages.begin_upload, service, package_id)
         try:
@@ -104,7 +120,7 @@ def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -
         workers.package(package_id)
         return Response(status_code=202)
 
-    @routes.post("/{package_id}/package_content/upload_from_uri", **parts.accepting(404, 409, 413))
+    @routes.post(f"{_ID}/package_content/upload_from_uri", **parts.accepting(404, 409, 413))
     def upload_from_uri(package_id: str, body: models.UploadFromUri) -> Response:
         """Fetch the content of a package from a URI that the service may reach."""
         package_id = package_id.lower()
@@ -113,27 +129,52 @@ def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -
         workers.package(package_id, source)
         return Response(status_code=202)
 
+
+def _add_reading(
+    routes: APIRouter,
+    service: ServiceContext,
+    path: str,
+    listed: Select[Any],
+    find: Callable[[str], Package],
+) -> None:
+    """Add the resources of packages that are only read.
+
+    :param listed: the packages of the list.
+    :param find: a dependency that returns the one that a path names.
+    """
+    (parameter,) = signature(find).parameters
+    one, named = f"{path}/{{{parameter}}}", Depends(find)
+
+    @routes.get(path, responses=parts.refusals())
+    def list_all(page: Page) -> list[Json]:
+        """Return the packages."""
+        return page.read(service, listed, _LISTING)
+
+    @routes.get(one, responses=parts.refusals(404))
+    def show(response: Response, package: Package = named) -> Json:
+        """Return a package."""
+        with service.database.reading() as session:
+            answer = _LISTING.show(session, package.id)
+        response.headers["ETag"] = parts.etag_of(answer)
+        return answer
+
     @routes.get(
-        "/{package_id}/package_content",
+        f"{one}/package_content",
         response_class=FileResponse,
         responses={**parts.refusals(404, 409), 200: {"description": "The CSAR zip.", **_ZIP}},
     )
-    def download(package_id: str) -> FileResponse:
+    def download(package: Package = named) -> FileResponse:
         """Return the content of a package, as it was uploaded."""
-        with service.database.reading() as session:
-            package = by_id(session, Package, package_id)
         packages.require_onboarded(package)
-        return FileResponse(packages.content(service, package.id), media_type="application/zip")
+        return FileResponse(packages.content(service, package.id), media_type=_ZIP_TYPE)
 
     @routes.get(
-        "/{package_id}/vnfd",
+        f"{one}/vnfd",
         response_class=Response,
         responses={**parts.refusals(404, 409), 200: {"description": "The VNFD.", **_VNFD}},
     )
-    def vnfd(package_id: str, accept: str = Header(default="*/*")) -> Response:
+    def vnfd(package: Package = named, accept: str = Header(default="*/*")) -> Response:
         """Return the VNFD: its only file as text, or a zip of all its files, as Accept asks."""
-        with service.database.reading() as session:
-            package = by_id(session, Package, package_id)
         files = packages.vnfd_files(service, package)
         definitions = [path for path in files.values() if path.suffix in (".yaml", ".yml")]
         is_text = "text/plain" in accept and len(definitions) == 1
@@ -141,21 +182,26 @@ def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -
             return PlainTextResponse(definitions[0].read_text("utf-8"))
         if "text/plain" in accept and "zip" not in accept:
             raise ProblemError(
-                406, f"Accept: the VNFD has {len(definitions)} files: ask for application/zip"
+                406, f"Accept: the VNFD has {len(definitions)} files: ask for {_ZIP_TYPE}"
             )
-        return Response(_zipped(files), media_type="application/zip")
+        return Response(_zipped(files), media_type=_ZIP_TYPE)
 
     @routes.get(
-        "/{package_id}/artifacts/{path:path}",
+        f"{one}/artifacts/{{path:path}}",
         response_class=FileResponse,
         responses={**parts.refusals(404, 409), 200: {"description": "The file.", **_FILE}},
     )
-    def artifact(package_id: str, path: str) -> FileResponse:
+    def artifact(path: str, package: Package = named) -> FileResponse:
         """Return one file of an onboarded package."""
-        with service.database.reading() as session:
-            package = by_id(session, Package, package_id)
         file = packages.artifact(service, package, path)
-        return FileResponse(file, media_type="application/octet-stream")
+        return FileResponse(file, media_type=_FILE_TYPE)
+
+
+def _require_zip(content_type: str) -> None:
+    """Raise ProblemError 415 for an upload that says that it is no zip (SOL005, 9.4.5.3.3)."""
+    found = content_type.partition(";")[0].strip().lower()
+    if found not in (_ZIP_TYPE, "application/x-zip-compressed"):
+        raise ProblemError(415, f"Content-Type: expected {_ZIP_TYPE}, found {found[:64]!r}")
 
 
 def _zipped(files: Mapping[str, Path]) -> bytes:

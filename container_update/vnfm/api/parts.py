@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -19,10 +20,12 @@ from container_update.vnfm.api import representations
 from container_update.vnfm.http.error_responses import MEDIA_TYPE
 from container_update.vnfm.problems import ProblemError, without_folder
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.store.rows import OperationRow
+from container_update.vnfm.store.rows import PACKAGES, OperationRow, api_root
 
 VERSIONS: Mapping[str, str] = {"v1": "1.3.0", "v2": "2.0.0"}
-"""The version of the SOL003 interface that each API supports."""
+"""The version of the SOL003 interface that each API of lifecycle management supports."""
+_OFFERED: Mapping[str, Mapping[str, str]] = {"vnflcm": VERSIONS, "vnfpkgm": {"v1": "1.2.0"}}
+"""The versions of each API, by its name and its major versions."""
 
 QUERY_TEXT: Any = {"max_length": 255, "pattern": r"^[^\x00]*$"}
 """What fastapi.Query checks of a text that a database gets: PostgreSQL takes no NUL."""
@@ -39,10 +42,11 @@ _MEANING = {
     401: "A valid token is missing.",
     403: "The token's owner may not do this.",
     404: "There is no such resource.",
-    406: "The version asked for is not supported.",
+    406: "The version or the media type asked for is not supported.",
     409: "The state of the resource does not allow it.",
     412: "The resource is not the one that If-Match names.",
     413: "The body is too big.",
+    415: "The body has another media type.",
     422: "The request can be read and makes no sense.",
     429: "The user has as many requests that wait for a VIM as one may have.",
     502: "The VIM does not answer, or refuses.",
@@ -83,12 +87,14 @@ def accepting(*statuses: int) -> dict[str, Any]:
     return {"status_code": 202, "response_class": Response, "responses": refusals(*statuses)}
 
 
-def lcm_router(api: str, path: str, title: str) -> APIRouter:
-    """Return a router for one resource of one of the two lifecycle management APIs."""
+def sol_router(api: str, path: str, title: str) -> APIRouter:
+    """Return a router for one resource of one of the two lifecycle management APIs, or of that for
+    packages."""
+    name = "packages" if api == PACKAGES else api
     return APIRouter(
-        prefix=f"/vnflcm/{api}/{path}",
-        tags=[f"{title} ({api})"],
-        dependencies=[Depends(_version_check(api))],
+        prefix=f"{api_root(api)}/{path}",
+        tags=[f"{title} ({name})"],
+        dependencies=[Depends(_version_check(api)), Depends(check_accept)],
     )
 
 
@@ -96,13 +102,36 @@ def _version_check(api: str) -> Callable[..., None]:
     """Return a dependency that checks the ``Version`` header, required in v2 (SOL013, 9.2)."""
 
     def check(version: str | None = Header(default=None, alias="Version")) -> None:
-        supported = VERSIONS[api]
+        supported = VERSIONS.get(api)
         if api == "v2" and version is None:
             raise ProblemError(400, f"Version: expected this header, for example {supported}")
         if api == "v2" and version is not None and version != supported:
             raise ProblemError(406, f"Version: expected {supported}, found {version[:64]!r}")
 
     return check
+
+
+def check_accept(request: Request) -> None:
+    """Raise ProblemError 406 if the client accepts nothing that the route answers with (SOL013,
+    6.4); what a route without JSON answers with is in its documentation."""
+    route, accept = request.scope["route"], request.headers.get("accept", "*/*")
+    if route.status_code in (202, 204):
+        return
+    offered = list(route.responses.get(200, {}).get("content", ["application/json"]))
+    is_file = offered == ["application/octet-stream"]  # an artifact, of any type
+    if not is_file and not any(_accepts(accept, each) for each in offered):
+        expected = " or ".join(offered)
+        raise ProblemError(406, f"Accept: expected {expected}, found {accept[:64]!r}")
+
+
+def _accepts(accept: str, media_type: str) -> bool:
+    """Return whether an Accept header admits a media type (RFC 9110, 12.5.1)."""
+    admitting = {"*/*", f"{media_type.partition('/')[0]}/*", media_type}
+    for entry in accept.lower().split(","):
+        name, *parameters = (each.strip() for each in entry.split(";"))
+        if name in admitting:
+            return not any(re.fullmatch(r"q=0(\.0*)?", each) for each in parameters)
+    return False
 
 
 def versioned(app: ASGIApp) -> ASGIApp:
@@ -152,13 +181,15 @@ def unprocessable(service: ServiceContext) -> Iterator[None]:
 
 
 def versions() -> APIRouter:
-    """Return the resources ``api_versions`` (SOL013, 9.3): of both APIs together, and of each."""
-    routes = APIRouter(tags=["Versions"])
-    for prefix, versions in {
-        "/vnflcm": list(VERSIONS.values()),
-        **{f"/vnflcm/{api}": [version] for api, version in VERSIONS.items()},
-    }.items():
-        routes.get(f"{prefix}/api_versions", responses=refusals())(_answer(prefix, versions))
+    """Return the resources ``api_versions`` (SOL013, 9.3): of each API, and of each of its major
+    versions."""
+    routes = APIRouter(tags=["Versions"], dependencies=[Depends(check_accept)])
+    for name, versions in _OFFERED.items():
+        for prefix, shown in {
+            f"/{name}": list(versions.values()),
+            **{f"/{name}/{major}": [version] for major, version in versions.items()},
+        }.items():
+            routes.get(f"{prefix}/api_versions", responses=refusals())(_answer(prefix, shown))
     return routes
 
 

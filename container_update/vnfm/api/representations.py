@@ -33,6 +33,7 @@ from container_update.vnfm.store.rows import (
     StepRow,
     Subscription,
     VimRow,
+    api_root,
     changed_name,
 )
 
@@ -217,10 +218,10 @@ def vim(row: VimRow, status: str) -> Json:
 
 
 def subscription(base_url: str) -> RestResource:
-    """Return the definition of an LccnSubscription (SOL003, 5.5.2.16)."""
+    """Return the definition of an LccnSubscription (SOL003, 5.5.2.16) or a PkgmSubscription."""
 
     def links(row: Any) -> Json:
-        return _links({"self": f"{base_url}/vnflcm/{row.api}/subscriptions/{row.id}"})
+        return _links({"self": f"{base_url}{api_root(row.api)}/subscriptions/{row.id}"})
 
     def verbosity(row: Any) -> Any:
         return row.verbosity if row.api == "v2" else ABSENT

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``/vnflcm/{v1,v2}/subscriptions``: clients to notify of lifecycle changes."""
+"""``/vnflcm/{v1,v2}/subscriptions`` and ``/vnfpkgm/v1/subscriptions``: clients to notify of changes
+of instances and packages."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ callback_seconds, and no thread."""
 
 
 def router(service: ServiceContext, api: str) -> APIRouter:
-    """Return the resource of one of the two APIs."""
-    routes = parts.lcm_router(api, "subscriptions", "Subscriptions")
+    """Return the resource of one of the APIs."""
+    routes = parts.sol_router(api, "subscriptions", "Subscriptions")
     resource = representations.subscription(service.settings.base_url)
     listing = TableQuery(resource, Subscription.created, Subscription.id)
     tests = asyncio.Semaphore(_MAX_TESTS)

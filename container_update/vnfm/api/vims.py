@@ -19,7 +19,7 @@ from container_update.vnfm.store.rows import VimRow, by_id
 
 def router(service: ServiceContext) -> APIRouter:
     """Return the resource; the client ends its paths with ``.json``."""
-    asking = [Depends(service.vim_requests.count)]
+    asking = [Depends(parts.check_accept), Depends(service.vim_requests.count)]
     routes = APIRouter(prefix="/v1.0", tags=["VIMs"], dependencies=asking)
 
     def shown(rows: Sequence[VimRow]) -> list[Json]:

@@ -172,6 +172,9 @@ def _end(
     after: VnfRecord,
     changed: Json | None = None,
 ) -> None:
+    vim = after.vims if state is State.COMPLETED else context.recorded_vims
+    with context.service.database.reading() as session:
+        after = records.with_connection(after, vims.connection_id(session, vim))
     changes = records.affected(context.record, after)
     values: dict[str, Any] = {"changes": changes, "changed": changed, "owner": None}
     if state is State.COMPLETED:  # what was rolled back keeps why

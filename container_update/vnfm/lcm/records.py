@@ -113,6 +113,26 @@ def vdus_of(context: OperationContext, vnfd_id: str, flavour_id: str | None) -> 
         return package.vdus(known_flavour(package, flavour_id))
 
 
+def with_connection(record: VnfRecord, connection_id: str | None) -> VnfRecord:
+    """Return the record with the VIM connection of each resource (ResourceHandle, SOL003 4.4.1.7).
+
+    :param connection_id: see :func:`container_update.vnfm.vims.connection_id`.
+    """
+    info = record.info
+    if not info or connection_id is None:
+        return record
+    for resources in _LISTS.values():
+        handle = resources.handle
+        if entries := info.get(resources.attribute):
+            info[resources.attribute] = [
+                {**entry, handle: {**entry[handle], "vimConnectionId": connection_id}}
+                if entry.get(handle)
+                else entry
+                for entry in entries
+            ]
+    return record.with_info(info)
+
+
 # --- resourceChanges ------------------------------------------------------------------------------
 
 

@@ -4,13 +4,13 @@
 There is one for each subscription that matches; :mod:`container_update.vnfm.notify.delivery` sends
 them.
 
-Source: ETSI GS NFV-SOL 003, 5.5.2.17 to 5.5.2.19.
+Source: ETSI GS NFV-SOL 003, 5.5.2.17 to 5.5.2.19, 10.5.2.5 and 10.5.2.6.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -21,16 +21,21 @@ from container_update.vnfm.states import State
 from container_update.vnfm.store.database import now, timestamp
 from container_update.vnfm.store.rows import (
     FULL,
+    PACKAGES,
     Instance,
     Notification,
     OperationRow,
+    Package,
     Subscription,
+    api_root,
     changed_name,
 )
 
 CREATED = "VnfIdentifierCreationNotification"
 DELETED = "VnfIdentifierDeletionNotification"
 _OCCURRENCE = "VnfLcmOperationOccurrenceNotification"
+_ONBOARDED = "VnfPackageOnboardingNotification"
+_PACKAGE_CHANGED = "VnfPackageChangeNotification"
 
 _RESULTS = frozenset({State.COMPLETED, State.FAILED_TEMP, State.FAILED, State.ROLLED_BACK})
 
@@ -57,7 +62,7 @@ def add_state_change(session: Session, operation: OperationRow, base_url: str) -
     if operation.changed:
         details[changed_name(operation.operation)] = operation.changed
     instance = session.get(Instance, operation.instance_id)
-    _add(session, operation.api, body, root, instance, details=details)
+    _add(session, operation.api, body, base_url, _attributes(instance), details=details)
 
 
 def add_instance_change(session: Session, instance: Instance, kind: str, base_url: str) -> None:
@@ -68,32 +73,67 @@ def add_instance_change(session: Session, instance: Instance, kind: str, base_ur
         "vnfInstanceId": instance.id,
         "_links": {"vnfInstance": {"href": f"{root}/vnf_instances/{instance.id}"}},
     }
-    _add(session, instance.api, body, root, instance)
+    _add(session, instance.api, body, base_url, _attributes(instance))
+
+
+def _attributes(instance: Instance | None) -> Json:
+    """Return the attributes of an instance that a filter may name."""
+    if instance is None:
+        return {}
+    return {"id": instance.id, "vnfdId": instance.vnfd_id, **instance.body}
+
+
+def add_package_onboarded(session: Session, package: Package, base_url: str) -> None:
+    """Add the notifications of a package that was onboarded."""
+    _add_package(session, package, base_url, {"notificationType": _ONBOARDED}, in_use=False)
+
+
+def add_package_change(
+    session: Session, package: Package, base_url: str, *, in_use: bool, deleted: bool = False
+) -> None:
+    """Add the notifications of an onboarded package that was enabled or disabled, or deleted."""
+    change: Json = {"notificationType": _PACKAGE_CHANGED, "changeType": "PKG_DELETE"}
+    if not deleted:
+        change |= {"changeType": "OP_STATE_CHANGE", "operationalState": package.operational_state}
+    _add_package(session, package, base_url, change, in_use=in_use)
+
+
+def _add_package(
+    session: Session, package: Package, base_url: str, change: Json, *, in_use: bool
+) -> None:
+    link = {"href": f"{base_url}{api_root(PACKAGES)}/vnf_packages/{package.id}"}
+    ids = {"vnfPkgId": package.id, "vnfdId": package.vnfd_id}
+    attributes = {
+        **package.body,
+        "id": package.id,
+        "vnfdId": package.vnfd_id,
+        "operationalState": package.operational_state,
+        "usageState": "IN_USE" if in_use else "NOT_IN_USE",
+    }
+    _add(session, PACKAGES, {**change, **ids, "_links": {"vnfPackage": link}}, base_url, attributes)
 
 
 def _add(  # noqa: PLR0913
     session: Session,
     api: str,
     body: Json,
-    root: str,
-    instance: Instance | None,
+    base_url: str,
+    attributes: Json,
     *,
     details: Json | None = None,
 ) -> None:
     """Add a notification for each subscription that matches, all with one id (5.5.2.17).
 
+    :param attributes: those of the instance, or of the package, that it is about.
     :param details: what a SHORT notification leaves out; None: it has no verbosity.
     """
     moment, notification_id = now(), str(uuid.uuid4())
-    attributes: Json = {}
-    if instance is not None:
-        attributes = {"id": instance.id, "vnfdId": instance.vnfd_id, **instance.body}
     of_api = select(Subscription).where(Subscription.api == api)
     stays = of_api.with_for_update(read=True, key_share=True)  # until it is referred to
     for subscription in session.scalars(stays).all():
         if not matches(subscription.filter, body, attributes):
             continue
-        link = {"href": f"{root}/subscriptions/{subscription.id}"}
+        link = {"href": f"{base_url}{api_root(api)}/subscriptions/{subscription.id}"}
         session.add(
             Notification(
                 subscription_id=subscription.id,
@@ -120,7 +160,8 @@ def _at_verbosity(subscription: Subscription, details: Json | None) -> Json:
     return {**level, **(details if subscription.verbosity == FULL else {})}
 
 
-# --- the filters of subscriptions: LifecycleChangeNotificationsFilter, SOL003 5.5.3.12 -----------
+# --- the filters of subscriptions: LifecycleChangeNotificationsFilter, SOL003 5.5.3.12, and
+# PkgmNotificationsFilter, 10.5.3.4 --------------------------------------------------------------
 # All attributes of a filter must match, each with any one of its values.
 
 
@@ -140,6 +181,12 @@ _VALUES = {
 }  # fmt: skip
 """SOL003's values of these attributes, also of operations that this service does not have."""
 _OF_INSTANCE = {"vnfdIds": "vnfdId", "vnfInstanceIds": "id", "vnfInstanceNames": "vnfInstanceName"}
+_OF_PACKAGE = {
+    "vnfdId": "vnfdId",
+    "vnfPkgId": "id",
+    "operationalState": "operationalState",
+    "usageState": "usageState",
+}
 _INSTANCES, _PRODUCTS = "vnfInstanceSubscriptionFilter", "vnfProductsFromProviders"
 _NESTED = (
     (_PRODUCTS, "vnfProvider", None),
@@ -149,37 +196,56 @@ _NESTED = (
 """The levels of vnfProductsFromProviders: list, attribute of its entries, list of VNFD versions."""
 
 
-def _schema() -> Fields:
-    """Return the schema of a filter; nothing of it may be misspelt, or it would say nothing."""
+def _any_value(values: Collection[str]) -> Schema:
+    return ListOf(Text(f"one of {', '.join(values)}", f"({'|'.join(values)})"))
+
+
+def _products() -> dict[str, Schema]:
+    """Return the schema of vnfProductsFromProviders."""
     inside: dict[str, Schema] = {}
     for listed, name, versions in reversed(_NESTED):
         inside |= {versions: ListOf(TEXT)} if versions else {}
         entry = Fields({name: TEXT, **inside}, {name}, whole=f"entry of {listed}", has_nulls=False)
         inside = {listed: ListOf(entry)}
-    inside |= dict.fromkeys(_OF_INSTANCE, ListOf(TEXT))
-    instances = Fields(inside, whole=_INSTANCES, has_nulls=False)
-    whole: dict[str, Schema] = {_INSTANCES: instances}
-    for listed, values in _VALUES.items():
-        whole[listed] = ListOf(Text(f"one of {', '.join(values)}", f"({'|'.join(values)})"))
-    return Fields(whole, whole="filter", has_nulls=False)
+    return inside
 
 
-FILTER = _schema()
-"""What :func:`matches` can read."""
+_INSTANCE_FILTER = {**_products(), **dict.fromkeys(_OF_INSTANCE, ListOf(TEXT))}
+FILTER = Fields(
+    {
+        _INSTANCES: Fields(_INSTANCE_FILTER, whole=_INSTANCES, has_nulls=False),
+        **{listed: _any_value(values) for listed, values in _VALUES.items()},
+    },
+    whole="filter",
+    has_nulls=False,
+)
+"""What :func:`matches` can read; nothing of it may be misspelt, or it would say nothing."""
+PACKAGE_FILTER = Fields(
+    {
+        **_products(),
+        **dict.fromkeys(_OF_PACKAGE, ListOf(TEXT)),
+        "notificationTypes": _any_value((_ONBOARDED, _PACKAGE_CHANGED)),
+        "operationalState": _any_value(("ENABLED", "DISABLED")),
+        "usageState": _any_value(("IN_USE", "NOT_IN_USE")),
+    },
+    whole="filter",
+    has_nulls=False,
+)
+"""The same for packages."""
 
 
-def matches(filter_: Json | None, notification: Json, instance: Json) -> bool:
+def matches(filter_: Json | None, notification: Json, resource: Json) -> bool:
     """Return whether a subscription's filter, which has the schema, lets a notification pass.
 
-    :param instance: the attributes of the VNF instance that the notification is about.
+    :param resource: the attributes of the VNF instance or the package that it is about.
     """
     if not filter_:
         return True
-    of_instance = filter_.get(_INSTANCES) or {}
+    of_resource = filter_.get(_INSTANCES) or filter_
     return (
         _any_of(filter_, notification, _OF_NOTIFICATION)
-        and _any_of(of_instance, instance, _OF_INSTANCE)
-        and _product(of_instance, instance, 0)
+        and _any_of(of_resource, resource, _OF_INSTANCE | _OF_PACKAGE)
+        and _product(of_resource, resource, 0)
     )
 
 

@@ -21,6 +21,9 @@ from container_update.vnfm.states import UNSETTLED
 FULL = "FULL"
 """The verbosity of notifications with all details."""
 
+PACKAGES = "pk"
+"""The ``api`` of subscriptions to changes of packages."""
+
 CHANGED_INFO, CHANGED_BY_PACKAGE = "changedInfo", "modificationsTriggeredByVnfPkgChange"
 
 ONE_AT_A_TIME = "one_unsettled_operation"
@@ -149,6 +152,11 @@ class Batch(Base):
     """The whole request to each instance."""
 
 
+def api_root(api: str) -> str:
+    """Return the path of the API that has the subscriptions of an ``api``."""
+    return "/vnfpkgm/v1" if api == PACKAGES else f"/vnflcm/{api}"
+
+
 def changed_name(operation: str) -> str:
     """Return the attribute of an operation with what changed: SOL003 allows one of the two only."""
     return CHANGED_BY_PACKAGE if operation == "CHANGE_VNFPKG" else CHANGED_INFO
@@ -189,13 +197,15 @@ class VimRow(Base):
 
 
 class Subscription(Base):
-    """A subscription to notifications about lifecycle changes (SOL003, 5.5.2.16)."""
+    """A subscription to notifications about lifecycle changes (SOL003, 5.5.2.16), or about packages
+    (10.5.2.4)."""
 
     __tablename__ = "subscriptions"
 
     id: Mapped[str] = mapped_column(sa.String(36), primary_key=True)
     created: Mapped[datetime]
     api: Mapped[str] = mapped_column(sa.String(2))
+    """'v1' or 'v2' of lifecycle management, or :data:`PACKAGES`."""
     callback_uri: Mapped[str] = mapped_column(sa.Text)
     filter: Mapped[dict[str, Any] | None]
     verbosity: Mapped[str] = mapped_column(sa.String(5), default=FULL)
