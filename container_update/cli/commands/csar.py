@@ -28,7 +28,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     command.add_argument("package", metavar="PACKAGE", help=connection.PACKAGE)
     command.add_argument("-o", "--output", choices=(output.TEXT, output.JSON), default=output.TEXT,
         help="the format of the output (default: %(default)s)")  # fmt: skip
-    option_arguments.add_arguments(command, PACKAGE_OPTIONS, shown=())
+    option_arguments.add_arguments(command, PACKAGE_OPTIONS)
 
     text = "make a package of a folder of manifests: write its VNFD and TOSCA.meta"
     command = add("init", _init, text)

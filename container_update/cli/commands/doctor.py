@@ -33,7 +33,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
         help="a def-file of the instance (repeatable; default: all of OLD)")  # fmt: skip
     command.add_argument("--config-path", action="append", default=[], metavar="PATH",
         help="a file of NEW with ConfigMaps or Secrets to update (repeatable)")  # fmt: skip
-    connection.add_cluster_arguments(command, (output.TEXT, output.JSON), shown=())
+    connection.add_cluster_arguments(command, (output.TEXT, output.JSON))
 
 
 def _doctor(parsed: argparse.Namespace, out: TextIO) -> int:

@@ -29,7 +29,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     command.add_argument("--diff", action="store_true",
         help="show the images and the lines of ConfigMaps that it changed")  # fmt: skip
     output.add_plan_arguments(command)
-    connection.add_cluster_arguments(command, shown=(), used=option_arguments.READING)
+    connection.add_cluster_arguments(command, used=option_arguments.READING)
 
 
 def _history(parsed: argparse.Namespace, out: TextIO) -> int:

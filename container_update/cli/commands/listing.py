@@ -23,7 +23,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     command.add_argument("-A", "--all-namespaces", action="store_true",
         help="those of all namespaces; the account lists Secrets of the whole cluster")  # fmt: skip
     formats, reading = (output.TEXT, output.JSON), option_arguments.READING
-    connection.add_cluster_arguments(command, formats, shown=(), used=reading)
+    connection.add_cluster_arguments(command, formats, used=reading)
 
 
 def _list(parsed: argparse.Namespace, out: TextIO) -> int:

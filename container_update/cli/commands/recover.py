@@ -40,7 +40,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     output.add_plan_arguments(command)
     output.add_progress_arguments(command)
     reading = option_arguments.READING
-    connection.add_cluster_arguments(command, STATUS_FORMATS, shown=(), used=reading)
+    connection.add_cluster_arguments(command, STATUS_FORMATS, used=reading)
     for verb, text in (
         ("resume", "finish an operation that was interrupted"),
         ("rollback", "undo an operation that was interrupted"),

@@ -106,13 +106,13 @@ def help_text(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-def test_the_help_has_what_is_used_daily_and_the_other_has_all(
+def test_the_help_has_no_settings_and_the_other_has_all(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     short, whole = (help_text(capsys, "apply", option) for option in ("--help", "--help-all"))
     assert "--namespace" in short
-    assert "--timeout" in short
-    assert "--yaml-depth" not in short
+    assert "--timeout TIME" not in short
+    assert "--timeout TIME" in whole
     assert "--yaml-depth" in whole
     assert "examples:\n  container-update apply" in short
     assert len(short.splitlines()) < len(whole.splitlines()) / 2
