@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     :returns: the exit status: that of the operation, also where the results cannot be written.
     """
     words, verbose = parser.verbosity(sys.argv[1:] if arguments is None else arguments)
-    words = _renamed(words)
+    words = _renamed(parser.command_first(words))
     root = root_parser(words)
     completion.answer(root)
     parsed = root.parse_args(words)
@@ -70,7 +70,7 @@ def root_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """
     root = parser.CommandParser(
         prog=_program(),
-        usage="%(prog)s [OPTION ...] COMMAND ...",
+        usage="%(prog)s [-n NAMESPACE] [--context NAME] COMMAND [OPTION ...] ...",
         description="Move a running VNF to a new package; restart only what the change affects.",
         epilog=_EPILOG,
     )
@@ -107,6 +107,7 @@ _MODULES: Mapping[str, Collection[str]] = {
     "listing": ("list",),
     "recover": ("status", "resume", "rollback", "promote", "abort"),
     "doctor": ("doctor",),
+    "version": ("version",),
 }
 """The modules of the commands without a family, and the commands of each."""
 
@@ -151,7 +152,7 @@ _GROUPS: Mapping[str, Sequence[str]] = {
         *("uninstall", "doctor"),
     ),
     "when something is under way": ("resume", "rollback", "promote", "abort"),
-    "more": ("csar", "try", "vnfm", "heat", "completion"),
+    "more": ("csar", "try", "vnfm", "heat", "completion", "version"),
 }
 """The commands as the help lists them."""
 _RENAMED: Mapping[str, Sequence[str]] = {

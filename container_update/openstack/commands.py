@@ -54,7 +54,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     command.set_defaults(canary_steps="", hold=False)  # of a cluster alone
     _add_stack(command)
     command = add("status", _status, "show an operation that runs or was interrupted")
-    _add_stack(command, recover.STATUS_FORMATS, used=option_arguments.READING)
+    _add_stack(command, output.DOCUMENTS, used=option_arguments.READING)
     for name, back, text in (
         ("resume", False, "finish an operation that was interrupted"),
         ("rollback", True, "undo an operation that was interrupted"),

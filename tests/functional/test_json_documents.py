@@ -109,6 +109,7 @@ def check(programs: Programs, folder: Path) -> None:
     assert programs.run("doctor", GUIDE.old, "-o", "json")[0] == 0
     assert programs.read("doctor", "--kubeconfig", str(folder / "none"), "-o", "json")[0] == 6
     assert programs.read("csar", "check", GUIDE.old, "-o", "json")[0] == 0
+    assert programs.run("version", "-o", "json")[0] == 0
 
 
 def test_the_schema_is_one() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import itertools
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -174,6 +175,22 @@ def verbosity(arguments: Sequence[str]) -> tuple[list[str], int]:
         else:
             rest.append(text)
     return rest, count
+
+
+_ANYWHERE = ("-n", "--namespace", "--context", "--kubeconfig", "--instance-id")
+
+
+def command_first(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with the command before the options that say where it works.
+
+    They may be before the command, as for kubectl and Helm.
+    """
+    rest, where = list(arguments), list[str]()
+    while rest and rest[0].partition("=")[0] in _ANYWHERE:
+        taken = 1 if "=" in rest[0] else 2
+        where, rest = [*where, *rest[:taken]], rest[taken:]
+    words = [*itertools.takewhile(lambda word: not word.startswith("-"), rest)]
+    return [*words, *where, *rest[len(words) :]] if words else rest
 
 
 # --- values from the environment or from the configuration file ---------------------------------

@@ -42,7 +42,7 @@ def _history(parsed: argparse.Namespace, out: TextIO) -> int:
         revisions = operations.history(cluster, options, **where)
         unknown = "" if revisions else instances.unknown_instance(cluster, **where, options=options)
     is_one = parsed.revision is not None or parsed.last or parsed.diff
-    if not revisions and (is_one or parsed.output != output.JSON):
+    if not revisions and (is_one or not output.is_document(parsed)):
         return output.write_nothing(unknown or history_report.NOTHING_KEPT, parsed, out)
     if is_one:
         one = _chosen(parsed, revisions)
@@ -53,7 +53,7 @@ def _history(parsed: argparse.Namespace, out: TextIO) -> int:
         lines = history_report.history_lines(revisions)
         document = history_report.history_dict(revisions)
         page = history_report.history_markdown(revisions)
-    if parsed.output == output.JSON:
+    if output.is_document(parsed):
         output.write_document(document, parsed, out)
     elif parsed.output == output.MARKDOWN:
         out.write(page + "\n")

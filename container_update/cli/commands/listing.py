@@ -22,8 +22,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     command = add("list", _list, text)
     command.add_argument("-A", "--all-namespaces", action="store_true",
         help="those of all namespaces; the account lists Secrets of the whole cluster")  # fmt: skip
-    formats, reading = (output.TEXT, output.JSON), option_arguments.READING
-    connection.add_cluster_arguments(command, formats, used=reading)
+    connection.add_cluster_arguments(command, output.DOCUMENTS, used=option_arguments.READING)
 
 
 def _list(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -35,7 +34,7 @@ def _list(parsed: argparse.Namespace, out: TextIO) -> int:
         found = list_instances(cluster, namespace, option_arguments.read(parsed))
     if parsed.instance_id is not None:
         found = tuple(each for each in found if each.instance_id == (parsed.instance_id or None))
-    if parsed.output == output.JSON:
+    if output.is_document(parsed):
         body = {"instances": [each.as_dict() for each in found]}
         output.write_document(document("Instances", body), parsed, out)
     elif found:

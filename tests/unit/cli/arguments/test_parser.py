@@ -92,6 +92,23 @@ def test_what_follows_two_dashes_is_no_option() -> None:
     assert parser.verbosity(["plan", "--", "-v"]) == (["plan", "--", "-v"], 0)
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("-n core plan a b", "plan a b -n core"),
+        ("--context=c -n core status --watch", "status --context=c -n core --watch"),
+        ("--kubeconfig f heat status --stack s", "heat status --kubeconfig f --stack s"),
+        ("plan -n core a", "plan -n core a"),
+        ("-n core --help", "--help"),
+        ("-n core", ""),
+        ("-n", ""),
+        ("--version", "--version"),
+    ],
+)
+def test_what_says_where_may_be_before_the_command(given: str, meant: str) -> None:
+    assert parser.command_first(given.split()) == meant.split()
+
+
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         command_line.main(["--version"])
