@@ -73,6 +73,12 @@ def add_cluster_arguments(
     option_arguments.add_arguments(command, used=used)
 
 
+def add_all_namespaces(command: argparse.ArgumentParser) -> None:
+    """Add the option for the instances of all namespaces."""
+    command.add_argument("-A", "--all-namespaces", action="store_true",
+        help="those of all namespaces; the account lists Secrets of the whole cluster")  # fmt: skip
+
+
 def add_output(command: argparse.ArgumentParser, formats: Sequence[str]) -> None:
     """Add the option for the format of the output."""
     command.add_argument("-o", "--output", metavar="FORMAT", choices=formats, default=output.TEXT,

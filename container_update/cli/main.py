@@ -268,7 +268,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "uninstall -n core --instance-id upf-1 --delete-data",
     ),
     "history": (
-        "history -n core            a table",
+        "history -n core            a table; -A: of all namespaces",
         "history 14 -n core         who, when, from which package, what it did and why",
         "history 14 --diff -n core  the lines and images that it changed",
         "history --last -o markdown > ticket.md",
@@ -278,7 +278,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "undo 12 --plan -n core  what it takes to go back to before update 12",
     ),
     "status": ("status -n core", "status --watch -n core   follow what runs until it has ended"),
-    "list": ("list", "list --all-namespaces -o json"),
+    "list": ("list", "list -A -o json"),
     "resume": (
         "resume -n core",
         "resume v1.csar v2.csar -n core   a change with coordination scripts",

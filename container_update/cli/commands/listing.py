@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from datetime import datetime, timezone
 from typing import TextIO
 
 from container_update.cli import connection
@@ -18,10 +19,9 @@ from container_update.cli.terminal.screen import Screen
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command; see :mod:`container_update.cli.commands.update`."""
-    text = "list the VNF instances: package, ready pods, last operation, what is under way"
+    text = "list the VNF instances: package, state, age, last operation, what is under way"
     command = add("list", _list, text)
-    command.add_argument("-A", "--all-namespaces", action="store_true",
-        help="those of all namespaces; the account lists Secrets of the whole cluster")  # fmt: skip
+    connection.add_all_namespaces(command)
     connection.add_cluster_arguments(command, output.DOCUMENTS, used=option_arguments.READING)
 
 
@@ -38,7 +38,7 @@ def _list(parsed: argparse.Namespace, out: TextIO) -> int:
         body = {"instances": [each.as_dict() for each in found]}
         output.write_document(document("Instances", body), parsed, out)
     elif found:
-        Screen(out).show(listing_report.instance_lines(found))
+        Screen(out).show(listing_report.instance_lines(found, datetime.now(timezone.utc)))
     else:
         where = f"namespace {namespace}" if namespace else "the cluster"
         out.write(f"No VNF instance is known in {where}.\n")
