@@ -29,10 +29,10 @@ def test_the_options_that_say_where_may_be_before_the_command(
     package = cnf.package({"w.yaml": workload("Deployment", "a")})
     install(package, cnf.admin, namespace=cnf.namespace, instance_id="one", options=cnf.options)
     where = ["--kubeconfig", admin_kubeconfig, "-n", cnf.namespace]
-    after = said("list", *where)
-    assert cnf.namespace in after
-    assert said(*where, "list") == after
-    assert said(f"--kubeconfig={admin_kubeconfig}", "list", "-n", cnf.namespace) == after
+    after = said("history", *where)
+    assert "install" in after
+    assert said(*where, "history") == after
+    assert said(f"--kubeconfig={admin_kubeconfig}", "history", "-n", cnf.namespace) == after
 
 
 def test_the_version_is_told_with_that_of_the_server(cnf: Cnf, admin_kubeconfig: str) -> None:
@@ -54,6 +54,23 @@ def test_the_version_is_told_without_a_cluster(
 
 def test_a_version_of_a_server_that_is_asked_for_and_missing_is_an_error(tmp_path: Path) -> None:
     said("version", "--kubeconfig", str(tmp_path / "none"), status=6)
+
+
+def test_a_plan_in_short_is_a_line_for_each_object(cnf: Cnf, admin_kubeconfig: str) -> None:
+    names = ["a", "b", "c", "d", "e"]
+    old, new = (
+        cnf.package({f"{n}.yaml": workload("Deployment", n, image=image) for n in names})
+        for image in ("nginx:1.27", "nginx:1.28")
+    )
+    install(old, cnf.admin, namespace=cnf.namespace, instance_id="one", options=cnf.options)
+    where = ("--kubeconfig", admin_kubeconfig, "-n", cnf.namespace)
+    head, *steps, total = said("plan", new, *where, "--summary", status=3).splitlines()[-7:]
+    assert head.startswith("Packages ")
+    assert [line.split()[1:3] for line in steps] == [
+        ["Deployment", f"{cnf.namespace}/{name}:"] for name in names
+    ]
+    assert total.startswith("Plan: ")
+    assert said("plan", old, *where, "--summary", status=2).splitlines()[-1].startswith("Nothing ")
 
 
 @pytest.mark.parametrize(

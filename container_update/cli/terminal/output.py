@@ -26,7 +26,7 @@ from container_update.cli.reports.markdown_report import (
     sentence_markdown,
 )
 from container_update.cli.reports.outcome_report import is_change, outcome_lines, summary_line
-from container_update.cli.reports.plan_report import plan_lines
+from container_update.cli.reports.plan_report import plan_lines, summary_lines
 from container_update.cli.terminal import advice as next_steps
 from container_update.cli.terminal import approval
 from container_update.cli.terminal import progress as progress_views
@@ -212,7 +212,9 @@ def show_plan(plan: Plan, parsed: argparse.Namespace, out: TextIO) -> int:
     """Write the plan of an operation that is not carried out; return the exit status."""
     header = header_of(parsed)
     if parsed.output == TEXT:
-        Screen(out).show([*header.lines(plan.packages), *plan_lines(plan, every=parsed.all)])
+        is_short = getattr(parsed, "summary", False)
+        text = summary_lines(plan) if is_short else plan_lines(plan, every=parsed.all)
+        Screen(out).show([*header.lines(plan.packages), *text])
     elif is_document(parsed):
         write_document({**json_report.plan_dict(plan), **header.as_dict()}, parsed, out)
     else:

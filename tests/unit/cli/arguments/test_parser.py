@@ -109,6 +109,32 @@ def test_what_says_where_may_be_before_the_command(given: str, meant: str) -> No
     assert parser.command_first(given.split()) == meant.split()
 
 
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ("apply v1 v2 -n core --yes --dry-run", "container-update plan v1 v2 -n core"),
+        ("apply v1 v2 --dry-run=server", "container-update plan v1 v2"),
+        ("install v1 -n core --dry-run", "container-update install v1 -n core --plan"),
+        ("heat change v1 v2 --dry-run", "container-update heat change v1 v2 --plan"),
+        ("uninstall --dry-run -y", "container-update uninstall --plan"),
+    ],
+)
+def test_a_dry_run_is_answered_by_the_command_that_plans(
+    given: str, used: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command_line.main(given.split())
+    assert ended.value.code == parser.USAGE
+    said = capsys.readouterr().err.splitlines()[0]
+    assert said.endswith(f"there is no option --dry-run: use {used}")
+
+
+def test_what_cannot_be_planned_has_no_dry_run(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command_line.main(["resume", "--dry-run"])
+    assert "use " not in capsys.readouterr().err
+
+
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         command_line.main(["--version"])
