@@ -47,7 +47,7 @@ def plan_dict(plan: Plan) -> dict[str, Any]:
         "instanceId": plan.instance_id,
         "packages": [asdict(package) for package in plan.packages],
         "steps": [step_dict(step) for step in plan.steps],
-        "unchanged": [str(key) for key in plan.unchanged],
+        "unchanged": [key.as_dict() for key in plan.unchanged],
         "ignored": [_note_dict(note) for note in plan.ignored],
         "notes": [_note_dict(note) for note in plan.notes],
         "defFiles": list(plan.def_files),
@@ -56,7 +56,7 @@ def plan_dict(plan: Plan) -> dict[str, Any]:
 
 
 def _note_dict(note: Note) -> dict[str, Any]:
-    values = {"object": str(note.key), "text": note.text}
+    values = {"object": note.key.as_dict(), "text": note.text}
     return values if note.change is None else {**values, **_field_dict(note.change)}
 
 
@@ -121,7 +121,7 @@ def event_dicts(event: Event) -> Iterator[dict[str, Any]]:
         yield {
             **common,
             "event": "waiting",
-            "object": str(event.key),
+            "object": event.key.as_dict(),
             "message": event.message,
             "ready": event.ready,
             "desired": event.desired,
@@ -129,8 +129,12 @@ def event_dicts(event: Event) -> Iterator[dict[str, Any]]:
             "trouble": event.trouble,
         }
     else:
-        name = "step" if isinstance(event, Step) else "result"
-        more = {"diagnosis": diagnosis_dict(event)} if isinstance(event, StepResult) else {}
+        more: dict[str, Any]
+        if isinstance(event, Step):
+            name, more = "step", {"object": event.key.as_dict()}
+        else:
+            name = "result"
+            more = {"object": event.step.key.as_dict(), "diagnosis": diagnosis_dict(event)}
         yield from ({**common, "event": name, **values, **more} for values in step_events(event))
 
 
@@ -155,7 +159,7 @@ def outcome_dict(outcome: Outcome) -> dict[str, Any]:
         "plan": plan_dict(outcome.plan),
         "results": [
             {
-                "object": str(result.step.key),
+                "object": result.step.key.as_dict(),
                 "state": result.state.value,
                 "message": result.message,
                 "seconds": round(result.seconds, 3),
