@@ -15,8 +15,8 @@ from container_update.cli.reports.lines import Header
 from container_update.cli.terminal import output
 
 PACKAGE = (
-    "a CSAR zip, a YAML file, a folder with manifests, a kustomization or a Helm chart, a URL, \
-oci://HOST/NAME:TAG; - is standard input"
+    "a CSAR, a YAML file, a folder, a kustomization, a Helm chart, a URL, oci://HOST/NAME:TAG; \
+- is standard input"
 )
 """What an argument for a package may be."""
 _ADDRESSED_BY = ("kubeconfig", "context", "namespace", "instance_id")
@@ -50,30 +50,33 @@ def add_cluster_arguments(
     command: argparse.ArgumentParser,
     formats: Sequence[str] = output.FORMATS,
     *,
-    shown: Collection[str] = option_arguments.DAILY,
     used: Collection[str] = option_arguments.ALL,
 ) -> None:
     """Add the arguments of every command that works on a VNF instance in a cluster.
 
     :param formats: what ``-o`` accepts.
-    :param shown: the settings that its help shows.
-    :param used: those that it uses.
+    :param used: the settings that it uses.
     """
     add = command.add_argument
     add("--kubeconfig", metavar="FILE",
-        help="the kubeconfig file (default: $KUBECONFIG, ~/.kube/config, or the service account "
-        "of the pod)")  # fmt: skip
+        help="the kubeconfig file (default: $KUBECONFIG, ~/.kube/config, or the pod's)"
+    )  # fmt: skip
     add("--context", metavar="NAME",
         help="the context in the kubeconfig file (default: its current context)")  # fmt: skip
     add("-n", "--namespace", metavar="NAME",
-        help="the namespace of objects that name none (default: that of the context or of the pod, "
-        "otherwise 'default')")  # fmt: skip
+        help="where objects go that name none (default: that of the context or the pod)"
+    )  # fmt: skip
     add("--instance-id", metavar="ID",
-        help="the id of the VNF instance; objects of another instance are refused; "
-        "'' is one without an id, beside others")  # fmt: skip
+        help="the VNF instance ('': the one without an id); others are never changed")  # fmt: skip
     command.set_defaults(family="", addressed_by=_ADDRESSED_BY)
     add_output(command, formats)
-    option_arguments.add_arguments(command, shown=shown, used=used)
+    option_arguments.add_arguments(command, used=used)
+
+
+def add_all_namespaces(command: argparse.ArgumentParser) -> None:
+    """Add the option for the instances of all namespaces."""
+    command.add_argument("-A", "--all-namespaces", action="store_true",
+        help="those of all namespaces; the account lists Secrets of the whole cluster")  # fmt: skip
 
 
 def add_output(command: argparse.ArgumentParser, formats: Sequence[str]) -> None:

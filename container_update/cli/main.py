@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     :returns: the exit status: that of the operation, also where the results cannot be written.
     """
     words, verbose = parser.verbosity(sys.argv[1:] if arguments is None else arguments)
-    words = _renamed(words)
+    words = _renamed(parser.command_first(words))
     root = root_parser(words)
     completion.answer(root)
     parsed = root.parse_args(words)
@@ -70,7 +70,7 @@ def root_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """
     root = parser.CommandParser(
         prog=_program(),
-        usage="%(prog)s [OPTION ...] COMMAND ...",
+        usage="%(prog)s [-n NAMESPACE] [--context NAME] COMMAND [OPTION ...] ...",
         description="Move a running VNF to a new package; restart only what the change affects.",
         epilog=_EPILOG,
     )
@@ -107,6 +107,7 @@ _MODULES: Mapping[str, Collection[str]] = {
     "listing": ("list",),
     "recover": ("status", "resume", "rollback", "promote", "abort"),
     "doctor": ("doctor",),
+    "version": ("version",),
 }
 """The modules of the commands without a family, and the commands of each."""
 
@@ -151,7 +152,7 @@ _GROUPS: Mapping[str, Sequence[str]] = {
         *("uninstall", "doctor"),
     ),
     "when something is under way": ("resume", "rollback", "promote", "abort"),
-    "more": ("csar", "try", "vnfm", "heat", "completion"),
+    "more": ("csar", "try", "vnfm", "heat", "completion", "version"),
 }
 """The commands as the help lists them."""
 _RENAMED: Mapping[str, Sequence[str]] = {
@@ -267,7 +268,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "uninstall -n core --instance-id upf-1 --delete-data",
     ),
     "history": (
-        "history -n core            a table",
+        "history -n core            a table; -A: of all namespaces",
         "history 14 -n core         who, when, from which package, what it did and why",
         "history 14 --diff -n core  the lines and images that it changed",
         "history --last -o markdown > ticket.md",
@@ -277,7 +278,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "undo 12 --plan -n core  what it takes to go back to before update 12",
     ),
     "status": ("status -n core", "status --watch -n core   follow what runs until it has ended"),
-    "list": ("list", "list --all-namespaces -o json"),
+    "list": ("list", "list -A -o json"),
     "resume": (
         "resume -n core",
         "resume v1.csar v2.csar -n core   a change with coordination scripts",

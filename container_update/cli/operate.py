@@ -53,9 +53,9 @@ def add_saving_arguments(command: argparse.ArgumentParser, when: str = "") -> No
     add = command.add_argument
     add("--out", metavar="FILE", type=Path,
         help=f"{when}save the plan in this file, for 'apply FILE'")  # fmt: skip
+    add("--summary", action="store_true", help=f"{when}show a line for each object, as text")
     add("--server", action="store_true",
-        help=f"{when}ask the API server about every write too, by a dry run (install and "
-        "change always do), and say how many it accepts")  # fmt: skip
+        help=f"{when}have the API server try every write (install, change: always)")  # fmt: skip
 
 
 def run(

@@ -14,9 +14,6 @@ from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.workloads.kind import WorkloadKind
 from container_update.workloads.readiness import Readiness, RolloutState
 
-_SHORT_GRACE = 5.0
-"""Seconds for trouble that no waiting ends; not 0, for an image may be pushed a moment later."""
-
 Clock = Callable[[], float]
 """Seconds that only grow; ``time.monotonic`` outside tests."""
 
@@ -87,9 +84,7 @@ class Waiter:
                 if verdict.state is RolloutState.DONE:
                     return
                 failing = verdict.state is RolloutState.FAILING
-                grace = self.grace_period
-                if verdict.is_hopeless:
-                    grace = min(grace, _SHORT_GRACE)
+                grace = min(self.grace_period, verdict.patience)
                 give_up = min(give_up, now + grace) if failing else math.inf
                 if verdict.state is RolloutState.FAILED or now >= give_up:
                     raise NotReadyError(verdict.message)

@@ -23,7 +23,12 @@ from container_update.model.outcome import Diagnosis
 from container_update.planning.comparison import diff
 from container_update.workloads import ownership
 from container_update.workloads.kind import POD
-from container_update.workloads.pod_status import FailingContainer, failing_container, is_deleting
+from container_update.workloads.pod_status import (
+    FailingContainer,
+    failing_container,
+    is_deleting,
+    pull_text,
+)
 from container_update.workloads.readiness import Baseline
 from container_update.workloads.registry import kind_of
 
@@ -107,7 +112,8 @@ class Diagnostician:
         """Return the newest warnings about a pod, the newest first."""
         events = self.informer.events_about(pod, type="Warning")
         events = tuple(sorted(events, key=event_time, reverse=True))
-        texts = (event_text(event) for event in events if str(event.get("message")) not in known)
+        new = (each for each in events if pull_text(str(each.get("message"))) not in known)
+        texts = map(event_text, new)
         return tuple(shown(dict.fromkeys(texts), hidden))[:_EVENTS]
 
     def _log(

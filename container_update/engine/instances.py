@@ -155,7 +155,9 @@ class WorkloadState:
 
     def as_dict(self) -> Json:
         """Return the same as plain values."""
-        return {**asdict(self), "key": str(self.key), "images": list(self.images)}
+        values = {**asdict(self), "object": self.key.as_dict(), "images": list(self.images)}
+        del values["key"]
+        return values
 
 
 def workloads(

@@ -19,6 +19,7 @@ from container_update.model.objects import Json
 from container_update.model.operation import Status
 from container_update.model.options import Options
 from container_update.model.requests import names
+from container_update.model.times import time_of
 
 LOG = logging.getLogger(__name__)
 ValueT = TypeVar("ValueT")
@@ -36,7 +37,7 @@ class InstanceState:
     package: str
     """The package that it runs from; '': not known."""
     current: Status | None
-    """None: its journal is not believed."""
+    """None: its history or its journal is not believed."""
 
     @property
     def ready(self) -> int:
@@ -49,10 +50,30 @@ class InstanceState:
         return sum(each.desired for each in self.workloads)
 
     @property
+    def created(self) -> str | None:
+        """When the oldest of its workloads was created, in UTC (RFC 3339); None: it has none."""
+        times = [time_of(each.created) for each in self.workloads if each.created]
+        return min(times).isoformat() if times else None
+
+    @property
+    def state(self) -> str:
+        """In a word or two: what is under way, or else how its workloads are."""
+        current = self.current
+        if current is None:
+            return "unknown"
+        if current.is_held:
+            return "waits for a person"
+        if current.record is not None or current.holder:
+            runs = current.holder and not current.expired
+            return "in progress" if runs else "interrupted"
+        is_ready = self.ready >= self.desired and not any(each.trouble for each in self.workloads)
+        return "ready" if is_ready else "degraded"
+
+    @property
     def under_way(self) -> str:
         """What is under way, for people; '': nothing."""
         if self.current is None:
-            return "not known: its journal is not signed with the key of this host"
+            return "not known: its records are not signed with the key of this host"
         record = self.current.record
         if record is None:
             return f"held by {self.current.holder}" if self.current.holder else ""
@@ -64,6 +85,8 @@ class InstanceState:
             "namespace": self.namespace,
             "instanceId": self.instance_id,
             "package": self.package,
+            "state": self.state,
+            "created": self.created,
             "ready": self.ready,
             "desired": self.desired,
             "operation": self.last.origin.title if self.last else None,
@@ -93,6 +116,26 @@ def list_instances(
     return tuple(_state(cluster, *each, options) for each in by_name)
 
 
+def list_histories(
+    cluster: ReadOnlyCluster,
+    namespace: str = "",
+    options: Options = Options(),  # noqa: B008
+) -> tuple[tuple[str, str | None, Revision], ...]:
+    """Return the operations of all instances that have ended, each with the namespace and the id of
+    its instance; the newest is the first.
+
+    :param namespace: '': all of them.
+    :raises ClusterError: the account may not list Secrets there.
+    """
+    reader = RetryingReader(cluster, options.retry_seconds)
+    found = [
+        (*instance, revision)
+        for instance in kept_instances(reader, namespace)
+        for revision in _believed(History(reader, *instance).read) or ()
+    ]
+    return tuple(sorted(found, key=lambda each: time_of(each[2].ended), reverse=True))
+
+
 def _state(
     cluster: ReadOnlyCluster, namespace: str, instance_id: str | None, options: Options
 ) -> InstanceState:
@@ -107,7 +150,9 @@ def _state(
         names([record.package]) if record and record.package else "",
         _believed(
             lambda: resume.status(cluster, options, namespace=namespace, instance_id=instance_id)
-        ),
+        )
+        if kept
+        else None,
     )
 
 

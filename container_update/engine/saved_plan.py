@@ -228,8 +228,9 @@ def _differences(saved: Mapping[str, Any], plan: Plan, server: str) -> Iterator[
 
 def _object_of(entry: Any) -> str:
     """Return which object an entry of a plan's list is about."""
-    named = entry["object"] if isinstance(entry, dict) else entry
-    return str(ObjectKey(**named)) if isinstance(named, dict) else str(named)
+    if isinstance(entry, str):  # a def-file
+        return entry
+    return str(ObjectKey(**entry.get("object", entry)))
 
 
 def _versions(plan: Plan) -> dict[str, str]:

@@ -122,10 +122,10 @@ class Status:
             "phase": self.record.phase.value if self.record else None,
             "held": self.is_held,
             "started": self.record.started if self.record else None,
-            "steps": [str(step.key) for step in self.record.planned] if self.record else [],
+            "steps": [step.key.as_dict() for step in self.record.planned] if self.record else [],
             "holder": self.holder,
             "expired": self.expired,
-            "leftovers": [str(key) for key in self.leftovers],
+            "leftovers": [key.as_dict() for key in self.leftovers],
         }
 
 

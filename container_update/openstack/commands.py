@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 HELP = "a VNF that is a Heat stack: change, status, resume, rollback"
 _VIM = "openstack"
-_DAILY = ("timeout", "retry_seconds")
 _SETTINGS = (
-    *(*_DAILY, "undo_timeout", "lease_seconds", "request_timeout", "coordination_seconds"),
+    *("timeout", "retry_seconds", "undo_timeout", "lease_seconds", "request_timeout"),
+    *("coordination_seconds",),
     *("journal_key", "no_journal_key", "insecure_skip_tls_verify", *PACKAGE_OPTIONS),
 )
 """What a change of a stack uses, of all settings; the others are about pods."""
@@ -53,7 +53,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     command.set_defaults(canary_steps="", hold=False)  # of a cluster alone
     _add_stack(command)
     command = add("status", _status, "show an operation that runs or was interrupted")
-    _add_stack(command, recover.STATUS_FORMATS, shown=(), used=option_arguments.READING)
+    _add_stack(command, output.DOCUMENTS, used=option_arguments.READING)
     for name, back, text in (
         ("resume", False, "finish an operation that was interrupted"),
         ("rollback", True, "undo an operation that was interrupted"),
@@ -69,7 +69,6 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
 def _add_stack(
     command: argparse.ArgumentParser,
     formats: Sequence[str] = output.FORMATS,
-    shown: Sequence[str] = _DAILY,
     used: Sequence[str] = _SETTINGS,
 ) -> None:
     """Add the arguments that say which stack it is, as connection.add_cluster_arguments does."""
@@ -82,7 +81,7 @@ def _add_stack(
     add("--instance-id", metavar="ID",
         help="the id of the VNF instance (default: the stack's id)")  # fmt: skip
     connection.add_output(command, formats)
-    option_arguments.add_arguments(command, shown=shown, used=used)
+    option_arguments.add_arguments(command, used=used)
     command.set_defaults(family=" heat", addressed_by=("stack", "os_cloud", "instance_id"))
 
 

@@ -37,7 +37,7 @@ def plan_dict(plan: Plan) -> dict[str, Any]:
         "instanceId": plan.instance_id,
         "packages": [asdict(package) for package in plan.packages],
         "steps": [step_dict(step) for step in plan.steps],
-        "unchanged": [str(key) for key in plan.unchanged],
+        "unchanged": [key.as_dict() for key in plan.unchanged],
         "ignored": [_note_dict(note) for note in plan.ignored],
         "notes": [_note_dict(note) for note in plan.notes],
         "defFiles": list(plan.def_files),
@@ -46,7 +46,7 @@ def plan_dict(plan: Plan) -> dict[str, Any]:
 
 
 def _note_dict(note: Note) -> dict[str, Any]:
-    values = {"object": str(note.key), "text": note.text}
+    values = {"object": note.key.as_dict(), "text": note.text}
     return values if note.change is None else {**values, **_field_dict(note.change)}
 
 

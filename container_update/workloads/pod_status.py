@@ -6,6 +6,8 @@ Source: Pod and ContainerStatus in the Kubernetes API reference.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,9 +29,20 @@ _PROBLEMS = frozenset(
 )
 """Reasons for which a container waits, and which seldom end by waiting alone."""
 
-_HOPELESS = frozenset({"ErrImageNeverPull", "InvalidImageName"})
-_PULLS = frozenset({"ErrImagePull", "ImagePullBackOff"})
-_NOT_FOUND = "code = NotFound"
+PULLS = frozenset({"ErrImagePull", "ImagePullBackOff"})
+"""Reasons for which a container waits for its image, which the kubelet tries to pull again."""
+NEVER_PULLS = frozenset({"ErrImageNeverPull", "InvalidImageName"})
+"""Reasons for which the kubelet pulls nothing."""
+NOT_FOUND, NOT_ALLOWED = "not found", "not allowed"
+_REFUSALS = {
+    NOT_ALLOWED: re.compile(r"\b40[13]\b|unauthori[sz]ed|forbidden|denied|authorization", re.I),
+    NOT_FOUND: re.compile(r"not ?found|\b404\b|(manifest|name) unknown", re.I),
+}
+"""How registries word a refusal: the kubelet passes on their text, and no code with it."""
+_PATIENCE = {NOT_FOUND: 5.0, NOT_ALLOWED: 15.0}
+"""Seconds: an image may be pushed a moment later; a kubelet tries again after ten seconds."""
+_IMAGE = re.compile('image "([^"]*)"')
+_NO_CAUSE = frozenset({"ErrImagePull", "rpc error"})
 
 
 def container_statuses(pod: Mapping[str, Any]) -> list[Json]:
@@ -125,24 +138,62 @@ def trouble(pod: Mapping[str, Any]) -> str:
     images = {container["name"]: str(container.get("image", "")) for container in containers}
     for status in container_statuses(pod):
         if text := _trouble(status, None):
-            image = images.get(status["name"], "").rpartition("/")[2]
+            image = _last_part(images.get(status["name"], ""))
             return f'{text.partition(":")[0]} "{image}"'
     return ""
 
 
-def is_hopeless(pod: Mapping[str, Any]) -> bool:
-    """Return whether a container waits for what does not come by waiting: its image is in no
-    registry, or its reference is no reference.
-
-    The kubelet passes on what the container runtime answers, in which only the code of gRPC says
-    whether a registry has no such image or did not answer (CRI, ``rpc PullImage``).
-    """
+def patience(pod: Mapping[str, Any]) -> float:
+    """Return for how many seconds at most it is worth waiting for the containers of a pod: there is
+    an end where an image is in no registry, or may not be pulled, or its reference is none."""
     waits = [(status.get("state") or {}).get("waiting") or {} for status in container_statuses(pod)]
-    return any(
-        wait.get("reason") in _HOPELESS
-        or (wait.get("reason") in _PULLS and _NOT_FOUND in str(wait.get("message")))
-        for wait in waits
-    )
+    return min(map(_patience, waits), default=math.inf)
+
+
+def _patience(waiting: Json) -> float:
+    if waiting.get("reason") in NEVER_PULLS:
+        return 0.0
+    if waiting.get("reason") not in PULLS:
+        return math.inf
+    return _PATIENCE.get(pull_refusal(str(waiting.get("message"))), math.inf)
+
+
+def pull_refusal(message: str) -> str:
+    """Return why a registry refuses an image, by what a kubelet says of a pull: NOT_FOUND or
+    NOT_ALLOWED; '' where it does not."""
+    named, causes = _parts(message)
+    text = ": ".join(causes).replace(_last_part(named), "") if named else message
+    return next((why for why, pattern in _REFUSALS.items() if pattern.search(text)), "")
+
+
+def pull_text(message: str) -> str:
+    """Return what a kubelet says of a pull, with the name of the image once.
+
+    >>> pull_text('Back-off pulling image "a/b:1": ErrImagePull: a/b:1: not found')
+    'image "a/b:1": not found'
+    """
+    named, causes = _parts(message)
+    return ": ".join([f'image "{named}"', *causes]) if named else message
+
+
+def _parts(message: str) -> tuple[str, list[str]]:
+    """Return the image that a message names, and the parts that say something else; '' and nothing
+    where it names none."""
+    match = _IMAGE.search(message)
+    if match is None:
+        return "", []
+    name = _last_part(match[1])
+    causes = [
+        part
+        for part in message.split(": ")
+        if f'{name}"' not in part and _last_part(part) != name and part not in _NO_CAUSE
+    ]
+    return match[1], causes
+
+
+def _last_part(image: str) -> str:
+    """Return an image without its registry: 'nginx:1.27'."""
+    return image.rpartition("/")[2]
 
 
 def is_held_up(pod: Mapping[str, Any]) -> bool:
@@ -162,7 +213,9 @@ def _trouble(status: Json, restarts: Mapping[str, int] | None) -> str:
         return ""
     waiting = (status.get("state") or {}).get("waiting") or {}
     if waiting.get("reason") in _PROBLEMS:
-        return ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
+        text = str(waiting.get("message") or "")
+        text = pull_text(text) if waiting["reason"] in PULLS else text
+        return ": ".join(filter(None, (waiting["reason"], text)))
     ended = (status.get("state") or {}).get("terminated") or _last_end(status)
     expected = (restarts or {}).get(status["name"], -1) + 1
     if ended.get("exitCode") and int(status.get("restartCount", 0)) > expected:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import enum
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -34,8 +35,8 @@ class Readiness:
 
     state: RolloutState
     message: str = ""
-    is_hopeless: bool = False
-    """It is failing for what does not get better by waiting."""
+    patience: float = math.inf
+    """Seconds after which a failing state does not get better by waiting."""
     ready: int | None = field(default=None, compare=False)
     """New pods that are ready; None: they are not told from the old ones."""
     trouble: str = field(default="", compare=False)
@@ -136,8 +137,8 @@ def _progressing(
         return Readiness(RolloutState.FAILING, f"{refusal} ({count})")
     problems = [pod_status.problem(pod) for pod in new if not pod_status.is_deleting(pod)]
     if problems and all(problems):
-        hopeless = any(map(pod_status.is_hopeless, new))
-        return Readiness(RolloutState.FAILING, f"{problems[0]} ({count})", hopeless)
+        patience = min(map(pod_status.patience, new))
+        return Readiness(RolloutState.FAILING, f"{problems[0]} ({count})", patience)
     waiting = pod_status.waiting_for(new) or pod_status.waiting_for(pods)
     return Readiness(RolloutState.PROGRESSING, f"{count}: {waiting}" if waiting else count)
 

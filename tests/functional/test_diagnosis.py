@@ -86,8 +86,8 @@ def test_a_report_has_it_though_everything_was_undone(crashing: tuple[Cnf, str])
 
 def test_programs_get_it_as_data(crashing: tuple[Cnf, str]) -> None:
     document = json.loads(apply(*crashing, "-o", "json"))
-    results = {result["object"]: result for result in document["outcome"]["results"]}
-    result = results["Deployment default/w"]
+    results = {result["object"]["name"]: result for result in document["outcome"]["results"]}
+    result = results["w"]
     assert result["state"] == "undone"
     check(result["diagnosis"])
 

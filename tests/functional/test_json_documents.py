@@ -85,6 +85,7 @@ def update_the_guides_cnf(programs: Programs) -> None:
     assert programs.run("history", "--last", "-o", "json")[0] == 0
     assert programs.run("undo", "--plan", "-o", "json")[0] == 3
     assert programs.run("list", "-A", "-o", "json")[0] == 0
+    assert programs.run("history", "-A", "-o", "json")[0] == 0
     assert programs.run("status", "-o", "json")[0] == 2
     assert programs.run("resume", "-o", "json")[0] == 2
     assert programs.run("rollback", "--progress", "json")[0] == 2
@@ -109,6 +110,7 @@ def check(programs: Programs, folder: Path) -> None:
     assert programs.run("doctor", GUIDE.old, "-o", "json")[0] == 0
     assert programs.read("doctor", "--kubeconfig", str(folder / "none"), "-o", "json")[0] == 6
     assert programs.read("csar", "check", GUIDE.old, "-o", "json")[0] == 0
+    assert programs.run("version", "-o", "json")[0] == 0
 
 
 def test_the_schema_is_one() -> None:

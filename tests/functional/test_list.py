@@ -11,8 +11,9 @@ import pytest
 
 from container_update import ContainerUpdateError, Options, connect, install, terminate
 from tests.functional.cnf import BAD_IMAGE, Cnf
+from tests.functional.conftest import overwrite, until
 from tests.functional.manifests import workload
-from tests.internals.core import main
+from tests.internals.core import ObjectKey, main
 
 
 def listed(cnf: Cnf, kubeconfig: str, *more: str) -> list[dict[str, Any]]:
@@ -37,6 +38,8 @@ def test_each_instance_is_listed_with_its_package_its_pods_and_what_is_under_way
     one, two = listed(cnf, admin_kubeconfig, "--all-namespaces")
     assert (one["instanceId"], one["ready"], one["desired"]) == ("one", 2, 2)
     assert (one["operation"], one["result"], one["underWay"]) == ("install", "done", "")
+    assert (one["state"], two["state"]) == ("ready", "interrupted")
+    assert one["created"][:19] <= one["ended"][:19]
     assert good.endswith(one["package"])
     assert (two["instanceId"], two["package"], two["result"]) == ("two", "", None)
     assert "not finished" in two["underWay"]
@@ -49,7 +52,58 @@ def test_each_instance_is_listed_with_its_package_its_pods_and_what_is_under_way
     first, third, second = listed(cnf, admin_kubeconfig, "-n", cnf.namespace)
     assert [first, second] == [one, two]
     assert (third["instanceId"], third["package"], third["result"]) == ("three", "", None)
+    assert third["state"] == "unknown"
     assert "three.v1: expected a revision" in caplog.text
 
     terminate(None, cnf.admin, instance_id="one", **here)
     assert [third, two] == listed(cnf, admin_kubeconfig, "-n", cnf.namespace)
+
+
+def test_an_instance_with_a_pod_in_trouble_is_degraded_although_the_old_pod_is_ready(
+    cnf: Cnf, admin_kubeconfig: str
+) -> None:
+    package = cnf.package({"w.yaml": workload("Deployment", "a")})
+    install(package, cnf.admin, namespace=cnf.namespace, instance_id="one", options=cnf.options)
+    where = ("-n", cnf.namespace)
+    (good,) = listed(cnf, admin_kubeconfig, *where)
+    assert (good["state"], good["ready"]) == ("ready", 1)
+    key = ObjectKey("apps", "Deployment", cnf.namespace, "a")
+    broken = cnf.admin.get(key)
+    assert broken
+    broken["spec"]["template"]["spec"]["containers"][0]["image"] = BAD_IMAGE
+    overwrite(cnf.admin, broken)
+    until(lambda: listed(cnf, admin_kubeconfig, *where)[0]["state"] == "degraded")
+    table = io.StringIO()
+    assert main(["list", "--kubeconfig", admin_kubeconfig, *where], table) == 0
+    head, row = table.getvalue().splitlines()
+    assert head.split()[:6] == ["NAMESPACE", "INSTANCE", "PACKAGE", "STATE", "READY", "AGE"]
+    assert row.split()[3:5] == ["degraded", "1/1"]
+
+
+def test_the_history_of_all_namespaces_names_the_instance_of_each_operation(
+    cnf: Cnf, admin_kubeconfig: str
+) -> None:
+    package = cnf.package({"w.yaml": workload("Deployment", "a")})
+    for name in ("one", "two"):
+        install(
+            cnf.package({"w.yaml": workload("Deployment", name)}) if name == "two" else package,
+            cnf.admin, namespace=cnf.namespace, instance_id=name, options=cnf.options,
+        )  # fmt: skip
+    where = ("--kubeconfig", admin_kubeconfig)
+    out = io.StringIO()
+    assert main(["history", "-A", *where, "-o", "json"], out) == 0
+    kept = [
+        (each["instanceId"], each["type"], each["result"])
+        for each in json.loads(out.getvalue())["revisions"]
+        if each["namespace"] == cnf.namespace
+    ]
+    assert kept == [("two", "install", "done"), ("one", "install", "done")]
+    table = io.StringIO()
+    assert main(["history", "-A", *where], table) == 0
+    head, *rows = table.getvalue().splitlines()
+    assert head.split()[:3] == ["NAMESPACE", "INSTANCE", "REV"]
+    assert [row.split()[:3] for row in rows if cnf.namespace in row] == [
+        [cnf.namespace, "two", "1"],
+        [cnf.namespace, "one", "1"],
+    ]
+    assert main(["history", "-A", "--last", *where]) == 64

@@ -19,8 +19,6 @@ from container_update.model.options import Options
 
 ALL = tuple(option.name for option in fields(Options) if option.name != "render")
 """Who uses the command line names the packages, so that folders are rendered."""
-DAILY = ("timeout", "grace_period", "retry_seconds", "history", "workers", "drain_seconds")
-"""The settings that ``--help`` shows; the others are shown by ``--help-all``."""
 READING = (
     *("retry_seconds", "request_timeout", "page_size", "watch_seconds"),
     *("journal_key", "no_journal_key", "insecure_skip_tls_verify"),
@@ -32,12 +30,10 @@ def add_arguments(
     command: argparse.ArgumentParser,
     names: Collection[str] = ALL,
     *,
-    shown: Collection[str] = DAILY,
     used: Collection[str] = ALL,
 ) -> None:
-    """Add an argument for each of these settings, in a group of its own in the help.
+    """Add an argument for each of these settings, in a group of its own in ``--help-all``.
 
-    :param shown: those that ``--help`` shows.
     :param used: those that ``--help-all`` shows; the others are taken, so that one list of options
         fits all commands.
     """
@@ -47,9 +43,10 @@ def add_arguments(
             action = _add_argument(group, option)
             if option.name not in used:
                 action.help = argparse.SUPPRESS
-            elif option.name not in shown:
+            else:
                 parser.hide(action)
-    command.add_argument("--help-all", action=parser.HelpAll, help="show all options, and exit")
+    command.add_argument("--help-all", action=parser.HelpAll,
+        help="show the settings and all other options, and exit")  # fmt: skip
 
 
 def _add_argument(group: argparse._ArgumentGroup, option: Field[Any]) -> argparse.Action:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import itertools
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -24,6 +26,10 @@ from container_update.model.options import GROUP, Options
 
 USAGE = 64
 """The exit status for wrong usage (EX_USAGE): 2 means "nothing to do" here."""
+
+
+_OF_WRITING = {"--dry-run", "-y", "--yes", "--install", "--leave-on-signal"}
+"""Options that a command has no use for which only plans."""
 
 
 class UsageError(ContainerUpdateError):
@@ -56,18 +62,29 @@ class CommandParser(argparse.ArgumentParser):
             self.error(str(error))
         parsed, extras = super().parse_known_args(arguments, namespace)
         if self.get_default("run") is not None and extras:
-            self._refuse(extras)
+            self._refuse(extras, arguments)
         for name, values in lists.items():
             if not getattr(parsed, name):  # an option that can be repeated replaces, adds nothing
                 setattr(parsed, name, values)
         return parsed, extras
 
-    def _refuse(self, unknown: Sequence[str]) -> NoReturn:
+    def _refuse(self, unknown: Sequence[str], arguments: Sequence[str]) -> NoReturn:
         name = unknown[0].partition("=")[0]
+        if name == "--dry-run" and (command := self._plan_command(arguments)):
+            self.error(f"there is no option {name}: use {command}")
         if not name.startswith("-"):
             self.error(f'found "{name}", which is one argument too many')
         known = [text for action in self._actions for text in action.option_strings]
         self.error(f"there is no option {name}{_nearest(name, known)}")
+
+    def _plan_command(self, arguments: Sequence[str]) -> str:
+        """Return the command that shows what this one would do; '' where none does."""
+        words = [word for word in arguments if word.partition("=")[0] not in _OF_WRITING]
+        named = {name for action in self._actions for name in action.option_strings}
+        if "--plan" in named:
+            return shlex.join([*self.prog.split(), *words, "--plan"])
+        program, _, verb = self.prog.rpartition(" ")
+        return shlex.join([*program.split(), "plan", *words]) if verb == "apply" else ""
 
     def format_help(self) -> str:
         """Return the help, whose usage does not list each option again."""
@@ -174,6 +191,22 @@ def verbosity(arguments: Sequence[str]) -> tuple[list[str], int]:
         else:
             rest.append(text)
     return rest, count
+
+
+_ANYWHERE = ("-n", "--namespace", "--context", "--kubeconfig", "--instance-id")
+
+
+def command_first(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with the command before the options that say where it works.
+
+    They may be before the command, as for kubectl and Helm.
+    """
+    rest, where = list(arguments), list[str]()
+    while rest and rest[0].partition("=")[0] in _ANYWHERE:
+        taken = 1 if "=" in rest[0] else 2
+        where, rest = [*where, *rest[:taken]], rest[taken:]
+    words = [*itertools.takewhile(lambda word: not word.startswith("-"), rest)]
+    return [*words, *where, *rest[len(words) :]] if words else rest
 
 
 # --- values from the environment or from the configuration file ---------------------------------

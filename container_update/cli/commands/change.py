@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from container_update.cli import connection, operate
-from container_update.cli.arguments.parser import UsageError
+from container_update.cli.arguments.parser import UsageError, hide
 from container_update.cli.terminal import output
 from container_update.model.errors import PackageError
 from container_update.model.requests import DEF_FILES, ChangePackageRequest
@@ -26,12 +26,11 @@ def add_commands(add_command: Callable[..., argparse.ArgumentParser]) -> None:
     )
     add_change_arguments(command, types="Blue-Green, Canary, RollingUpdate", vdus="default: all")
     add = command.add_argument
-    add("--canary-steps", metavar="PERCENT,...",
-        help="of a canary: how many percent of the pods are new after each step (default: "
-        "10,50,100)")  # fmt: skip
+    add("--canary-steps", metavar="N,...",
+        help="of a canary: percent of new pods after each step (default: 10,50,100)")  # fmt: skip
     add("--hold", action="store_true",
-        help="wait for promote or abort: before the switch of Blue-Green, after each step of a "
-        "canary but the last")  # fmt: skip
+        help="wait for promote or abort before the switch, or between a canary's steps"
+    )  # fmt: skip
     operate.add_saving_arguments(command, "with --plan: ")
     connection.add_cluster_arguments(command)
 
@@ -49,21 +48,21 @@ def add_change_arguments(
     add = command.add_argument
     add("--plan", action="store_true", help="show what the change would do; write nothing")
     add("--upgrade-type", metavar="TYPE",
-        help=f"{types}, or the type of another installed strategy")  # fmt: skip
+        help=f"{types}, or that of another installed strategy")  # fmt: skip
     add("--request", metavar="FILE", type=Path,
         help="a JSON file with a ChangeCurrentVnfPkgRequest; options override it")  # fmt: skip
     add("--vdu", action="append", default=[], metavar="VDU",
         help=f"the id of a VDU to change (repeatable; {vdus})")  # fmt: skip
-    add("--coordinate-new", metavar="PATH[:CLASS]",
-        help="the coordination script for the new VNF: in NEW, else in OLD")  # fmt: skip
-    add("--coordinate-old", metavar="PATH[:CLASS]",
-        help="the coordination script for the old VNF: in OLD, else in NEW")  # fmt: skip
-    add("--new-def-file", action="append", default=[], metavar="PATH",
-        help=f"a def-file of NEW, as in {DEF_FILES} (repeatable)")  # fmt: skip
-    add("--instance", metavar="FILE", type=Path,
-        help="a JSON file with the VnfInstance, which scripts and --records need")  # fmt: skip
-    add("--records", metavar="FILE", type=Path,
-        help="the file to write the VnfInstance to after the change")  # fmt: skip
+    hide(add("--coordinate-new", metavar="PATH[:CLASS]",
+        help="the coordination script for the new VNF: in NEW, else in OLD"))  # fmt: skip
+    hide(add("--coordinate-old", metavar="PATH[:CLASS]",
+        help="the coordination script for the old VNF: in OLD, else in NEW"))  # fmt: skip
+    hide(add("--new-def-file", action="append", default=[], metavar="PATH",
+        help=f"a def-file of NEW, as in {DEF_FILES} (repeatable)"))  # fmt: skip
+    hide(add("--instance", metavar="FILE", type=Path,
+        help="a JSON file with the VnfInstance, which scripts and --records need"))  # fmt: skip
+    hide(add("--records", metavar="FILE", type=Path,
+        help="the file to write the VnfInstance to after the change"))  # fmt: skip
     add("--leave-failed", action="store_true",
         help="leave a change that fails for resume or rollback instead of undoing it")  # fmt: skip
     output.add_plan_arguments(command)

@@ -26,9 +26,9 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """
     command = add("check", _check, "report what would fail with a package in Tacker")
     command.add_argument("package", metavar="PACKAGE", help=connection.PACKAGE)
-    command.add_argument("-o", "--output", choices=(output.TEXT, output.JSON), default=output.TEXT,
+    command.add_argument("-o", "--output", choices=output.DOCUMENTS, default=output.TEXT,
         help="the format of the output (default: %(default)s)")  # fmt: skip
-    option_arguments.add_arguments(command, PACKAGE_OPTIONS, shown=())
+    option_arguments.add_arguments(command, PACKAGE_OPTIONS)
 
     text = "make a package of a folder of manifests: write its VNFD and TOSCA.meta"
     command = add("init", _init, text)
@@ -65,7 +65,7 @@ def _check(parsed: argparse.Namespace, out: TextIO) -> int:
 
     findings = check(parsed.package, options=option_arguments.read(parsed))
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
-    if parsed.output == output.JSON:
+    if output.is_document(parsed):
         body = document("Findings", {"findings": [each.as_dict() for each in findings]})
         output.write_document(body, parsed, out)
     else:

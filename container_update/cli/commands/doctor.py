@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command; see :mod:`container_update.cli.commands.update`."""
-    text = "check all that an update needs: cluster, namespace, rights, packages; write nothing"
+    text = "check what an update needs: cluster, namespace, rights, packages"
     command = add("doctor", _doctor, text)
     command.add_argument("old", metavar="OLD", nargs="?",
         help=f"the current package: {connection.PACKAGE}")  # fmt: skip
@@ -33,7 +33,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
         help="a def-file of the instance (repeatable; default: all of OLD)")  # fmt: skip
     command.add_argument("--config-path", action="append", default=[], metavar="PATH",
         help="a file of NEW with ConfigMaps or Secrets to update (repeatable)")  # fmt: skip
-    connection.add_cluster_arguments(command, (output.TEXT, output.JSON), shown=())
+    connection.add_cluster_arguments(command, output.DOCUMENTS)
 
 
 def _doctor(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -46,7 +46,7 @@ def _doctor(parsed: argparse.Namespace, out: TextIO) -> int:
         if parsed.output == output.TEXT:
             out.write(_line(check, parsed) + "\n")
             out.flush()
-    if parsed.output == output.JSON:
+    if output.is_document(parsed):
         entries = [each.as_dict() for each in checks]
         for check, entry in zip(checks, entries, strict=True):
             if check.error is not None:

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
+from container_update.cli.arguments.parser import UsageError
 from container_update.cli.reports import history_report
+from container_update.cli.reports.lines import Line
 from container_update.cli.terminal import output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.cli.terminal.screen import Screen
@@ -25,15 +27,18 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     command = add("history", _history, text)
     command.add_argument("revision", metavar="REV", type=int, nargs="?",
         help="show this one, by its number in the list")  # fmt: skip
+    connection.add_all_namespaces(command)
     command.add_argument("--last", action="store_true", help="show the newest one")
     command.add_argument("--diff", action="store_true",
         help="show the images and the lines of ConfigMaps that it changed")  # fmt: skip
     output.add_plan_arguments(command)
-    connection.add_cluster_arguments(command, shown=(), used=option_arguments.READING)
+    connection.add_cluster_arguments(command, used=option_arguments.READING)
 
 
 def _history(parsed: argparse.Namespace, out: TextIO) -> int:
     """List the operations that have ended, or show one; return the exit status."""
+    if parsed.all_namespaces:
+        return _all_namespaces(parsed, out)
     from container_update.engine import instances  # noqa: PLC0415, slow to load
     from container_update.engine.goals import go_back as operations  # noqa: PLC0415, slow to load
 
@@ -41,8 +46,8 @@ def _history(parsed: argparse.Namespace, out: TextIO) -> int:
         options = option_arguments.read(parsed)
         revisions = operations.history(cluster, options, **where)
         unknown = "" if revisions else instances.unknown_instance(cluster, **where, options=options)
-    is_one = parsed.revision is not None or parsed.last or parsed.diff
-    if not revisions and (is_one or parsed.output != output.JSON):
+    is_one = _is_one(parsed)
+    if not revisions and (is_one or not output.is_document(parsed)):
         return output.write_nothing(unknown or history_report.NOTHING_KEPT, parsed, out)
     if is_one:
         one = _chosen(parsed, revisions)
@@ -53,13 +58,43 @@ def _history(parsed: argparse.Namespace, out: TextIO) -> int:
         lines = history_report.history_lines(revisions)
         document = history_report.history_dict(revisions)
         page = history_report.history_markdown(revisions)
-    if parsed.output == output.JSON:
+    _write(lines, document, page, parsed, out)
+    return DONE if revisions else NOTHING_TO_DO
+
+
+def _all_namespaces(parsed: argparse.Namespace, out: TextIO) -> int:
+    from container_update.engine.listing import list_histories  # noqa: PLC0415, slow to load
+
+    if _is_one(parsed):
+        raise UsageError("-A lists operations: to show one, name its namespace with -n")
+    with connection.connected_cluster(parsed) as cluster:
+        found = list_histories(cluster, "", option_arguments.read(parsed))
+    if not found and not output.is_document(parsed):
+        return output.write_nothing("No operation is kept in the cluster.", parsed, out)
+    lines = history_report.histories_lines(found)
+    page = history_report.histories_markdown(found)
+    _write(lines, history_report.histories_dict(found), page, parsed, out)
+    return DONE if found else NOTHING_TO_DO
+
+
+def _is_one(parsed: argparse.Namespace) -> bool:
+    return parsed.revision is not None or parsed.last or parsed.diff
+
+
+def _write(
+    lines: Iterable[Line],
+    document: object,
+    page: str,
+    parsed: argparse.Namespace,
+    out: TextIO,
+) -> None:
+    """Write the result in the format that is asked for."""
+    if output.is_document(parsed):
         output.write_document(document, parsed, out)
     elif parsed.output == output.MARKDOWN:
         out.write(page + "\n")
     else:
         Screen(out).show(lines)
-    return DONE if revisions else NOTHING_TO_DO
 
 
 def _chosen(parsed: argparse.Namespace, revisions: Sequence[Revision]) -> Revision:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from datetime import datetime, timezone
 from typing import TextIO
 
 from container_update.cli import connection
@@ -18,12 +19,10 @@ from container_update.planning.plan_json import document
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command; see :mod:`container_update.cli.commands.update`."""
-    text = "list the VNF instances: package, ready pods, last operation, what is under way"
+    text = "list the VNF instances: package, state, age, last operation, what is under way"
     command = add("list", _list, text)
-    command.add_argument("-A", "--all-namespaces", action="store_true",
-        help="those of all namespaces; the account lists Secrets of the whole cluster")  # fmt: skip
-    formats, reading = (output.TEXT, output.JSON), option_arguments.READING
-    connection.add_cluster_arguments(command, formats, shown=(), used=reading)
+    connection.add_all_namespaces(command)
+    connection.add_cluster_arguments(command, output.DOCUMENTS, used=option_arguments.READING)
 
 
 def _list(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -35,11 +34,11 @@ def _list(parsed: argparse.Namespace, out: TextIO) -> int:
         found = list_instances(cluster, namespace, option_arguments.read(parsed))
     if parsed.instance_id is not None:
         found = tuple(each for each in found if each.instance_id == (parsed.instance_id or None))
-    if parsed.output == output.JSON:
+    if output.is_document(parsed):
         body = {"instances": [each.as_dict() for each in found]}
         output.write_document(document("Instances", body), parsed, out)
     elif found:
-        Screen(out).show(listing_report.instance_lines(found))
+        Screen(out).show(listing_report.instance_lines(found, datetime.now(timezone.utc)))
     else:
         where = f"namespace {namespace}" if namespace else "the cluster"
         out.write(f"No VNF instance is known in {where}.\n")

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from container_update.engine.instances import WorkloadState
 
 
-STATUS_FORMATS = (output.TEXT, output.JSON)
-
-
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the commands; see :mod:`container_update.cli.commands.update`."""
     text = "show an operation that runs or was interrupted, else how the workloads are"
@@ -40,8 +37,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
         help="follow an operation that runs until it has ended; write nothing")  # fmt: skip
     output.add_plan_arguments(command)
     output.add_progress_arguments(command)
-    reading = option_arguments.READING
-    connection.add_cluster_arguments(command, STATUS_FORMATS, shown=(), used=reading)
+    connection.add_cluster_arguments(command, output.DOCUMENTS, used=option_arguments.READING)
     for verb, text in (
         ("resume", "finish an operation that was interrupted"),
         ("rollback", "undo an operation that was interrupted"),
@@ -86,7 +82,7 @@ def show_status(
 
     :param remark: a further sentence for people.
     """
-    if parsed.output == output.JSON:
+    if output.is_document(parsed):
         workloads = [state.as_dict() for state in states]
         body = document("Status", {**current.as_dict(), "workloads": workloads})
         output.write_document(body, parsed, out)

@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TextIO
 
 from container_update.cli import connection, operate
-from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import UsageError, hide
 from container_update.cli.terminal import output
 from container_update.model.requests import (
@@ -33,7 +32,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     command = add("plan", _plan, text)
     connection.add_package_arguments(command)
     operate.add_saving_arguments(command)
-    _add_common(command, shown=())
+    _add_common(command)
 
     command = add("apply", _apply, "update the CNF to a new package")
     connection.add_package_arguments(command, saved=True)
@@ -69,14 +68,12 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     _add_instance(command)
 
 
-def _add_common(
-    command: argparse.ArgumentParser, shown: Collection[str] = option_arguments.DAILY
-) -> None:
+def _add_common(command: argparse.ArgumentParser) -> None:
     hide(command.add_argument("--config-path", action="append", default=[], metavar="PATH",
         help="a file of NEW with ConfigMaps or Secrets to update, as in configmap_secret_paths "
         "(repeatable; default: all that differ)"))  # fmt: skip
     output.add_plan_arguments(command)
-    connection.add_cluster_arguments(command, shown=shown)
+    connection.add_cluster_arguments(command)
 
 
 def _add_instance(command: argparse.ArgumentParser) -> None:

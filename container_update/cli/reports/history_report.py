@@ -20,12 +20,43 @@ from container_update.planning.summary import content_diffs
 
 NOTHING_KEPT = "No operation of this VNF instance is kept in the namespace."
 _COLUMNS = ("REV", "ENDED (UTC)", "WHO", "WHAT", "PACKAGES", "RESULT", "TOOK")
+_OF_INSTANCES = ("NAMESPACE", "INSTANCE", *_COLUMNS)
+Kept = tuple[str, str | None, Revision]
+"""A revision, with the namespace and the id of its instance before it."""
 
 
 def history_lines(revisions: Sequence[Revision]) -> Iterator[Line]:
     """Yield a table of revisions."""
+    yield from _table([_COLUMNS, *map(_row, revisions)])
+
+
+def histories_lines(found: Sequence[Kept]) -> Iterator[Line]:
+    """Yield a table of the revisions of several instances."""
+    yield from _table([_OF_INSTANCES, *map(_row_of_instance, found)])
+
+
+def histories_markdown(found: Sequence[Kept]) -> str:
+    """Return the revisions of several instances as a table."""
+    return table(_OF_INSTANCES, map(_row_of_instance, found))
+
+
+def histories_dict(found: Sequence[Kept]) -> dict[str, Any]:
+    """Return the revisions of several instances as JSON values, without their steps."""
+    entries = [
+        {"namespace": namespace, "instanceId": instance_id, **_summary(revision)}
+        for namespace, instance_id, revision in found
+    ]
+    return document("History", {"revisions": entries})
+
+
+def _row_of_instance(kept: Kept) -> tuple[str, ...]:
+    namespace, instance_id, revision = kept
+    return (printable(namespace), printable(instance_id or "-"), *_row(revision))
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[Line]:
     style = lines.HEADING
-    for text in lines.aligned([_COLUMNS, *map(_row, revisions)]):
+    for text in lines.aligned(rows):
         yield Line.of((text, style), is_content=True)
         style = lines.PLAIN
 

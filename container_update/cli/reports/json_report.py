@@ -34,7 +34,7 @@ def event_dicts(event: Event) -> Iterator[dict[str, Any]]:
         yield {
             **common,
             "event": "waiting",
-            "object": str(event.key),
+            "object": event.key.as_dict(),
             "message": event.message,
             "ready": event.ready,
             "desired": event.desired,
@@ -42,8 +42,12 @@ def event_dicts(event: Event) -> Iterator[dict[str, Any]]:
             "trouble": event.trouble,
         }
     else:
-        name = "step" if isinstance(event, Step) else "result"
-        more = {"diagnosis": diagnosis_dict(event)} if isinstance(event, StepResult) else {}
+        more: dict[str, Any]
+        if isinstance(event, Step):
+            name, more = "step", {"object": event.key.as_dict()}
+        else:
+            name = "result"
+            more = {"object": event.step.key.as_dict(), "diagnosis": diagnosis_dict(event)}
         yield from ({**common, "event": name, **values, **more} for values in step_events(event))
 
 
@@ -68,7 +72,7 @@ def outcome_dict(outcome: Outcome) -> dict[str, Any]:
         "plan": plan_dict(outcome.plan),
         "results": [
             {
-                "object": str(result.step.key),
+                "object": result.step.key.as_dict(),
                 "state": result.state.value,
                 "message": result.message,
                 "seconds": round(result.seconds, 3),

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from container_update.model.cluster import ClusterContext
 from container_update.model.plan import Plan
 from container_update.model.requests import PackageIdentity
+from container_update.model.times import time_of
 from container_update.planning.comparison.diff import printable
 
 Piece = tuple[str, str]
@@ -53,6 +55,20 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 def moment(time: str) -> str:
     """Return '2026-11-22 10:15:30' for a moment in UTC (RFC 3339)."""
     return time.removesuffix("+00:00").replace("T", " ")
+
+
+def age(created: str | None, now: datetime) -> str:
+    """Return how long ago something was created: '3d', '5h', '12m', '40s'; '-': that is not known.
+
+    :param now: in UTC.
+    """
+    if not created:
+        return "-"
+    seconds = int((now - time_of(created)).total_seconds())
+    for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= length:
+            return f"{seconds // length}{unit}"
+    return f"{max(0, seconds)}s"
 
 
 def text_of(lines: Iterable[Line]) -> str:

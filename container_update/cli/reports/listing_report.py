@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from container_update.cli.reports import lines
@@ -17,30 +18,37 @@ _COLUMNS = (
     "NAMESPACE",
     "INSTANCE",
     "PACKAGE",
+    "STATE",
     "READY",
+    "AGE",
     "LAST OPERATION",
     "ENDED (UTC)",
     "UNDER WAY",
 )
 
 
-def instance_lines(instances: Sequence[InstanceState]) -> Iterator[Line]:
-    """Yield a table of the instances; those that miss a pod stand out."""
-    texts = lines.aligned([_COLUMNS, *map(_row, instances)])
+def instance_lines(instances: Sequence[InstanceState], now: datetime) -> Iterator[Line]:
+    """Yield a table of the instances; those that are not ready stand out.
+
+    :param now: in UTC.
+    """
+    texts = lines.aligned([_COLUMNS, *(_row(each, now) for each in instances)])
     for text, each in zip(texts, (None, *instances), strict=True):
         style = lines.HEADING if each is None else lines.PLAIN
-        if each is not None and each.ready < each.desired:
+        if each is not None and each.state != "ready":
             style = lines.BAD
         yield Line.of((text, style), is_content=True)
 
 
-def _row(each: InstanceState) -> tuple[str, ...]:
+def _row(each: InstanceState, now: datetime) -> tuple[str, ...]:
     last = each.last
     cells = (
         each.namespace,
         each.instance_id or "-",
         each.package or "-",
+        each.state,
         f"{each.ready}/{each.desired}",
+        lines.age(each.created, now),
         f"{last.origin.title}: {last.result.value}" if last else "-",
         lines.moment(last.ended) if last else "-",
         each.under_way,

@@ -13,7 +13,6 @@ from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.pauses import GateStep, HoldStep
 from container_update.model.plan import INSTALL, UNINSTALL, Action
 from container_update.model.scripts import ScriptStep
-from container_update.model.times import time_of
 from container_update.planning.comparison.diff import printable
 from container_update.planning.steps import ConfigStep, RestartStep
 from container_update.planning.summary import counted, nothing_to_do
@@ -189,17 +188,6 @@ def _row(workload: WorkloadState, now: datetime) -> tuple[str, ...]:
         printable(str(workload.key)),
         f"{workload.ready}/{workload.desired}",
         str(workload.updated),
-        _age(workload.created, now),
+        lines.age(workload.created, now),
         printable(", ".join(workload.images)),
     )
-
-
-def _age(created: str, now: datetime) -> str:
-    """Return how long ago something was created: '3d', '5h', '12m', '40s'."""
-    if not created:
-        return "?"
-    seconds = int((now - time_of(created)).total_seconds())
-    for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
-        if seconds >= length:
-            return f"{seconds // length}{unit}"
-    return f"{max(0, seconds)}s"

@@ -64,6 +64,18 @@ def plan_lines(plan: Plan, *, every: bool = False) -> Iterator[Line]:
         yield Line.of(("Plan: ", lines.HEADING), summary.plan_sum(plan))
 
 
+def summary_lines(plan: Plan) -> Iterator[Line]:
+    """Yield a line for each step of a plan, and the sum."""
+    for step in plan.steps:
+        yield _head([step])
+    if plan.is_empty:
+        yield Line.of((summary.nothing_to_do(plan), lines.GOOD))
+    else:
+        yield Line.of(("Plan: ", lines.HEADING), summary.plan_sum(plan))
+    if remarks_left := len({*plan.ignored, *plan.notes}):
+        yield Line.of((f"{summary.counted(remarks_left, 'note')}: see the plan", lines.DIM))
+
+
 def plan_text(plan: Plan) -> str:
     """Return a plan with all that it has, below its packages."""
     return lines.text_of([*NONE.lines(plan.packages), *plan_lines(plan, every=True)])
@@ -195,7 +207,8 @@ def group_name(group: Sequence[Step]) -> str:
     return f"{summary.counted(len(group), key.kind)}{where}"
 
 
-def _group_lines(group: Sequence[Step], *, every: bool) -> Iterator[Line]:
+def _head(group: Sequence[Step]) -> Line:
+    """Return what steps that are alike do."""
     step, pods = group[0], sum(map(summary.pods_of, group))
     sign, style = _SYMBOLS.get(step.action, _RESTART)
     words = step.action.value
@@ -203,7 +216,12 @@ def _group_lines(group: Sequence[Step], *, every: bool) -> Iterator[Line]:
         words += f", {summary.counted(pods, 'pod')}"
     if len(group) > 1:
         words += " (--all lists them)"
-    yield Line.of((f"  {sign} ", style), (group_name(group), lines.HEADING), f": {words}")
+    return Line.of((f"  {sign} ", style), (group_name(group), lines.HEADING), f": {words}")
+
+
+def _group_lines(group: Sequence[Step], *, every: bool) -> Iterator[Line]:
+    step = group[0]
+    yield _head(group)
     diffs = summary.content_diffs(step)
     because = "" if step.is_config else "because "
     in_diffs = {printable(str(diff.change)) for diff in diffs}

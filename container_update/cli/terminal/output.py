@@ -26,7 +26,7 @@ from container_update.cli.reports.markdown_report import (
     sentence_markdown,
 )
 from container_update.cli.reports.outcome_report import is_change, outcome_lines, summary_line
-from container_update.cli.reports.plan_report import plan_lines
+from container_update.cli.reports.plan_report import plan_lines, summary_lines
 from container_update.cli.terminal import advice as next_steps
 from container_update.cli.terminal import approval
 from container_update.cli.terminal import progress as progress_views
@@ -46,7 +46,9 @@ from container_update.planning.comparison.diff import printable_lines
 DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
 """Exit statuses; each class of error has its own."""
 
-TEXT, JSON, MARKDOWN = FORMATS = ("text", "json", "markdown")
+TEXT, JSON, YAML, MARKDOWN = FORMATS = ("text", "json", "yaml", "markdown")
+DOCUMENTS = (TEXT, JSON, YAML)
+"""The formats of what is not for a ticket."""
 NOTHING_INTERRUPTED = "Nothing to do: no operation was interrupted."
 
 
@@ -211,10 +213,11 @@ def show_plan(plan: Plan, parsed: argparse.Namespace, out: TextIO) -> int:
     """Write the plan of an operation that is not carried out; return the exit status."""
     header = header_of(parsed)
     if parsed.output == TEXT:
-        Screen(out).show([*header.lines(plan.packages), *plan_lines(plan, every=parsed.all)])
-    elif parsed.output == JSON:
-        document = {**plan_json.plan_dict(plan), **header.as_dict()}
-        out.write(json.dumps(document, indent=2) + "\n")
+        is_short = getattr(parsed, "summary", False)
+        text = summary_lines(plan) if is_short else plan_lines(plan, every=parsed.all)
+        Screen(out).show([*header.lines(plan.packages), *text])
+    elif is_document(parsed):
+        write_document({**plan_json.plan_dict(plan), **header.as_dict()}, parsed, out)
     else:
         out.write(plan_markdown(plan, header) + "\n")
     return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING
@@ -231,9 +234,19 @@ def is_stream(parsed: argparse.Namespace) -> bool:
     return getattr(parsed, "progress_style", None) == progress_views.JSON
 
 
+def is_document(parsed: argparse.Namespace) -> bool:
+    """Return whether standard output is for programs."""
+    return is_stream(parsed) or getattr(parsed, "output", TEXT) in {JSON, YAML}
+
+
 def write_document(body: object, parsed: argparse.Namespace, out: TextIO) -> None:
     """Write plain values as a document, or as the last line of a stream."""
-    out.write(json.dumps(body, indent=None if is_stream(parsed) else 2) + "\n")
+    text = json.dumps(body, indent=None if is_stream(parsed) else 2) + "\n"
+    if parsed.output == YAML and not is_stream(parsed):
+        import yaml  # noqa: PLC0415, slow to load
+
+        text = yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=True)
+    out.write(text)
 
 
 def show_outcome(  # noqa: PLR0913, PLR0917
@@ -253,7 +266,7 @@ def show_outcome(  # noqa: PLR0913, PLR0917
     The time that a person took to approve of the plan does not count.
     """
     outcome = replace(outcome, seconds=max(0.0, outcome.seconds - getattr(parsed, "asked", 0.0)))
-    if is_stream(parsed) or parsed.output == JSON:
+    if is_document(parsed):
         write_document({**json_report.outcome_dict(outcome), **more}, parsed, out)
     elif parsed.output == MARKDOWN:
         texts = [str(script) for script in scripts]
@@ -342,7 +355,7 @@ def report_error(failure: ContainerUpdateError, parsed: argparse.Namespace, out:
     """Write the result of a command that failed, and a sentence about it to standard error."""
     next_step = next_steps.advice(failure, parsed)
     write_error(failure, next_step, parsed, out)
-    if getattr(parsed, "output", TEXT) != JSON:
+    if getattr(parsed, "output", TEXT) not in {JSON, YAML}:
         out.flush()
         complain(sentence(failure, parsed, next_step))
 
@@ -356,10 +369,9 @@ def write_error(
 
     :param advice: what the operator can do next, a sentence without its full stop.
     """
-    style = getattr(parsed, "output", TEXT)
     outcome = failure.outcome if isinstance(failure, UpdateFailedError) else None
     message = with_advice(failure, advice)
-    if style == JSON or is_stream(parsed):
+    if is_document(parsed):
         body: dict[str, Any] = {
             "error": type(failure).__name__,
             "message": str(failure),
@@ -369,9 +381,9 @@ def write_error(
         if outcome:
             body["outcome"] = json_report.outcome_dict(outcome)
         write_document(plan_json.document("Error", body), parsed, out)
-    elif outcome and style == MARKDOWN:
+    elif outcome and parsed.output == MARKDOWN:
         out.write(outcome_markdown(outcome, message, header=header_of(parsed)) + "\n")
-    elif style == MARKDOWN:
+    elif getattr(parsed, "output", TEXT) == MARKDOWN:
         out.write(sentence_markdown(message, failed=True) + "\n")
 
 
@@ -380,10 +392,9 @@ def write_nothing(sentence: str, parsed: argparse.Namespace, out: TextIO) -> int
 
     :param sentence: the text for people.
     """
-    style = JSON if is_stream(parsed) else parsed.output
-    if style == JSON:
+    if is_document(parsed):
         sentence = "{}"
-    elif style == MARKDOWN:
+    elif parsed.output == MARKDOWN:
         sentence = sentence_markdown(sentence)
     out.write(sentence + "\n")
     return NOTHING_TO_DO

@@ -7,6 +7,7 @@ Without a terminal nothing is silent for more than ten seconds: a line then says
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 import time
@@ -37,6 +38,9 @@ from container_update.model.outcome import (
 from container_update.model.plan import Plan, Step
 from container_update.planning.comparison.diff import printable
 from container_update.planning.summary import counted
+
+_IMAGE = re.compile('image "[^"]*": ')
+"""In the message of a pod that waits for its image, which its trouble names already."""
 
 # --- what is under way at the moment ------------------------------------------------------------
 
@@ -121,7 +125,7 @@ class Running:
         if wait.trouble or wait.gives_up_in is not None:
             style = lines.BAD
         if wait.trouble:
-            text, more = wait.trouble, f"  {wait.message}"
+            text, more = wait.trouble, f"  {_IMAGE.sub('', wait.message)}"
         text = printable(text)
         name = _shortened(str(key), width and width - len(f"  {count}  {text}{end}"))
         head = Line.of("  ", (name, lines.HEADING), f"{count}  ", (text, style), end)

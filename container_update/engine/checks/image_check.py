@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import re
 import threading
 import time
 import uuid
@@ -29,7 +28,14 @@ from container_update.model.options import Options
 from container_update.model.plan import Note, Plan, image_place
 from container_update.planning.steps import ManifestStep, ObjectStep, object_steps
 from container_update.workloads import pod_template
-from container_update.workloads.pod_status import container_statuses
+from container_update.workloads.pod_status import (
+    NEVER_PULLS,
+    NOT_FOUND,
+    PULLS,
+    container_statuses,
+    pull_refusal,
+    pull_text,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -40,11 +46,6 @@ _SECONDS, _PAUSE = 300.0, 0.2
 """How long an image may take at most, and between two looks at the pods."""
 _PLACING = ("imagePullSecrets", "serviceAccountName", "nodeSelector", "tolerations")
 _PENDING = (None, "ContainerCreating")
-_FINAL = frozenset({"InvalidImageName", "ErrImageNeverPull"})
-_FAILED = _FINAL | {"ErrImagePull", "ImagePullBackOff"}
-_NOT_ALLOWED = re.compile(r"\b401\b|\b403\b|unauthori[sz]ed|forbidden|denied|authorization", re.I)
-_NOT_FOUND = re.compile(r"not ?found|\b404\b|(manifest|name) unknown", re.I)
-"""How registries word a refusal: the kubelet passes on their text, and no code with it."""
 
 
 class UnpulledImagesError(PlanError):
@@ -199,24 +200,24 @@ class _Pulling:
                 raise
             return _Finding(f"not known: {error}", is_certain=False)
         try:
-            return self._waited_for(pod, image.reference)
+            return self._waited_for(pod)
         finally:
             self._delete(pod)
 
-    def _waited_for(self, pod: Json, image: str) -> _Finding | None:
+    def _waited_for(self, pod: Json) -> _Finding | None:
         key, deadline, why = ObjectKey.of(pod), time.monotonic() + self.seconds, ""
         while time.monotonic() < deadline and not self.stopped.wait(_PAUSE):
             status = (self.cluster.get(key) or {}).get("status") or {}
             container = next(iter(container_statuses({"status": status})), {})
             state = container.get("state") or {}
             waiting: Json = state.get("waiting") or {}
-            if waiting.get("reason") in _FAILED:
+            if waiting.get("reason") in PULLS | NEVER_PULLS:
                 # while it waits for the next pull, its status may not say why one failed
                 events = Informer(self.cluster, Scope()).events_about(pod, reason="Failed")
                 said = [str(each.get("message")) for each in (waiting, *events)]
-                why = f"{waiting['reason']}: {said[-1]}"
-                if finding := judged(waiting["reason"], " ".join(said).replace(image, "")):
-                    return replace(finding, text=f"{finding.text} ({why})")
+                why = f"{waiting['reason']}: {pull_text(said[-1])}"
+                if refusal := judged(waiting["reason"], said):
+                    return _Finding(f"{refusal} ({why})", is_certain=True)
             elif state.keys() <= {"waiting"} and waiting.get("reason") in _PENDING:
                 conditions = (c.get("message") for c in status.get("conditions") or ())
                 why = why or str(status.get("message") or next(filter(None, conditions), ""))
@@ -233,8 +234,8 @@ class _Pulling:
             LOG.warning("%s: the next check of images does that, or its deadline ends it", error)
 
 
-def judged(reason: str, message: str) -> _Finding | None:
-    """Return why a pull fails for good; None: it may still succeed."""
-    if reason in _FINAL or (_NOT_FOUND.search(message) and not _NOT_ALLOWED.search(message)):
-        return _Finding("not found", is_certain=True)
-    return _Finding("not allowed", is_certain=True) if _NOT_ALLOWED.search(message) else None
+def judged(reason: str, messages: Iterable[str]) -> str:
+    """Return why a pull fails for good; '': it may still succeed."""
+    if reason in NEVER_PULLS:
+        return NOT_FOUND
+    return next(filter(None, map(pull_refusal, messages)), "")

@@ -73,9 +73,9 @@ class Job(WorkloadKind):
         count = f"{succeeded} of {1 if wanted is None else wanted} pods have succeeded"
         active = [pod for pod in pods if pod_status.is_active(pod)]
         if active and all(map(pod_status.cannot_start, active)):
-            hopeless = any(map(pod_status.is_hopeless, active))
+            patience = min(map(pod_status.patience, active))
             text = f"{pod_status.problem(active[0])} ({count})"
-            return Readiness(RolloutState.FAILING, text, hopeless)
+            return Readiness(RolloutState.FAILING, text, patience)
         return Readiness(RolloutState.PROGRESSING, count)
 
     def stopped(self, written: Json, live: Json) -> str:

@@ -57,7 +57,7 @@ def restarted(live: Json, baseline: Baseline) -> Readiness:
     counts = {status["name"]: int(status.get("restartCount", 0)) for status in statuses}
     waiting = [name for name, old in baseline.restarts.items() if counts.get(name, 0) <= old]
     if trouble := pod_status.problem(live, baseline.restarts):
-        return Readiness(RolloutState.FAILING, trouble, pod_status.is_hopeless(live))
+        return Readiness(RolloutState.FAILING, trouble, pod_status.patience(live))
     if waiting:
         return Readiness(RolloutState.PROGRESSING, f"container {waiting[0]} has not restarted yet")
     if phase == "Succeeded" or pod_status.is_ready(live):
@@ -79,5 +79,5 @@ def recreated(live: Json | None, baseline: Baseline) -> Readiness:
     if phase == "Succeeded" or pod_status.is_ready(live):
         return DONE
     if trouble := pod_status.problem(live):
-        return Readiness(RolloutState.FAILING, trouble, pod_status.is_hopeless(live))
+        return Readiness(RolloutState.FAILING, trouble, pod_status.patience(live))
     return Readiness(RolloutState.PROGRESSING, pod_status.waiting_for([live]))

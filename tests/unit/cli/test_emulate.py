@@ -128,7 +128,9 @@ def test_the_demo_of_a_failure_shows_the_cause_and_that_all_is_as_before(guide: 
     assert main(["try", "demo", "--scenario", "failure", "--guide", guide], out) == 0
     before, update, after = out.getvalue().split("\n\nThe ")
     assert "failed: " in update
-    assert 'ImagePullBackOff: Back-off pulling image "cirros"' in update
+    assert 'ImagePullBackOff: image "cirros": not found' in update
+    failed = (line for line in update.splitlines() if "ImagePullBackOff" in line)
+    assert {line.count("cirros") for line in failed} == {1}
     assert "Everything is as before" in update
     assert "undone: ConfigMap default/cm-data: replace" in update
 

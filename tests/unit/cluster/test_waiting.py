@@ -72,7 +72,7 @@ def test_trouble_that_no_waiting_ends_is_raised_sooner() -> None:
     informer = ScriptedInformer()
     waiter = Waiter(informer, 30.0, clock=lambda: informer.now)
     with pytest.raises(NotReadyError, match="ImagePullBackOff"):
-        waiter.until_done(lambda: replace(FAILING, is_hopeless=True), 60.0, [])
+        waiter.until_done(lambda: replace(FAILING, patience=5.0), 60.0, [])
     assert informer.now == 5.0
 
 

@@ -60,4 +60,6 @@ def test_a_status_names_what_a_run_left_that_changed_nothing() -> None:
     assert str(status).splitlines()[1] == (
         "Left of a run that changed nothing; a rollback removes it: Secret ns/container-update-i.1."
     )
-    assert status.as_dict()["leftovers"] == ["Secret ns/container-update-i.1"]
+    assert status.as_dict()["leftovers"] == [
+        {"group": "", "kind": "Secret", "namespace": "ns", "name": "container-update-i.1"}
+    ]

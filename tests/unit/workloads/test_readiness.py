@@ -6,6 +6,7 @@ The statuses are those that an API server 1.36 with its controllers showed durin
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -19,9 +20,10 @@ from container_update.workloads.kinds.statefulset import StatefulSet
 from container_update.workloads.pod_status import (
     has_ended,
     is_finished,
-    is_hopeless,
     is_ready,
+    patience,
     problem,
+    pull_text,
 )
 from container_update.workloads.readiness import Baseline, Counts, RolloutState, abandoned
 from tests.unit.build import container, pod
@@ -31,6 +33,7 @@ FAILING, FAILED = RolloutState.FAILING, RolloutState.FAILED
 
 Verdict = tuple[RolloutState, str]
 PULL = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "bad:missing"'}
+PULL_TEXT = 'ImagePullBackOff: image "bad:missing"'
 
 
 def bad(name: str, reason: str = "ErrImagePull", *, deleting: bool = False) -> Json:
@@ -858,7 +861,7 @@ CRASHED = {"exitCode": 1}
 PROBLEMS: dict[str, tuple[list[Json], dict[str, int] | None, str | None]] = {
     "an image that cannot be pulled": (
         [container(waiting=PULL, started=False)], None,
-        'ImagePullBackOff: Back-off pulling image "bad:missing"',
+        PULL_TEXT,
     ),
     "a missing ConfigMap": (
         [container(waiting={"reason": "CreateContainerConfigError",
@@ -980,7 +983,7 @@ IN_PLACE: dict[str, tuple[Json, Verdict]] = {
     ),
     "its new image cannot be pulled": (
         pod("p", ready=False, containers=[container(restarts=2, waiting=PULL)]),
-        (FAILING, f"pod p, container a: ImagePullBackOff: {PULL['message']}"),
+        (FAILING, f"pod p, container a: {PULL_TEXT}"),
     ),
     "it crashes": (
         pod("p", ready=False, containers=[container(restarts=4, running={}, ended=CRASHED)]),
@@ -1098,7 +1101,7 @@ RECREATED: dict[str, tuple[Json | None, Verdict]] = {
     ),
     "it failed, its container says why": (
         pod("p", phase="Failed", ready=False, containers=[container(waiting=PULL)]),
-        (FAILED, f"pod p failed: pod p, container a: ImagePullBackOff: {PULL['message']}"),
+        (FAILED, f"pod p failed: pod p, container a: {PULL_TEXT}"),
     ),
     "it failed, the node says why": (
         pod("p", phase="Failed", ready=False, status={"reason": "UnexpectedAdmissionError"}),
@@ -1121,23 +1124,53 @@ def test_a_baseline_is_of_pods_and_of_the_containers_to_restart() -> None:
 
 
 NOT_FOUND = "rpc error: code = NotFound desc = failed to pull and unpack image: not found"
+NO_CODE = 'failed to pull and unpack image "r/a-not-found:1": not found'
 UNREACHABLE = "rpc error: code = Unavailable desc = connection refused"
+DENIED = 'failed to resolve reference "r/a:1": pull access denied, may require authorization'
+NAMED = 'failed to pull and unpack image "r/not-found:401": r/not-found:401: connection refused'
 
 
 @pytest.mark.parametrize(
-    ("reason", "message", "expected"),
+    ("reason", "message", "seconds"),
     [
-        ("InvalidImageName", "", True),
-        ("ErrImageNeverPull", "", True),
-        ("ErrImagePull", NOT_FOUND, True),
-        ("ImagePullBackOff", f'Back-off pulling image "a:1": ErrImagePull: {NOT_FOUND}', True),
-        ("ErrImagePull", UNREACHABLE, False),
-        ("ImagePullBackOff", "", False),
-        ("CrashLoopBackOff", NOT_FOUND, False),
+        ("InvalidImageName", "", 0),
+        ("ErrImageNeverPull", "", 0),
+        ("ErrImagePull", NOT_FOUND, 5),
+        ("ErrImagePull", NO_CODE, 5),
+        ("ImagePullBackOff", f'Back-off pulling image "a:1": ErrImagePull: {NOT_FOUND}', 5),
+        ("ErrImagePull", DENIED, 15),
+        ("ImagePullBackOff", f'Back-off pulling image "r/a:1": ErrImagePull: {DENIED}', 15),
+        ("ErrImagePull", UNREACHABLE, math.inf),
+        ("ErrImagePull", NAMED, math.inf),
+        ("ImagePullBackOff", "", math.inf),
+        ("CrashLoopBackOff", NOT_FOUND, math.inf),
     ],
 )
-def test_only_an_image_that_is_nowhere_is_hopeless(
-    reason: str, message: str, expected: bool
+def test_only_for_an_image_that_is_refused_there_is_an_end_to_patience(
+    reason: str, message: str, seconds: float
 ) -> None:
     trouble = container(waiting={"reason": reason, "message": message}, started=False)
-    assert is_hopeless(pod("n1", ready=False, containers=[trouble])) is expected
+    assert patience(pod("n1", ready=False, containers=[trouble])) == seconds
+
+
+OF_CONTAINERD = (
+    'Back-off pulling image "r.example/a/b:2": ErrImagePull: rpc error: code = NotFound desc = '
+    'failed to pull and unpack image "r.example/a/b:2": failed to resolve reference '
+    '"r.example/a/b:2": r.example/a/b:2: not found'
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "short"),
+    [
+        (OF_CONTAINERD, 'image "r.example/a/b:2": not found'),
+        (
+            'Back-off pulling image "b": ErrImagePull: pull access denied for b',
+            'image "b": pull access denied for b',
+        ),
+        ('Back-off pulling image "b:1"', 'image "b:1"'),
+        ("connection refused", "connection refused"),
+    ],
+)
+def test_what_a_kubelet_says_of_a_pull_names_the_image_once(message: str, short: str) -> None:
+    assert pull_text(message) == short

@@ -195,19 +195,26 @@ class PodWorker:
             self._later(container, self._behaviour.start_seconds, self._start)
             return
         self._failures[container.name] = tries + 1
-        is_denied = self._behaviour.is_denied(container.image)
-        code, why = ("Unknown", "401 Unauthorized") if is_denied else ("NotFound", "not found")
-        desc = f'failed to pull and unpack image "{container.image}": {why}'
-        text = f"rpc error: code = {code} desc = {desc}"
-        self._warn(container, "Failed", f'Failed to pull image "{container.image}": {why}')
-        container.wait("ErrImagePull", text)
+        self._warn(
+            container,
+            "Failed",
+            f'Failed to pull image "{container.image}": {self._error(container)}',
+        )
+        container.wait("ErrImagePull", self._error(container))
         self._flush_soon()
         self._later(container, self._behaviour.start_seconds, self._back_off_pull)
+
+    def _error(self, container: ContainerState) -> str:
+        """Return how a container runtime words that it cannot pull an image."""
+        desc = f'failed to pull and unpack image "{container.image}"'
+        if self._behaviour.is_denied(container.image):
+            return f"{desc}: 401 Unauthorized"  # the kubelet leaves out the code Unknown
+        return f"rpc error: code = NotFound desc = {desc}: not found"
 
     def _back_off_pull(self, container: ContainerState) -> None:
         text = f'Back-off pulling image "{container.image}"'
         self._warn(container, "BackOff", text)
-        container.wait("ImagePullBackOff", text)
+        container.wait("ImagePullBackOff", f"{text}: ErrImagePull: {self._error(container)}")
         self._flush_soon()
         seconds = self._behaviour.backoff(self._failures.get(container.name, 1))
         self._later(container, seconds, self._pull)

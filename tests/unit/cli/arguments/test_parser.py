@@ -92,6 +92,49 @@ def test_what_follows_two_dashes_is_no_option() -> None:
     assert parser.verbosity(["plan", "--", "-v"]) == (["plan", "--", "-v"], 0)
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("-n core plan a b", "plan a b -n core"),
+        ("--context=c -n core status --watch", "status --context=c -n core --watch"),
+        ("--kubeconfig f heat status --stack s", "heat status --kubeconfig f --stack s"),
+        ("plan -n core a", "plan -n core a"),
+        ("-n core --help", "--help"),
+        ("-n core", ""),
+        ("-n", ""),
+        ("--version", "--version"),
+    ],
+)
+def test_what_says_where_may_be_before_the_command(given: str, meant: str) -> None:
+    assert parser.command_first(given.split()) == meant.split()
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ("apply v1 v2 -n core --yes --dry-run", "container-update plan v1 v2 -n core"),
+        ("apply v1 v2 --dry-run=server", "container-update plan v1 v2"),
+        ("install v1 -n core --dry-run", "container-update install v1 -n core --plan"),
+        ("heat change v1 v2 --dry-run", "container-update heat change v1 v2 --plan"),
+        ("uninstall --dry-run -y", "container-update uninstall --plan"),
+    ],
+)
+def test_a_dry_run_is_answered_by_the_command_that_plans(
+    given: str, used: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command_line.main(given.split())
+    assert ended.value.code == parser.USAGE
+    said = capsys.readouterr().err.splitlines()[0]
+    assert said.endswith(f"there is no option --dry-run: use {used}")
+
+
+def test_what_cannot_be_planned_has_no_dry_run(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command_line.main(["resume", "--dry-run"])
+    assert "use " not in capsys.readouterr().err
+
+
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         command_line.main(["--version"])
@@ -106,13 +149,13 @@ def help_text(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-def test_the_help_has_what_is_used_daily_and_the_other_has_all(
+def test_the_help_has_no_settings_and_the_other_has_all(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     short, whole = (help_text(capsys, "apply", option) for option in ("--help", "--help-all"))
     assert "--namespace" in short
-    assert "--timeout" in short
-    assert "--yaml-depth" not in short
+    assert "--timeout TIME" not in short
+    assert "--timeout TIME" in whole
     assert "--yaml-depth" in whole
     assert "examples:\n  container-update apply" in short
     assert len(short.splitlines()) < len(whole.splitlines()) / 2

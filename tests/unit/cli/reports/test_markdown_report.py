@@ -150,7 +150,7 @@ def test_a_failure_in_markdown_says_what_it_was_about() -> None:
 def test_nothing_to_do_is_said_in_each_format(style: str) -> None:
     out = io.StringIO()
     assert output.write_nothing("no update", argparse.Namespace(output=style), out) == 2
-    assert {"json": "{}"}.get(style, "no update") in out.getvalue()
+    assert {"json": "{}", "yaml": "{}"}.get(style, "no update") in out.getvalue()
 
 
 @pytest.mark.parametrize("style", output.FORMATS)

@@ -215,13 +215,17 @@ def test_a_plan_as_json_has_what_happens_and_why_and_no_content() -> None:
     assert [step["action"] for step in document["steps"]] == [
         "replace", "recreate", "create", "roll", "restart in place",
     ]  # fmt: skip
-    assert document["unchanged"] == ["Service ns/svc"]
+    (unchanged,) = document["unchanged"]
+    assert unchanged == {"group": "", "kind": "Service", "namespace": "ns", "name": "svc"}
     assert document["ignored"][0] == {
-        "object": "Deployment ns/d",
+        "object": {"group": "apps", "kind": "Deployment", "namespace": "ns", "name": "d"},
         "text": "spec.replicas differs and does not take effect (f:6)",
         "path": "spec.replicas", "old": "1", "new": None, "file": "f", "line": 6,
     }  # fmt: skip
-    assert document["notes"][1] == {"object": "ConfigMap ns/cm", "text": "left alone"}
+    assert document["notes"][1] == {
+        "object": {"group": "", "kind": "ConfigMap", "namespace": "ns", "name": "cm"},
+        "text": "left alone",
+    }
     assert document["defFiles"] == ["f", "g"]
 
 
@@ -233,11 +237,11 @@ def test_an_outcome_as_json_has_each_result_and_each_vnfc() -> None:
     assert document["plan"] == plan_json.plan_dict(PLAN)
     assert document["results"] == [
         {
-            "object": "Secret ns/n", "state": "done", "message": "", "seconds": 0.0, "pods": [],
-            "diagnosis": None,
+            "object": CREATE.key.as_dict(), "state": "done", "message": "", "seconds": 0.0,
+            "pods": [], "diagnosis": None,
         },
         {
-            "object": "Deployment ns/d", "state": "failed", "message": "why", "seconds": 2.718,
+            "object": ROLL.key.as_dict(), "state": "failed", "message": "why", "seconds": 2.718,
             "pods": ["d-1", "d-2"], "diagnosis": None,
         },
     ]  # fmt: skip

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command is used as those of kubectl and Helm are."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from container_update import __version__, install
+from tests.functional.cnf import Cnf
+from tests.functional.manifests import workload
+from tests.internals.core import main
+
+
+def said(*words: str, status: int = 0) -> str:
+    """Return what a command writes; it ends with this exit status."""
+    out = io.StringIO()
+    assert main(words, out) == status, out.getvalue()
+    return out.getvalue()
+
+
+def test_the_options_that_say_where_may_be_before_the_command(
+    cnf: Cnf, admin_kubeconfig: str
+) -> None:
+    package = cnf.package({"w.yaml": workload("Deployment", "a")})
+    install(package, cnf.admin, namespace=cnf.namespace, instance_id="one", options=cnf.options)
+    where = ["--kubeconfig", admin_kubeconfig, "-n", cnf.namespace]
+    after = said("history", *where)
+    assert "install" in after
+    assert said(*where, "history") == after
+    assert said(f"--kubeconfig={admin_kubeconfig}", "history", "-n", cnf.namespace) == after
+
+
+def test_the_version_is_told_with_that_of_the_server(cnf: Cnf, admin_kubeconfig: str) -> None:
+    server = cnf.admin.version()
+    where = ("version", "--kubeconfig", admin_kubeconfig)
+    assert said(*where) == f"Client: {__version__}\nServer: {server}\n"
+    document = json.loads(said(*where, "-o", "json"))
+    assert (document["client"], document["server"]) == (__version__, server)
+
+
+def test_the_version_is_told_without_a_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CONTAINER_UPDATE_KUBECONFIG", raising=False)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    assert said("version") == f"Client: {__version__}\nServer: none is configured\n"
+    assert json.loads(said("version", "-o", "json"))["server"] is None
+
+
+def test_a_version_of_a_server_that_is_asked_for_and_missing_is_an_error(tmp_path: Path) -> None:
+    said("version", "--kubeconfig", str(tmp_path / "none"), status=6)
+
+
+def test_a_plan_in_short_is_a_line_for_each_object(cnf: Cnf, admin_kubeconfig: str) -> None:
+    names = ["a", "b", "c", "d", "e"]
+    old, new = (
+        cnf.package({f"{n}.yaml": workload("Deployment", n, image=image) for n in names})
+        for image in ("nginx:1.27", "nginx:1.28")
+    )
+    install(old, cnf.admin, namespace=cnf.namespace, instance_id="one", options=cnf.options)
+    where = ("--kubeconfig", admin_kubeconfig, "-n", cnf.namespace)
+    head, *steps, total = said("plan", new, *where, "--summary", status=3).splitlines()[-7:]
+    assert head.startswith("Packages ")
+    assert [line.split()[1:3] for line in steps] == [
+        ["Deployment", f"{cnf.namespace}/{name}:"] for name in names
+    ]
+    assert total.startswith("Plan: ")
+    assert said("plan", old, *where, "--summary", status=2).splitlines()[-1].startswith("Nothing ")
+
+
+@pytest.mark.parametrize(
+    "command", ["list", "status", "history", "version", "doctor", "plan PACKAGE"]
+)
+def test_yaml_has_what_json_has(command: str, cnf: Cnf, admin_kubeconfig: str) -> None:
+    package = cnf.package({"w.yaml": workload("Deployment", "a")})
+    install(package, cnf.admin, namespace=cnf.namespace, instance_id="one", options=cnf.options)
+    words = command.replace("PACKAGE", package).split()
+    where = [*words, "--kubeconfig", admin_kubeconfig, "-n", cnf.namespace]
+    out = {style: io.StringIO() for style in ("json", "yaml")}
+    statuses = {main([*where, "-o", style], out[style]) for style in out}
+    assert len(statuses) == 1
+    document = json.loads(out["json"].getvalue())
+    assert document["kind"]
+    assert yaml.safe_load(out["yaml"].getvalue()) == document
