@@ -59,7 +59,7 @@ _SPREAD = 7
 """Has the points of one fault begin at other requests than those of the next one; a prime number,
 so that every request comes."""
 
-_FIRST = 12
+_FIRST = 24
 """The default circle has one of so many points of the thorough one."""
 
 _ATTEMPTS = 5

@@ -7,12 +7,11 @@ import functools
 from collections.abc import Callable, Iterator
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from tests.circles import Circle, in_circles
 from tests.functional import matrix
 from tests.functional.matrix import ROWS, Request, Row, Workers
-from tests.functional.real import REAL
+from tests.functional.real import REAL, one_of
 from tests.functional.reference_surroundings import BEHIND_MIRROR, images_mirrored
 
 Requests = Callable[[str], dict[str, list[Request]]]
@@ -20,12 +19,6 @@ Requests = Callable[[str], dict[str, list[Request]]]
 
 ON_REAL_ONES = 5
 """On a real cluster, where a row takes half a minute, the default circle has one of so many."""
-
-
-def in_its_circle(row: Row) -> Row | ParameterSet:
-    """Return a row for the default circle, or what leaves it to the thorough one."""
-    is_left = REAL and ROWS.index(row) % ON_REAL_ONES
-    return pytest.param(row, marks=pytest.mark.thorough) if is_left else row
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +34,7 @@ def requests(workers: Workers) -> Requests:
     return functools.cache(workers.requests)
 
 
-@pytest.mark.parametrize("row", [*map(in_its_circle, ROWS)], ids=str)
+@pytest.mark.parametrize("row", one_of(ON_REAL_ONES, ROWS), ids=str)
 @in_circles(*Circle)
 def test_the_promise_holds_wherever_a_fault_hits(
     row: Row, circle: Circle, requests: Requests, workers: Workers
