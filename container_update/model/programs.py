@@ -8,9 +8,12 @@ of files and other operands come after ``--`` where the program knows that.
 
 from __future__ import annotations
 
+import math
 import os
+import resource
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from subprocess import DEVNULL, PIPE, STDOUT, Popen, SubprocessError, TimeoutExpired
 from tempfile import TemporaryDirectory
@@ -43,6 +46,8 @@ class Program:
     sets: Mapping[str, str] = field(default_factory=dict)
     has_folder: bool = True
     """It runs in an empty folder of its own, which is deleted after it."""
+    memory: int = resource.RLIM_INFINITY
+    """How many bytes it may use, where the system can limit that."""
 
     def environment(self, folder: str = "") -> dict[str, str]:
         """Return its environment.
@@ -55,10 +60,12 @@ class Program:
 
 
 _NO_CLUSTER = {"KUBECONFIG": os.devnull}
-HELM = Program("helm", (), _NO_CLUSTER)
+_MEMORY = 2**30
+"""For what renders a template of others: it can ask for any length."""
+HELM = Program("helm", (), _NO_CLUSTER, memory=_MEMORY)
 _NOWHERE = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:1")
 """The proxy of a program that is to reach no host."""
-KUSTOMIZE = Program("kubectl", (), {**_NO_CLUSTER, **_NOWHERE})
+KUSTOMIZE = Program("kubectl", (), {**_NO_CLUSTER, **_NOWHERE}, memory=_MEMORY)
 _NO_AUTHORITIES = {"SSL_CERT_DIR": ".", "SSL_CERT_FILE": os.devnull}
 """Those of the system count no more than others: OpenSSL 3 asks them beside a -CAfile."""
 OPENSSL = Program("openssl", ("LD_LIBRARY_PATH",), _NO_AUTHORITIES)
@@ -100,15 +107,31 @@ def run(  # noqa: PLR0913
     command = [path, *options, *(("--", *operands) if operands else ())]
     with TemporaryDirectory(prefix="container-update-") as folder:
         its_folder = folder if program.has_folder else None
-        return subprocess.run(  # noqa: S603, without a shell
+        with Popen(  # noqa: S603, without a shell
             command,
-            input=content,
-            capture_output=True,
-            timeout=seconds,
-            check=False,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
             cwd=its_folder,
             env=program.environment(its_folder or ""),
-        )
+        ) as process:
+            try:
+                _limit(process.pid, program.memory, seconds)
+                output, errors = process.communicate(content, seconds)
+            except BaseException:
+                process.kill()
+                raise
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+
+def _limit(process: int, memory: int, seconds: float) -> None:
+    """Limit the memory of a process, and its processor time: it ends also where we do not live to
+    end it. Source: prlimit(2), which Linux has."""
+    time = math.ceil(seconds) + 1
+    if hasattr(resource, "prlimit"):
+        with suppress(ProcessLookupError):  # it has ended
+            resource.prlimit(process, resource.RLIMIT_DATA, (memory, memory))
+            resource.prlimit(process, resource.RLIMIT_CPU, (time, time))
 
 
 def start(

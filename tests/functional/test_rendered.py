@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import os
+import resource
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -243,6 +244,16 @@ def test_a_link_inside_a_chart_is_followed(tmp_path: Path, run: Run, cnf: Cnf) -
     (chart / "values.yaml").symlink_to("other.yaml")
     assert run("install", str(chart))[0] == 0
     assert cnf.get("ConfigMap", "upf-cm")["data"] == {"setting": "a"}
+
+
+@pytest.mark.usefixtures("tools")
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="this system limits no other process")
+def test_a_template_that_asks_for_all_memory_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chart = {**CHART, "templates/cm.yaml": config_map(setting='{{ repeat 2000000000 "a" }}')}
+    assert main(["csar", "check", written(tmp_path / "upf", chart)], io.StringIO()) == 4
+    assert "helm template made no manifests of it: " in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("tools")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -149,3 +150,17 @@ def test_a_chart_is_not_rendered_under_a_name_that_is_none(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(csar.PackageError, match=r"Chart\.yaml: name: expected a name that Helm"):
         chart(tmp_path, name)
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="this system limits no other process")
+def test_a_program_ends_at_its_limits_of_memory_and_of_processor_time() -> None:
+    """The second one also where the command that started it was killed."""
+    program = programs.Program("python", (), memory=2**28)
+    code = (
+        "import resource\n"
+        "while resource.getrlimit(resource.RLIMIT_CPU)[0] != 61: pass\n"
+        "try: bytearray(2**30)\n"
+        "except MemoryError: print('refused')\n"
+    )
+    ran = programs.run(program, sys.executable, ["-c", code], seconds=60)
+    assert ran.stdout == b"refused\n", ran.stderr
