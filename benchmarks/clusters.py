@@ -17,7 +17,7 @@ from benchmarks import embedded
 from container_update.cluster import kubeconfig as kubeconfigs
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.drivers.vim_config import vim_config
-from container_update.engine.goals.install import install
+from container_update.engine.verbs import install
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.requests import UpdateRequest

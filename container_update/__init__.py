@@ -11,18 +11,33 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from container_update.cli.goals import apply_plan, plan_of, save_plan
     from container_update.cluster.client import connect
     from container_update.cluster.history.revision import Revision
     from container_update.engine.goal import Goal
-    from container_update.engine.goals.change_package import change_package, plan_change
     from container_update.engine.goals.change_request import ChangeRequest
     from container_update.engine.goals.events import events
-    from container_update.engine.goals.go_back import history, plan_undo, undo
-    from container_update.engine.goals.install import install
-    from container_update.engine.goals.uninstall import terminate
-    from container_update.engine.goals.update import plan_update, update
+    from container_update.engine.goals.go_back import history
     from container_update.engine.resume import abort, promote, resume, rollback, status
+    from container_update.engine.verbs import (
+        apply_plan,
+        change_package,
+        heal,
+        install,
+        plan_change,
+        plan_of,
+        plan_undo,
+        save_plan,
+        scale,
+        terminate,
+        undo,
+        update,
+    )
+    from container_update.engine.verbs import plan_of as plan_heal
+    from container_update.engine.verbs import plan_of as plan_install
+    from container_update.engine.verbs import plan_of as plan_scale
+    from container_update.engine.verbs import plan_of as plan_uninstall
+    from container_update.engine.verbs import plan_of as plan_update
+    from container_update.engine.verbs import terminate as uninstall
     from container_update.model.cancellation import CancelToken
     from container_update.model.cluster import Cluster, ReadOnlyCluster
     from container_update.model.errors import (
@@ -49,7 +64,9 @@ if TYPE_CHECKING:
     from container_update.model.plan import Plan, Step
     from container_update.model.requests import (
         ChangePackageRequest,
+        HealRequest,
         InstallRequest,
+        ScaleRequest,
         TerminateRequest,
         UndoRequest,
         UpdateRequest,
@@ -68,6 +85,7 @@ __all__ = [
     "ClusterError",
     "ContainerUpdateError",
     "Goal",
+    "HealRequest",
     "InstallRequest",
     "LeaseLostError",
     "NextStep",
@@ -80,6 +98,7 @@ __all__ = [
     "ReadOnlyCluster",
     "ResumeStarted",
     "Revision",
+    "ScaleRequest",
     "ScriptStep",
     "Status",
     "Step",
@@ -100,19 +119,26 @@ __all__ = [
     "change_package",
     "connect",
     "events",
+    "heal",
     "history",
     "install",
     "plan_change",
+    "plan_heal",
+    "plan_install",
     "plan_of",
+    "plan_scale",
     "plan_undo",
+    "plan_uninstall",
     "plan_update",
     "promote",
     "resume",
     "rollback",
     "save_plan",
+    "scale",
     "status",
     "terminate",
     "undo",
+    "uninstall",
     "update",
 ]
 
@@ -122,12 +148,14 @@ _MODULES = {
     "ChangeRequest": "engine.goals.change_request",
     "Cluster": "model.cluster",
     "Goal": "engine.goal",
+    "HealRequest": "model.requests",
     "InstallRequest": "model.requests",
     "Options": "model.options",
     "Outcome": "model.outcome",
     "Plan": "model.plan",
     "Planner": "planning.change",
     "ReadOnlyCluster": "model.cluster",
+    "ScaleRequest": "model.requests",
     "ScriptStep": "model.scripts",
     "Status": "model.operation",
     "Step": "model.plan",
@@ -140,27 +168,20 @@ _MODULES = {
     "UndoStarted": "model.outcome",
     "UpdateRequest": "model.requests",
     "WorkloadKind": "workloads.kind",
-    "apply_plan": "cli.goals",
-    "change_package": "engine.goals.change_package",
     "connect": "cluster.client",
     "events": "engine.goals.events",
     "history": "engine.goals.go_back",
-    "install": "engine.goals.install",
-    "plan_change": "engine.goals.change_package",
-    "plan_of": "cli.goals",
-    "plan_undo": "engine.goals.go_back",
-    "plan_update": "engine.goals.update",
     "abort": "engine.resume",
     "promote": "engine.resume",
     "resume": "engine.resume",
     "rollback": "engine.resume",
-    "save_plan": "cli.goals",
     "status": "engine.resume",
-    "terminate": "engine.goals.uninstall",
-    "undo": "engine.goals.go_back",
-    "update": "engine.goals.update",
 }
-"""Where each name is; what is not listed here is in ``model.errors``."""
+"""Where each name is; the operations are in ``engine.verbs``, the errors in ``model.errors``."""
+
+_PLANS = ("plan_heal", "plan_install", "plan_scale", "plan_uninstall", "plan_update")
+_ALIASES = {**dict.fromkeys(_PLANS, "plan_of"), "uninstall": "terminate"}
+"""Names that call the function of another one: every request has its plan from the same."""
 
 
 def _load(name: str) -> object:
@@ -173,8 +194,9 @@ def _load(name: str) -> object:
         return version("container-update")
     from importlib import import_module  # noqa: PLC0415
 
-    module = import_module(f"{__name__}.{_MODULES.get(name, 'model.errors')}")
-    value: object = getattr(module, name)
+    others = "engine.verbs" if name.islower() else "model.errors"
+    module = import_module(f"{__name__}.{_MODULES.get(name, others)}")
+    value: object = getattr(module, _ALIASES.get(name, name))
     return value
 
 

@@ -36,7 +36,7 @@ sys.path.insert(0, str(ROOT))
 from container_update.cluster.client import connect  # noqa: E402
 from container_update.emulator.demo.scenarios import guide_request  # noqa: E402
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster  # noqa: E402
-from container_update.engine.goals.install import install  # noqa: E402
+from container_update.engine.verbs import install  # noqa: E402
 from tests.terminal.recorder import record  # noqa: E402
 
 if TYPE_CHECKING:

@@ -4,27 +4,37 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 
-from container_update.cli import connection, saved_plan
+from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
-from container_update.cli.terminal import approval, output
+from container_update.cli.terminal import advice, approval, output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.model.plan import Plan
-from container_update.model.requests import InstallRequest, Request, UpdateRequest
+from container_update.model.requests import (
+    ChangePackageRequest,
+    InstallRequest,
+    Saveable,
+    UpdateRequest,
+)
 
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
     from container_update.engine.goal import Goal
+    from container_update.engine.goals.change import PackageChange
+    from container_update.engine.goals.change_request import ChangeRequest
     from container_update.model.cluster import Cluster
     from container_update.model.options import Options
+    from container_update.model.outcome import Outcome, Progress
+    from container_update.model.scripts import ScriptReport
+    from container_update.records.vnf_records import Records
 
-Asked = Callable[[], Request]
+Asked = Callable[[], Saveable]
 """Returns what a command was asked for; its namespace is known once it has connected."""
 
 
@@ -49,7 +59,7 @@ def add_saving_arguments(command: argparse.ArgumentParser, when: str = "") -> No
 
 
 def run(
-    request_of: Callable[[argparse.Namespace], Request], parsed: argparse.Namespace, out: TextIO
+    request_of: Callable[[argparse.Namespace], Saveable], parsed: argparse.Namespace, out: TextIO
 ) -> int:
     """Carry out a goal, or show its plan where only that is asked for; return the exit status."""
     return (show if parsed.plan else carry_out)(parsed, out, partial(request_of, parsed))
@@ -57,16 +67,16 @@ def run(
 
 def show(parsed: argparse.Namespace, out: TextIO, request: Asked) -> int:
     """Show the plan of a goal, save it where that is asked for; return the exit status."""
-    from container_update.engine.run import preview  # noqa: PLC0415, slow to load
+    from container_update.engine import saved_plan  # noqa: PLC0415, slow to load
+    from container_update.engine.run import preview  # noqa: PLC0415, as above
 
     if parsed.out is not None:
         saved_plan.refuse_unfit(request())
     with connection.connected_cluster(parsed) as cluster:
-        goal = _goal(parsed, cluster, request)
-        with planned(parsed, out):
-            options = option_arguments.read(parsed)
+        goal, options = _goal(parsed, cluster, request()), option_arguments.read(parsed)
+        with _planned(parsed, out):
             plan = with_images_checked(preview(goal, cluster, options), cluster, options)
-        return present(plan, parsed, out, request, cluster)
+        return _present(plan, parsed, out, request, cluster)
 
 
 def with_images_checked(plan: Plan, cluster: Cluster, options: Options) -> Plan:
@@ -83,7 +93,7 @@ def with_images_checked(plan: Plan, cluster: Cluster, options: Options) -> Plan:
 
 
 @contextmanager
-def planned(parsed: argparse.Namespace, out: TextIO) -> Iterator[None]:
+def _planned(parsed: argparse.Namespace, out: TextIO) -> Iterator[None]:
     """Make a plan; one that is refused for what the server or the nodes say is shown, as text,
     before that is said."""
     from container_update.engine.checks.image_check import UnpulledImagesError  # noqa: PLC0415
@@ -97,11 +107,11 @@ def planned(parsed: argparse.Namespace, out: TextIO) -> Iterator[None]:
         raise
 
 
-def present(
+def _present(
     plan: Plan, parsed: argparse.Namespace, out: TextIO, request: Asked, cluster: KubernetesCluster
 ) -> int:
     """Show a plan, save it where that is asked for; return the exit status."""
-    from container_update.cli.goals import save_plan  # noqa: PLC0415, slow to load
+    from container_update.engine.verbs import save_plan  # noqa: PLC0415, slow to load
 
     if parsed.output == output.TEXT:
         status = output.show_plan(plan, parsed, out)
@@ -126,12 +136,12 @@ def _acceptance(plan: Plan) -> str:
 
 
 def _goal(
-    parsed: argparse.Namespace, cluster: KubernetesCluster, request: Asked, *, saved: bool = False
+    parsed: argparse.Namespace, cluster: KubernetesCluster, wanted: Saveable, *, saved: bool = False
 ) -> Goal:
-    from container_update.cli.goals import goal_of  # noqa: PLC0415, slow to load
+    from container_update.engine.goals.of_request import goal_of  # noqa: PLC0415, slow to load
     from container_update.engine.instances import NotInstalledError  # noqa: PLC0415, as above
 
-    wanted, options = request(), option_arguments.read(parsed)
+    options = option_arguments.read(parsed)
     if not saved and not isinstance(wanted, InstallRequest):
         wanted = replace(wanted, instance_id=connection.find_instance(parsed, cluster))
     try:
@@ -182,15 +192,18 @@ def carry_out(
     :param saved: the plan that was approved: no other one is carried out.
     """
     from container_update.engine import run as engine  # noqa: PLC0415, slow to load
+    from container_update.engine import saved_plan  # noqa: PLC0415, as above
 
     with (
         connection.connected_cluster(parsed) as cluster,
         approval.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
     ):
-        goal = _goal(parsed, cluster, request, saved=saved is not None)
+        wanted = request()
+        goal = _goal(parsed, cluster, wanted, saved=saved is not None)
         ask_about_others(parsed, out, cluster, goal.instance_id)
-        with output.progress(parsed, out) as progress:
-            outcome = engine.run(
+
+        def run(progress: Progress) -> Outcome:
+            return engine.run(
                 goal,
                 cluster,
                 option_arguments.read(parsed),
@@ -198,5 +211,64 @@ def carry_out(
                 saved_plan.checked(progress, saved, cluster.context.server),
                 leave_failed=getattr(parsed, "leave_failed", False),
             )
+
+        if isinstance(wanted, ChangePackageRequest):
+            return carry_out_change(cast("PackageChange", goal), wanted, run, parsed, out)
+        with output.progress(parsed, out) as progress:
+            outcome = run(progress)
     output.show_outcome(outcome, parsed, out)
     return DONE if outcome.results else NOTHING_TO_DO
+
+
+def carry_out_change(  # noqa: PLR0913
+    change: AnyChange,
+    request: ChangePackageRequest,
+    run: Callable[[Progress], Outcome],
+    parsed: argparse.Namespace,
+    out: TextIO,
+    *,
+    follow: Callable[[Outcome], None] = lambda _: None,
+) -> int:
+    """Carry out a change of the package, wherever the VNF runs, and show what became of it and of
+    its scripts; return the exit status.
+
+    :param run: carries it out.
+    :param follow: corrects where the VNF runs, for the command that goes back.
+    """
+    from container_update.records.instance_file import write_records  # noqa: PLC0415, slow to load
+
+    try:
+        with output.progress(parsed, out) as progress:
+            outcome = run(progress)
+    finally:
+        output.show_scripts(change.reports, parsed, out)
+    if outcome.held:
+        output.show_outcome(outcome, parsed, out)
+        return DONE
+    before = request.old or next((each.source for each in outcome.plan.packages), "OLD")
+    follow(outcome)
+    records = change.records(outcome)
+    more = {
+        "scripts": [script.as_dict() for script in change.reports],
+        "vnfdId": records.vnfd_id,
+        "resourceNames": dict(records.resource_names),
+    }
+    way_back = advice.change_back_command(change.change, before, parsed)
+    output.show_outcome(outcome, parsed, out, way_back, change.reports, more)
+    write_records(request, records)
+    return DONE if outcome.results else NOTHING_TO_DO
+
+
+class AnyChange(Protocol):
+    """A change of the package, wherever the VNF runs."""
+
+    @property
+    def change(self) -> ChangeRequest:
+        """What it was asked for."""
+
+    @property
+    def reports(self) -> Sequence[ScriptReport]:
+        """Every run of a coordination script, in order."""
+
+    def records(self, outcome: Outcome, /) -> Records:
+        """Return what a VNFM has to record of an outcome."""

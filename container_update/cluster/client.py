@@ -25,6 +25,7 @@ from container_update.cluster.keeping import stretched
 from container_update.cluster.login import client_configuration
 from container_update.cluster.login.client_configuration import ClientLogin, Login, Logins
 from container_update.cluster.oidc import OidcToken
+from container_update.cluster.rights import allows, refused
 from container_update.model.cluster import (
     ClusterContext,
     DryRun,
@@ -37,7 +38,6 @@ from container_update.model.cluster import (
 from container_update.model.errors import ClusterError, DryRunNotDeclaredError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
-from container_update.planning import permissions
 from container_update.workloads.api_resources import Resources
 
 if TYPE_CHECKING:
@@ -377,7 +377,7 @@ class KubernetesCluster:
 
     def refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
         """Return the rights that this account does not have; see Cluster."""
-        return permissions.refused(rights, self.rights_in)
+        return refused(rights, self.rights_in)
 
     def rights_in(self, namespace: str) -> Callable[[Right], bool]:
         """Return what tells whether this account has a right in a namespace; see Cluster.
@@ -411,7 +411,7 @@ class KubernetesCluster:
             if error.status != 404:
                 raise
             return True  # a kind that is not served yet: its plural is not known
-        return permissions.allows(rules, right, plural)
+        return allows(rules, right, plural)
 
     # --- requests -------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from container_update.cluster.rights import refused
 from container_update.model import context_threads
 from container_update.model.cluster import (
     Cluster,
@@ -28,7 +29,6 @@ from container_update.model.cluster import (
 )
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
-from container_update.planning import permissions
 
 LOG = logging.getLogger(__name__)
 
@@ -131,7 +131,7 @@ class RetryingReader:
 
     def refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
         """See Cluster."""
-        return permissions.refused(rights, self._rights_asked_in)
+        return refused(rights, self._rights_asked_in)
 
     def _rights_asked_in(self, namespace: str) -> Callable[[Right], bool]:
         asked = self._rights.pop(namespace, None)

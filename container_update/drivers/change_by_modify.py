@@ -12,23 +12,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from container_update.drivers import vim
-from container_update.engine.goals.change import KubernetesTarget
-from container_update.engine.goals.change_job import ChangeJob
-from container_update.engine.goals.change_package import preview_change, run_change
-from container_update.engine.goals.change_request import ChangeRequest
+from container_update.engine.goal import Goal
+from container_update.engine.goals.change import PackageChange
+from container_update.engine.goals.from_vnfm import FromVnfm
 from container_update.engine.goals.request_schema import COORDINATE_NEW, COORDINATE_OLD
+from container_update.engine.run import run
 from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Cluster
+from container_update.model.cluster import Cluster, ReadOnlyCluster
 from container_update.model.errors import NextStep, PackageError
 from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
-from container_update.model.plan import Plan
-from container_update.model.requests import CONFIG_PATHS, DEF_FILES, UPGRADE_TYPE, UpdateRequest
+from container_update.model.requests import (
+    CONFIG_PATHS,
+    DEF_FILES,
+    UPGRADE_TYPE,
+    ChangePackageRequest,
+    UpdateRequest,
+)
 from container_update.model.schema import similar_names
 from container_update.records.vnf_records import Records
 
@@ -87,71 +92,74 @@ def without_parameters(metadata: Mapping[str, Any] | None) -> Json:
     return {name: value for name, value in (metadata or {}).items() if name not in PARAMETERS}
 
 
-@dataclass(frozen=True)
-class Work:
-    """What a modify request does to what runs."""
+Modification = UpdateRequest | ChangePackageRequest
+"""What a modify request does to what runs."""
 
-    request: UpdateRequest
-    """The packages, the instance's def-files and its namespace."""
-    change: Json | None
-    """The ChangeCurrentVnfPkgRequest that it stands for; None: it is an update."""
 
-    def carry_out(  # noqa: PLR0913, PLR0917
-        self,
-        cluster: Cluster,
-        options: Options,
-        connection: Json,
-        instance: Mapping[str, Any],
-        cancel: CancelToken | None = None,
-        progress: Progress = lambda _: None,
-    ) -> tuple[Outcome, Records]:
-        """Do it; a failure is undone at once. Return what became of it, and what to record.
+def modification(request: UpdateRequest, change: Json | None) -> Modification:
+    """Return what a modify request does to what runs.
 
-        :param connection: the VIM, with its credentials, for coordination scripts.
-        :param instance: the VnfInstance, for them.
-        :raises ContainerUpdateError: as :func:`~container_update.engine.run.run`.
-        """
-        from container_update.engine.goals.update import update  # noqa: PLC0415 (heavy)
+    :param request: the packages, the instance's def-files and its namespace.
+    :param change: the ChangeCurrentVnfPkgRequest that it stands for; None: it is an update.
+    """
+    if change is None:
+        return request
+    return ChangePackageRequest(
+        change,
+        request.old,
+        request.new,
+        request.def_files,
+        request.namespace,
+        request.one_namespace,
+        request.instance_id,
+    )
 
-        if self.change is None:
-            outcome = update(self.request, cluster, options, cancel, progress)
-            return outcome, Records.of_update(outcome)
-        changed = run_change(*self._job(cluster, options, connection, instance), cancel, progress)
-        manifests = changed.outcome.plan.manifests
-        records = replace(changed.records, vnfd_id=None, named_by_pods=True, manifests=manifests)
-        return changed.outcome, records
 
-    def preview(
-        self, cluster: Cluster, options: Options, connection: Json, instance: Mapping[str, Any]
-    ) -> Plan:
-        """Return what :meth:`carry_out` would do; write nothing, raise the same errors."""
-        from container_update.engine.goals.update import plan_update  # noqa: PLC0415 (heavy)
+def goal_of(
+    request: Modification,
+    cluster: ReadOnlyCluster,
+    options: Options,
+    connection: Json,
+    instance: Mapping[str, Any],
+) -> Goal:
+    """Return the goal of a modification.
 
-        if self.change is None:
-            return plan_update(self.request, cluster, options)
-        return preview_change(*self._job(cluster, options, connection, instance))
+    :param connection: the VIM, with its credentials, for coordination scripts.
+    :param instance: the VnfInstance, for them.
+    :raises PackageError: says where in the metadata the request is wrong.
+    """
+    from container_update.engine.goals.update import Update  # noqa: PLC0415 (heavy)
 
-    def _job(
-        self, cluster: Cluster, options: Options, connection: Json, instance: Mapping[str, Any]
-    ) -> tuple[ChangeJob, KubernetesTarget]:
-        request, vim_type = self.request, str(connection.get("vimType") or "kubernetes")
-        target = KubernetesTarget(
-            cluster,
-            request.namespace,
-            request.def_files,
-            vim.script_access(connection),
-            one_namespace=request.one_namespace,
-            vim_type=vim_type,
-        )
-        job = ChangeJob(
-            _parsed(self.change or {}, vim_type),
-            request.old,
-            request.new,
-            request.instance_id,
-            options,
-            instance=instance,
-        )
-        return job, target
+    if isinstance(request, UpdateRequest):
+        return Update(request, options)
+    vnfm = FromVnfm(instance, access=vim.script_access(connection))
+    try:
+        return PackageChange(request, cluster, options, vnfm)
+    except PackageError as error:
+        raise error.below("metadata") from None
+
+
+def carry_out(  # noqa: PLR0913, PLR0917
+    request: Modification,
+    cluster: Cluster,
+    options: Options,
+    connection: Json,
+    instance: Mapping[str, Any],
+    cancel: CancelToken | None = None,
+    progress: Progress = lambda _: None,
+) -> tuple[Outcome, Records]:
+    """Do it; a failure is undone at once. Return what became of it, and what to record.
+
+    The parameters and the errors are those of :func:`goal_of` and of
+    :func:`~container_update.engine.run.run`.
+    """
+    goal = goal_of(request, cluster, options, connection, instance)
+    outcome = run(goal, cluster, options, cancel, progress)
+    records = goal.records(outcome)
+    if isinstance(request, ChangePackageRequest):
+        manifests = outcome.plan.manifests
+        records = replace(records, vnfd_id=None, named_by_pods=True, manifests=manifests)
+    return outcome, records
 
 
 def request_of(  # noqa: PLR0913
@@ -185,14 +193,6 @@ def request_of(  # noqa: PLR0913
         one_namespace=True,
         instance_id=instance_id,
     )
-
-
-def _parsed(body: Json, vim_type: str) -> ChangeRequest:
-    """Parse the request; a message says where in the metadata something is wrong."""
-    try:
-        return ChangeRequest.of(body, vim_type)
-    except PackageError as error:
-        raise PackageError(str(error).replace("additionalParams", "metadata")) from None
 
 
 def _value(name: str, given: Any) -> Any:

@@ -12,7 +12,7 @@ from container_update.drivers import vim
 from container_update.model.schema import PLAIN, TEXT, Fields, ListOf, Schema
 
 if TYPE_CHECKING:
-    from container_update.drivers.change_by_modify import Work
+    from container_update.drivers.change_by_modify import Modification
     from container_update.model.objects import Json, Manifest
     from container_update.model.options import Options
     from container_update.model.outcome import Outcome, Vnfc
@@ -49,9 +49,11 @@ class Tacker:
 
         event.listen(self._context.session, "after_bulk_update", take_back)
 
-    def carry_out(self, work: Work, vnf_instance: Any) -> tuple[Outcome, Records]:
+    def carry_out(self, request: Modification, vnf_instance: Any) -> tuple[Outcome, Records]:
         """Do it in the cluster of the instance's VIM, with the options of Tacker's configuration;
         return what became of it, and what to record."""
+        from container_update.drivers import change_by_modify  # noqa: PLC0415 (not for idle calls)
+
         connection, options = self._connection(vnf_instance), self._options()
         resources = vnf_instance.instantiated_vnf_info.vnfc_resource_info
         instance = {
@@ -60,7 +62,7 @@ class Tacker:
             "instantiatedVnfInfo": {"vnfcResourceInfo": [vnfc_entry(each) for each in resources]},
         }
         with closing(vim.connect_to(connection, options)) as cluster:
-            return work.carry_out(cluster, options, connection, instance)
+            return change_by_modify.carry_out(request, cluster, options, connection, instance)
 
     def _options(self) -> Options:
         from oslo_config import cfg  # noqa: PLC0415 (with Tacker's own values in it)

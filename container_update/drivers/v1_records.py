@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from container_update.drivers.advice import v1_advice
 from container_update.drivers.v1_host import ReadAttributes, Tacker, checked
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError, with_advice
-from container_update.model.requests import CONFIG_PATHS, DEF_FILES
+from container_update.model.requests import CONFIG_PATHS, DEF_FILES, ChangePackageRequest
 from container_update.model.schema import FILLED, LINE, MAPPING, TEXTS, Fields, ListOf
 from container_update.package.object_schemas import ANY_NAMESPACE
 from container_update.records.resource_lists import assign
@@ -23,7 +23,7 @@ from container_update.records.vnf_records import Records
 from container_update.workloads.pod_template import pod_template
 
 if TYPE_CHECKING:
-    from container_update.drivers.change_by_modify import Work
+    from container_update.drivers.change_by_modify import Modification
     from container_update.model.objects import Manifest
     from container_update.model.outcome import Vnfc
     from container_update.model.requests import UpdateRequest
@@ -76,15 +76,15 @@ def modify_information_end(
     after = change_by_modify.without_parameters(before)
     after.pop(RUNS_FROM, None)
     try:
-        work = work_of(vnf_instance, old, new, configmap_secret_paths)
+        request = modification_of(vnf_instance, old, new, configmap_secret_paths)
     finally:  # before anything is written: a conductor that is killed cannot note it any more
         vnf_instance.vnf_metadata = after if new == old else {**after, RUNS_FROM: old}
         if vnf_instance.vnf_metadata != before:
             vnf_instance.save()
-    if work is not None:
-        _, records = host.carry_out(work, vnf_instance)
+    if request is not None:
+        _, records = host.carry_out(request, vnf_instance)
         write_records(vnf_instance, records, host.vnfc_record)
-        if work.change is not None:
+        if isinstance(request, ChangePackageRequest):
             host.record_objects(vnf_instance, records.manifests)
         vnf_instance.vnf_metadata = after
         vnf_instance.save()
@@ -124,7 +124,9 @@ def check(vnf_instance: Any, config_paths: Any, old: Any) -> None:
     checked(vnf_instance, _INSTANCE, "vnf_instance")
 
 
-def work_of(vnf_instance: Any, old: str, new: str, config_paths: Any) -> Work | None:
+def modification_of(
+    vnf_instance: Any, old: str, new: str, config_paths: Any
+) -> Modification | None:
     """Return what a modification does to what runs; None: nothing.
 
     :param old: the package that the instance runs from.
@@ -137,7 +139,8 @@ def work_of(vnf_instance: Any, old: str, new: str, config_paths: Any) -> Work | 
     change = change_by_modify.requested_change(vnf_instance.vnfd_id, metadata)
     if new == old and not paths and change is None:
         return None
-    return change_by_modify.Work(request_of(vnf_instance, old, new, paths), change)
+    request = request_of(vnf_instance, old, new, paths)
+    return change_by_modify.modification(request, change)
 
 
 def _running_package(metadata: Mapping[str, str], old: str) -> str:

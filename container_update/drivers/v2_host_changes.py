@@ -12,7 +12,6 @@ Source: Tacker 16, ``VnfLcmDriverV2.process`` and ``Kubernetes._change_vnfpkg``.
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -28,26 +27,30 @@ from container_update.drivers.v2_records import (
     request_of,
     with_live_pods,
 )
-from container_update.engine.goals.change import KubernetesTarget
-from container_update.engine.goals.change_job import ChangeJob
-from container_update.engine.goals.change_package import preview_change
+from container_update.engine.goals.change import PackageChange
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.install import Install
 from container_update.engine.goals.uninstall import Uninstall
 from container_update.engine.goals.upkeep import Heal
 from container_update.engine.read_packages import described_by, read_manifests
 from container_update.engine.resume import status
-from container_update.engine.run import run
+from container_update.engine.run import preview, run
 from container_update.model import errors
 from container_update.model.cluster import Cluster, if_allowed
 from container_update.model.objects import Collection, Json, ObjectKey, instance_of
 from container_update.model.options import Options
 from container_update.model.plan import Plan
-from container_update.model.requests import DEF_FILES, UpdateRequest
+from container_update.model.requests import (
+    DEF_FILES,
+    ChangePackageRequest,
+    HealRequest,
+    InstallRequest,
+    TerminateRequest,
+    UpdateRequest,
+)
 from container_update.package import csar
 from container_update.package.fetch import is_url
 from container_update.planning.comparison import live_objects
-from container_update.planning.comparison.package_pair import Placing
 from container_update.records.vnf_records import VDU_RESES, Records, workloads_of
 
 LOG = logging.getLogger(__name__)
@@ -77,10 +80,10 @@ def check_change(script: Json, output: Json) -> None:
     with cluster_of(instance) as (cluster, options):
         if not _is_of(body["vnfdId"], package, options):
             return
-        request = ChangeRequest.of(body, "kubernetes")
+        ChangeRequest.of(body, "kubernetes")  # the record may have nothing to plan with
         base = request_of(instance, package, package)
         _refuse_unfinished(base, cluster, options)
-        plan = _preview(request, base, instance, cluster, options)
+        plan = _preview(body, base, instance, cluster, options)
         _refuse_renamed(
             (manifest.body["metadata"]["name"], manifest.key) for manifest in plan.manifests
         )
@@ -137,9 +140,16 @@ def heal_vnf(script: Json, output: Json) -> None:
             output["vnf_instance"] = with_live_pods(instance, cluster)
             return
         base = request_of(instance, package, package)
-        placing = Placing(base.def_files, base.namespace, one_namespace=True)
-        heal_id = (script.get("grant_request") or {}).get("vnfLcmOpOccId") or str(uuid.uuid4())
-        goal = Heal(package, placing, base.instance_id, options, heal_id, ())
+        request = HealRequest(
+            package,
+            (),
+            base.def_files,
+            base.namespace,
+            one_namespace=True,
+            instance_id=base.instance_id,
+            request_id=(script.get("grant_request") or {}).get("vnfLcmOpOccId") or "",
+        )
+        goal = Heal(request, options)
         outcome = run(goal, cluster, options)
     records = replace(
         Records.of_update(outcome), workloads=workloads_of(goal.vdus(), outcome.plan.manifests)
@@ -161,8 +171,14 @@ def create_others(script: Json, output: Json) -> None:
         return
     base = request_of(instance, package, package)
     with cluster_of(instance) as (cluster, options):
-        placing = Placing(base.def_files, base.namespace, one_namespace=True)
-        goal = Install(package, placing, base.instance_id, options)
+        request = InstallRequest(
+            package,
+            base.def_files,
+            base.namespace,
+            one_namespace=True,
+            instance_id=base.instance_id,
+        )
+        goal = Install(request, options)
         outcome = run(goal, cluster, options)
     workloads = workloads_of(goal.vdus(), outcome.plan.manifests)
     tackers = {vdu: each.body for vdu, each in recorded_workloads(instance).items()}
@@ -188,17 +204,18 @@ def delete_others(script: Json, output: Json) -> None:  # noqa: ARG001 (has noth
             for body in listing.items
             if instance_of(body) == base.instance_id
         }
-        placing = Placing(base.def_files, base.namespace, one_namespace=True)
-        if live_objects.live_names(live) or _has_others(package, placing, options):
-            goal = Uninstall(package, placing, instance["id"], options, is_recorded=True)
-            run(goal, cluster, options)
+        request = TerminateRequest(
+            package, base.def_files, base.namespace, one_namespace=True, instance_id=instance["id"]
+        )
+        if live_objects.live_names(live) or _has_others(request, options):
+            run(Uninstall(request, options, is_recorded=True), cluster, options)
         HistoryWriter(cluster, base.namespace, instance["id"]).clear()
 
 
-def _has_others(package: str, placing: Placing, options: Options) -> bool:
+def _has_others(request: TerminateRequest, options: Options) -> bool:
     """Tell whether a package describes objects that Tacker leaves out."""
     try:
-        described = described_by(package, placing, options)
+        described = described_by(request, options)
     except errors.PackageError as error:  # Tacker, which is less strict, may be able to terminate
         LOG.warning("the termination is left to Tacker: %s", error)
         return False
@@ -211,14 +228,22 @@ def _is_of(vnfd_id: str | None, package: str, options: Options) -> bool:
 
 
 def _preview(
-    request: ChangeRequest, base: UpdateRequest, instance: Json, cluster: Cluster, options: Options
+    body: Json, base: UpdateRequest, instance: Json, cluster: Cluster, options: Options
 ) -> Plan:
     """Return what a rolling update of ours would do, with the recorded workloads as old package."""
     record = InstanceRecord(None, tuple(recorded_workloads(instance).values()))
     if not record.manifests:
         return Plan(base.namespace, base.instance_id, ())
-    target = KubernetesTarget(cluster, base.namespace, one_namespace=True, record=record)
-    return preview_change(ChangeJob(request, "", base.new, base.instance_id, options), target)
+    request = ChangePackageRequest(
+        body,
+        "",
+        base.new,
+        namespace=base.namespace,
+        one_namespace=True,
+        instance_id=base.instance_id,
+    )
+    goal = PackageChange(request, cluster, options, record=record)
+    return preview(goal, cluster, options)
 
 
 def _refuse_unfinished(base: UpdateRequest, cluster: Cluster, options: Options) -> None:
@@ -253,7 +278,7 @@ def _def_files(
 
     :param base: has those that Tacker recorded: the request's.
     """
-    placing = Placing((), base.namespace, one_namespace=True)
+    placing = replace(base, def_files=())
     with csar.open_package(base.new, options=options) as opened:
         kept = [path for path in before if is_url(path) or opened.has(path)]
         files = list(dict.fromkeys((*kept, *base.def_files)))

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from container_update.drivers import change_by_modify, v2_memory, vim
-from container_update.drivers.change_by_modify import Work
+from container_update.drivers.change_by_modify import Modification
 from container_update.model.cluster import Cluster, ReadOnlyCluster
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
 from container_update.model.objects import (
@@ -28,6 +28,7 @@ from container_update.model.outcome import Vnfc
 from container_update.model.requests import (
     CONFIG_PATHS,
     DEF_FILES,
+    ChangePackageRequest,
     UpdateRequest,
 )
 from container_update.planning.comparison import live_objects
@@ -55,14 +56,20 @@ def update_instance(script: Json, output: Json) -> None:
     instance, old = script["vnf_instance"], script["tmp_csar_dir"]
     earlier = v2_memory.recall(script)
     try:
-        work = work_of(instance, script["request"], old, script.get("new_csar_dir") or old)
-        if work.change is not None:  # its parameters may hold passwords: they are not kept
+        request = modification_of(
+            instance, script["request"], old, script.get("new_csar_dir") or old
+        )
+        if isinstance(
+            request, ChangePackageRequest
+        ):  # its parameters may hold passwords: they are not kept
             metadata = change_by_modify.without_parameters(instance.get("metadata"))
             instance = {**instance, "metadata": metadata}
         shown = {name: value for name, value in instance.items() if name != "vimConnectionInfo"}
         connection = vim.kubernetes_vim(instance.get("vimConnectionInfo") or {})
         with cluster_of(instance, packages=2) as (cluster, options):
-            outcome, records = work.carry_out(cluster, options, connection, shown)
+            outcome, records = change_by_modify.carry_out(
+                request, cluster, options, connection, shown
+            )
     except ContainerUpdateError as error:
         v2_memory.remember(output, v2_memory.joined(earlier, v2_memory.after_failure(error)))
         raise
@@ -85,7 +92,7 @@ def recorded(records: Records, instance: Json) -> Json:
     return replace(records, workloads=workloads).applied(instance)
 
 
-def work_of(instance: Json, request: Json, old: str, new: str) -> Work:
+def modification_of(instance: Json, request: Json, old: str, new: str) -> Modification:
     """Return what a modify request does to what runs.
 
     :param old: the package that the instance runs from.
@@ -94,7 +101,8 @@ def work_of(instance: Json, request: Json, old: str, new: str) -> Work:
     """
     metadata = request.get("metadata") or {}
     change = change_by_modify.requested_change(request.get("vnfdId"), metadata)
-    return Work(request_of(instance, old, new, metadata.get(CONFIG_PATHS)), change)
+    update = request_of(instance, old, new, metadata.get(CONFIG_PATHS))
+    return change_by_modify.modification(update, change)
 
 
 def request_of(

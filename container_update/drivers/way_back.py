@@ -20,6 +20,7 @@ from container_update.model.errors import NoWayBackError, PlanError
 from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.model.outcome import Progress
+from container_update.model.requests import UndoRequest
 from container_update.package import csar
 from container_update.records.vnf_records import Records
 
@@ -74,8 +75,9 @@ def go_back(  # noqa: PLR0913, PLR0917
     revision = _led_away(old, cluster, options, **where) if options.history else None
     why = _why_not(revision, options)
     if revision is not None and not why:
+        request = UndoRequest(revision.number, (), namespace, instance_id)
         try:
-            goal = GoBack(cluster, options, revision.number, **where)
+            goal = GoBack(request, cluster, options)
             return Records.of_update(run(goal, cluster, options, cancel, progress)).restarted
         except PlanError as error:
             why = str(error)

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from container_update.cluster.history.revision import InstanceRecord
 from container_update.cluster.informer import Informer
@@ -19,11 +19,15 @@ from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
 from container_update.engine.journalled_run import JournalledRun
 from container_update.model.objects import Collection, Manifest, ObjectKey
-from container_update.model.outcome import StepResult
+from container_update.model.outcome import Outcome, StepResult
 from container_update.model.plan import Plan
+from container_update.model.scripts import ScriptReport
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.configuration import Live
 from container_update.planning.update import collections, traffic
+
+if TYPE_CHECKING:
+    from container_update.records.vnf_records import Records
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,17 @@ class Goal(ABC):
     def carry_out(self, run: JournalledRun) -> tuple[StepResult, ...]:
         """Carry out the plan of a run."""
         return run.execution.run()
+
+    def records(self, outcome: Outcome) -> Records:
+        """Return what a VNFM has to record of an outcome that does not wait for a person."""
+        from container_update.records.vnf_records import Records  # noqa: PLC0415, not of a command
+
+        return Records.of_update(outcome)
+
+    @property
+    def reports(self) -> Sequence[ScriptReport]:
+        """Every run of a coordination script, in order."""
+        return ()
 
 
 class PackageGoal(Goal):

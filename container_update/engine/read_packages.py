@@ -14,45 +14,55 @@ from container_update.model.cluster import ReadOnlyCluster
 from container_update.model.errors import ClusterError, PackageError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.options import Options
-from container_update.model.requests import DEF_FILES, UpdateRequest
+from container_update.model.requests import (
+    DEF_FILES,
+    ChangePackageRequest,
+    InstallRequest,
+    Placing,
+    TerminateRequest,
+)
 from container_update.model.scripts import NEW, OLD
 from container_update.package import csar, fetch
 from container_update.package.csar import identities_of
 from container_update.package.findings import Severity
 from container_update.package.manifests import ReadDocuments
 from container_update.planning.comparison import match, package_pair
-from container_update.planning.comparison.package_pair import Packages, Placing
+from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.steps.manifest import StoredImages
 from container_update.workloads import pod_template
 from container_update.workloads.registry import is_workload
 
 if TYPE_CHECKING:
-    from container_update.engine.goals.change_job import ChangeJob
     from container_update.engine.goals.change_request import ChangeRequest
 
 LOG = logging.getLogger(__name__)
 
 
 def read_packages(
-    job: ChangeJob, placing: Placing, record: InstanceRecord | None = None
+    request: ChangePackageRequest,
+    change: ChangeRequest,
+    options: Options,
+    record: InstanceRecord | None = None,
+    opened: csar.Csar | None = None,
 ) -> Packages:
     """Read what a change needs of both packages; each is opened once.
 
+    :param change: what the body of the request says.
     :param record: what the instance runs from, instead of the old package.
+    :param opened: the new package, where the caller has opened it.
     :raises PackageError: a package or the request is wrong.
     """
-    request, options = job.request, job.options
-    with ExitStack() as opened:
-        after = job.opened or opened.enter_context(csar.open_package(job.new, options=options))
+    with ExitStack() as stack:
+        after = opened or stack.enter_context(csar.open_package(request.new, options=options))
         before: csar.Csar | InstanceRecord | None = record
         if before is None:
-            before = opened.enter_context(csar.open_package(job.old, options=options))
-        packages = _paired(request, placing, before, after)
+            before = stack.enter_context(csar.open_package(request.old, options=options))
+        packages = _paired(change, request, before, after)
         known = before if isinstance(before, csar.Csar) else before.package
         packages = replace(packages, identities=identities_of(known, after)())
-        check_packages(request, after, before if isinstance(before, csar.Csar) else None)
-        check_listed(request.def_files, after)
-    _refuse_unknown_vdus(request, packages)
+        check_packages(change, after, before if isinstance(before, csar.Csar) else None)
+        check_listed(change.def_files, after)
+    _refuse_unknown_vdus(change, packages)
     return packages
 
 
@@ -107,17 +117,22 @@ def described_in(package: csar.Csar, placing: Placing) -> dict[str, tuple[Manife
     return by_path
 
 
-def described_by(package: str, placing: Placing, options: Options) -> tuple[Manifest, ...]:
-    """Return all manifests of a package, as :func:`described_in` does."""
-    with csar.open_package(package, options=options) as opened:
-        by_path = described_in(opened, placing)
+def described_by(
+    request: InstallRequest | TerminateRequest, options: Options
+) -> tuple[Manifest, ...]:
+    """Return all manifests of the package of a request, as :func:`described_in` does; none where it
+    names none."""
+    if request.package is None:
+        return ()
+    with csar.open_package(request.package, options=options) as opened:
+        by_path = described_in(opened, request)
     return tuple(manifest for manifests in by_path.values() for manifest in manifests)
 
 
 def read_manifests(
     package: csar.Csar,
     paths: Iterable[str],
-    request: UpdateRequest | Placing,
+    request: Placing,
     known: ReadDocuments | None = None,
 ) -> dict[str, tuple[Manifest, ...]]:
     """Return the manifests of def-files, by their paths; log what their authors may not mean.
@@ -160,7 +175,7 @@ def digests_of(package: csar.Csar, paths: Iterable[str]) -> frozenset[bytes]:
     return frozenset(digests)
 
 
-def placed(manifest: Manifest, request: UpdateRequest | Placing) -> Manifest:
+def placed(manifest: Manifest, request: Placing) -> Manifest:
     """Return the manifest with the namespace that its object really has."""
     if not (request.one_namespace and manifest.key.namespace):
         return manifest
@@ -191,8 +206,9 @@ def check_listed(paths: Iterable[str], package: csar.Csar) -> None:
     for path in paths:
         if not package.has(path):
             raise PackageError(
-                f"additionalParams.{DEF_FILES}: {path} in {package.source}: no such file: correct "
-                "the path, or add the file to the package"
+                f"{path} in {package.source}: no such file: correct the path, or add the file to "
+                "the package",
+                path=f"additionalParams.{DEF_FILES}",
             )
 
 
@@ -203,9 +219,9 @@ def _refuse_unknown_vdus(request: ChangeRequest, packages: Packages) -> None:
         name = packages.new_vdus[vdu.vdu_id]
         if name not in workloads:
             raise PackageError(
-                f"additionalParams.vdu_params[{number}].vdu_id: {vdu.vdu_id} is run by {name}, "
-                "which no def-file of the new package describes: correct the VDU's "
-                "properties.name or the def-files"
+                f"{vdu.vdu_id} is run by {name}, which no def-file of the new package describes: "
+                "correct the VDU's properties.name or the def-files",
+                path=f"additionalParams.vdu_params[{number}].vdu_id",
             )
 
 

@@ -17,11 +17,9 @@ from container_update.cluster.retry import RetryingCluster, RetryingReader
 from container_update.engine.checks.namespaces import refuse_if_known_missing
 from container_update.engine.cluster_instance import ClusterInstance, restarted_pods
 from container_update.engine.cluster_view import ClusterView
-from container_update.engine.goals import upgrade_types
-from container_update.engine.goals.change import KubernetesView, PackageChange
-from container_update.engine.goals.change_job import ChangeJob
-from container_update.engine.goals.change_package import coordination_of
+from container_update.engine.goals.change import PackageChange
 from container_update.engine.goals.change_request import ChangeRequest
+from container_update.engine.goals.from_vnfm import FromVnfm
 from container_update.engine.read_packages import described_in
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster, ReadOnlyCluster
@@ -30,11 +28,15 @@ from container_update.model.objects import Manifest
 from container_update.model.operation import Status
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
-from container_update.model.requests import PackageIdentity, names
+from container_update.model.requests import (
+    ChangePackageRequest,
+    InstallRequest,
+    PackageIdentity,
+    names,
+)
 from container_update.model.scripts import NEW, OLD
 from container_update.package import csar
 from container_update.planning.comparison import live_objects
-from container_update.planning.comparison.package_pair import Placing
 from container_update.workloads import ownership
 
 
@@ -67,7 +69,7 @@ class Verb:
         back, promote = self._way(instance)
         record, go_on = None if back else instance.journal.read(), None
         if record is not None and record.context:  # a change is finished by its request
-            change, named = recorded_change(record, instance, instance.cancel, packages)
+            change, named = recorded_change(record, instance, packages)
             go_on = change.carry_out
         else:
             named = Named.read(packages, namespace, options)
@@ -183,7 +185,7 @@ def _hold_of(instance: ClusterInstance) -> str:
 
 
 def recorded_change(
-    record: Record, instance: ClusterView, cancel: CancelToken, packages: Sequence[str]
+    record: Record, instance: ClusterView, packages: Sequence[str]
 ) -> tuple[PackageChange, Named]:
     """Return the change of the package that a journal holds, and its packages.
 
@@ -199,16 +201,22 @@ def recorded_change(
             "for which this is not needed",
             next_step=NextStep.RESUME_OR_ROLLBACK,
         )
-    def_files, one_namespace = tuple(context["defFiles"]), context["oneNamespace"]
-    target = KubernetesView(cluster, namespace, def_files, cluster.access, one_namespace)
-    request = ChangeRequest.of(context["request"], target.vim_type)
-    if not packages and cluster.journal_key and request.runs_scripts:  # then it is signed
+    change = ChangeRequest.of(context["request"], "kubernetes")
+    if not packages and cluster.journal_key and change.runs_scripts:  # then it is signed
         packages = (context["old"], context["new"])
     named = Named.read(packages, namespace, options)
-    old, new = of_operation(named, record.origin.packages if record.origin else (), request)
-    job = ChangeJob(request, old, new, record.instance_id, options, instance=context["instance"])
-    planner = upgrade_types.find(target.vim_type, request.upgrade_type)
-    return PackageChange(job, target, planner, coordination_of(job, target, cancel)), named
+    old, new = of_operation(named, record.origin.packages if record.origin else (), change)
+    request = ChangePackageRequest(
+        context["request"],
+        old,
+        new,
+        tuple(context["defFiles"]),
+        namespace,
+        context["oneNamespace"],
+        record.instance_id,
+    )
+    vnfm = FromVnfm(instance=context["instance"])
+    return PackageChange(request, cluster, options, vnfm), named
 
 
 def status(
@@ -256,7 +264,7 @@ class Named:
         for path in filter(None, packages):
             with csar.open_package(path, options=options) as package:
                 paths[package.sha256()] = path
-                by_path = described_in(package, Placing(namespace=here))
+                by_path = described_in(package, InstallRequest(path, namespace=here))
             for manifest in chain.from_iterable(by_path.values()):
                 moved = replace(manifest.key, namespace=here) if manifest.key.namespace else None
                 manifests += [manifest, *([replace(manifest, key=moved)] if moved else [])]

@@ -88,6 +88,26 @@ class PackageError(ContainerUpdateError):
     exit_status = 4
     next_step = NextStep.FIX_REQUEST
 
+    def __init__(
+        self, message: str = "", *, path: str = "", next_step: NextStep | None = None
+    ) -> None:
+        """See the class.
+
+        :param path: of the attribute that is wrong; the message begins with it.
+        """
+        super().__init__(message, next_step=next_step)
+        self.path = path
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return f"{self.path}: {message}" if self.path else message
+
+    def below(self, root: str) -> PackageError:
+        """Return the error for a request that has additionalParams under another name."""
+        first, dot, rest = self.path.partition(".")
+        path = f"{root}{dot}{rest}" if first == "additionalParams" else self.path
+        return type(self)(super().__str__(), path=path, next_step=self.next_step)
+
 
 class ChangeNeededError(PackageError):
     """What differs is no update: only a change of the package creates and deletes, like under

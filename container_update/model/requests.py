@@ -6,7 +6,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 DEF_FILES: Final = "lcm-kubernetes-def-files"
 """The attribute that lists the files a CNF is made of: in additionalParams of requests and of v1
@@ -24,6 +24,22 @@ STANDARD_INPUT: Final = "-"
 
 _HASH_DIGITS = 12
 """Of a hash, as people compare it."""
+
+
+class Placing(Protocol):
+    """Which def-files make up a VNF, and where their objects go: what most requests say."""
+
+    @property
+    def def_files(self) -> tuple[str, ...]:
+        """Paths in the package, or URLs; empty: every manifest that the package lists."""
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of manifests that name none."""
+
+    @property
+    def one_namespace(self) -> bool:
+        """Every namespaced object is in that namespace, also where its manifest names another."""
 
 
 @dataclass(frozen=True)
@@ -54,32 +70,43 @@ class UpdateRequest:
 
 @dataclass(frozen=True)
 class InstallRequest:
-    """A request to create what a package describes, with the parameters of ``install``.
+    """A request to create what a package describes.
 
     >>> InstallRequest("packages/v1", namespace="cnf").instance_id is None
     True
     """
 
     package: str
+    """A folder, a CSAR zip, a YAML file, or ``-`` for standard input."""
     def_files: tuple[str, ...] = ()
+    """Paths in the package; empty: every manifest that it lists."""
     namespace: str = "default"
+    """The namespace of manifests that name none."""
     one_namespace: bool = False
+    """All objects go to *namespace*, whatever their manifests say."""
     instance_id: str | None = None
+    """The VNF instance; becomes the label that Tacker puts on what it creates. None: the product's
+    name, where no instance has it yet."""
 
 
 @dataclass(frozen=True)
 class TerminateRequest:
-    """A request to delete what is a VNF instance's, with the parameters of ``terminate``.
+    """A request to delete what is a VNF instance's.
+
+    What holds data and what is in no namespace stays, unless it is included.
 
     >>> TerminateRequest(instance_id="vnf-1", delete_data=True).delete_shared
     False
     """
 
     package: str | None = None
+    """What the instance runs from: its kinds are looked through, beside those of the instance's
+    record and of workloads and what belongs to them. None: there is no need to."""
     def_files: tuple[str, ...] = ()
     namespace: str = "default"
     one_namespace: bool = False
     instance_id: str | None = None
+    """None: one that was installed without an id."""
     delete_data: bool = False
     """The PersistentVolumeClaims too, and with them the data."""
     delete_shared: bool = False
@@ -88,21 +115,26 @@ class TerminateRequest:
 
 @dataclass(frozen=True)
 class UndoRequest:
-    """A request to undo finished operations, with the parameters of ``undo``.
+    """A request to undo finished operations.
 
     >>> UndoRequest(revision=3).packages
     ()
     """
 
     revision: int | None = None
+    """The first operation to undo; all after it are undone too. None: the newest that has not been
+    undone."""
     packages: tuple[str, ...] = ()
+    """Those of a change that is undone, in any order: needed where it had coordination scripts,
+    which nothing in the cluster is trusted about, or is about other namespaces, objects in no
+    namespace or RBAC."""
     namespace: str = "default"
     instance_id: str | None = None
 
 
 @dataclass(frozen=True)
 class ChangePackageRequest:
-    """A ChangeCurrentVnfPkgRequest with what it does not say, as ``change_package`` takes both.
+    """A ChangeCurrentVnfPkgRequest with what it does not say.
 
     >>> body = {"additionalParams": {"upgrade_type": "Blue-Green"}}
     >>> ChangePackageRequest(body, old="packages/v1", new="packages/v2").instance_id is None
@@ -112,19 +144,64 @@ class ChangePackageRequest:
     body: Mapping[str, Any] = field(repr=False)
     """Its JSON; without ``vnfdId`` that of the new package counts."""
     old: str
+    """The package that the VNF runs from, as ``UpdateRequest.old``."""
     new: str
     def_files: tuple[str, ...] = ()
+    """The instance's def-files; empty: every manifest that *old* lists."""
     namespace: str = "default"
     one_namespace: bool = False
     instance_id: str | None = None
+    """The VNF instance; objects that bear another one's label are refused."""
     instance: str | None = None
     """A JSON file with the VnfInstance, which scripts and *records* need."""
     records: str | None = None
     """The file to write the VnfInstance to after the change."""
 
 
-Request = UpdateRequest | InstallRequest | TerminateRequest | UndoRequest | ChangePackageRequest
-"""What an instance of a VNF in a cluster can be asked for, in a form that a file can keep."""
+@dataclass(frozen=True)
+class HealRequest:
+    """A request to replace broken pods, or to make the whole VNF what its package says.
+
+    >>> HealRequest("packages/v1", vnfcs=(("VDU1", "web-0"),)).namespace
+    'default'
+    """
+
+    package: str
+    """What the VNF runs from."""
+    vnfcs: tuple[tuple[str, str], ...] = ()
+    """VDU id and pod name of each VNFC; empty: the whole VNF."""
+    def_files: tuple[str, ...] = ()
+    namespace: str = "default"
+    one_namespace: bool = False
+    instance_id: str | None = None
+    request_id: str = ""
+    """Two tries of one request have the same; empty: it is tried once."""
+
+
+@dataclass(frozen=True)
+class ScaleRequest:
+    """A request for other numbers of pods, so many of them Ready and no more there.
+
+    >>> ScaleRequest("packages/v1", numbers={"VDU1": 3}).instance_id is None
+    True
+    """
+
+    package: str
+    """What the VNF runs from."""
+    numbers: Mapping[str, int]
+    """VDU id to number of pods."""
+    def_files: tuple[str, ...] = ()
+    namespace: str = "default"
+    one_namespace: bool = False
+    instance_id: str | None = None
+    request_id: str = ""
+    """Two tries of one request have the same; empty: it is tried once."""
+
+
+Saveable = UpdateRequest | InstallRequest | TerminateRequest | UndoRequest | ChangePackageRequest
+"""The requests that a file can keep with their plan."""
+Request = Saveable | HealRequest | ScaleRequest
+"""What an instance of a VNF in a cluster can be asked for."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,12 @@ class Violation:
         return "".join(steps).removeprefix(".")
 
     def __str__(self) -> str:
-        return f"{self.field or 'the document'}: expected {self.expected}, found {self.found}"
+        return f"{self.field or 'the document'}: {self.why}"
+
+    @property
+    def why(self) -> str:
+        """What is wrong with it."""
+        return f"expected {self.expected}, found {self.found}"
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,7 @@ class Schema:
         :raises PackageError: names the first field that is wrong.
         """
         if (wrong := self.first_violation(value, path)) is not None:
-            raise PackageError(str(wrong))
+            raise PackageError(wrong.why, path=wrong.field or "the document")
 
     def first_violation(self, value: Any, path: FieldPath = ()) -> Violation | None:
         """Return the first violation in the value of a field; None if there is none."""

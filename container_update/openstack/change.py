@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from container_update.engine.goals import upgrade_types
-from container_update.engine.goals.change_job import ChangeJob
-from container_update.engine.goals.change_package import coordination_of
 from container_update.engine.goals.change_request import ChangeRequest
+from container_update.engine.goals.from_vnfm import FromVnfm
 from container_update.engine.goals.request_schema import (
     COORDINATE_NEW,
     COORDINATE_OLD,
@@ -29,7 +28,9 @@ from container_update.engine.scripts.coordination import Coordination
 from container_update.model import errors
 from container_update.model.cancellation import CancelToken
 from container_update.model.objects import Json
+from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult
+from container_update.model.requests import ChangePackageRequest
 from container_update.model.scripts import NEW, ScriptReport, ScriptStep
 from container_update.openstack import live
 from container_update.openstack import vnfm_records as stack_records
@@ -46,88 +47,111 @@ from container_update.package.csar import identities_of
 from container_update.records.vnf_records import Records
 
 LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class OpenStackTarget:
-    """A VNF in a stack of an OpenStack project."""
-
-    service: Heat
-    stack: str
-    """The VNF's stack, by name or by ``name/id``."""
-    flavour_id: str | None = None
-    """The deployment flavour; None where the package has but one."""
-    access: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """What a script needs to reach the VIM."""
-    vim_type: str = "openstack"
-
-    def change(self, job: ChangeJob, planner: Planner, scripts: Coordination) -> StackChange:
-        """Return the change of a job, as a strategy plans it."""
-        return StackChange(job, self, planner, scripts)
+_VIM = "openstack"
 
 
 class StackChange(StackGoal):
-    """The change of one job, as a strategy plans it."""
+    """A change of the package of a VNF in a stack, as a strategy plans it.
 
-    def __init__(
-        self, job: ChangeJob, target: OpenStackTarget, planner: Planner, scripts: Coordination
+    :param stack: the VNF's stack, by name or by ``name/id``.
+    :param flavour_id: the deployment flavour; None where the package has but one.
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        request: ChangePackageRequest,
+        service: Heat,
+        stack: str,
+        options: Options = Options(),  # noqa: B008
+        vnfm: FromVnfm = FromVnfm(),  # noqa: B008
+        *,
+        flavour_id: str | None = None,
     ) -> None:
-        self.job, self.target = job, target
-        self._planner, self._scripts = planner, scripts
+        self._given, self._service, self._options, self._vnfm = request, service, options, vnfm
+        self.stack, self._flavour_id = stack, flavour_id
+        self.change = change = ChangeRequest.of(_with_vnfd_id(request, options), _VIM)
+        self._planner: Planner = upgrade_types.find(_VIM, change.upgrade_type)
+        self.coordination = Coordination.of(request, change, options, vnfm, {})
         self._plan: StackPlan | None = None
         """What was planned, or what an earlier run had planned."""
         self._live: Live | None = None
         """The stack after the change, once it is finished."""
 
-    def _instance(self, cancel: CancelToken, progress: Progress) -> StackInstance:
+    @property
+    def reports(self) -> Sequence[ScriptReport]:
+        """Every run of a coordination script, in order."""
+        return tuple(self.coordination.reports)
+
+    def _instance(
+        self, cancel: CancelToken, progress: Progress, *, leave_failed: bool
+    ) -> StackInstance:
+        self.coordination.cancel = cancel
         return StackInstance(
-            self.target.service,
+            self._service,
             self._instance_id,
-            self.job.options,
+            self._options,
             self._run_script,
             cancel,
             progress,
-            leave_failed=self.job.leave_failed,
-            stack=self.target.stack,
-            scripts=self._scripts.paths,
+            leave_failed=leave_failed,
+            stack=self.stack,
+            scripts=self.coordination.paths,
         )
 
     @cached_property
     def _instance_id(self) -> str | None:
-        return self.job.instance_id or instance_id_of(self.target.service, self.target.stack)
+        return self._given.instance_id or instance_id_of(self._service, self.stack)
 
     @cached_property
     def packages(self) -> StackPackages:
         """Both packages, read when they are first needed."""
-        job, request, target = self.job, self.job.request, self.target
+        given, change = self._given, self.change
         with (
-            csar.open_package(job.new, options=job.options) as new,
-            csar.open_package(job.old, options=job.options) as old,
+            csar.open_package(given.new, options=self._options) as new,
+            csar.open_package(given.old, options=self._options) as old,
         ):
-            check_packages(request, new, old)
-            request.check_vdus(new.vdus(target.flavour_id), target.vim_type)
+            check_packages(change, new, old)
+            change.check_vdus(new.vdus(self._flavour_id), _VIM)
             identities = identities_of(old, new)
             wanted = StackRequest(
-                job.old,
-                job.new,
-                target.stack,
-                request.upgrade_type,
-                tuple(vdu.vdu_id for vdu in request.vdu_params),
+                given.old,
+                given.new,
+                self.stack,
+                change.upgrade_type,
+                tuple(vdu.vdu_id for vdu in change.vdu_params),
                 self._instance_id,
-                target.flavour_id,
-                StackLinks.of(request.body, job.instance.get("instantiatedVnfInfo")),
-                _nfv(request.body),
-                self._scripts.paths,
+                self._flavour_id,
+                StackLinks.of(change.body, self._vnfm.instance.get("instantiatedVnfInfo")),
+                _nfv(change.body),
+                self.coordination.paths,
             )
             return replace(read_packages(wanted, old, new), identities=identities())
 
     # --- plan and run ---------------------------------------------------------------------------
 
-    def run(self, cancel: CancelToken, progress: Progress) -> Outcome:
-        """Recover what an earlier run left, plan, and carry the plan out."""
-        return self._with_vnfcs(operate(self, self._instance(cancel, progress)))
+    def run(
+        self,
+        cancel: CancelToken | None = None,
+        progress: Progress = lambda _: None,
+        *,
+        leave_failed: bool = False,
+    ) -> Outcome:
+        """Recover what an earlier run left, plan, and carry the plan out.
 
-    def recover(self, progress: Progress, *, back: bool) -> Outcome | None:
+        The parameters and the errors are those of :func:`~container_update.engine.run.run`.
+        """
+        cancel = CancelToken() if cancel is None else cancel
+        instance = self._instance(cancel, progress, leave_failed=leave_failed)
+        return self._with_vnfcs(operate(self, instance))
+
+    def recover(
+        self,
+        cancel: CancelToken | None = None,
+        progress: Progress = lambda _: None,
+        *,
+        back: bool,
+        leave_failed: bool = False,
+    ) -> Outcome | None:
         """Finish what an earlier run left, whatever its goal, or undo it; None where there was
         nothing.
 
@@ -137,14 +161,14 @@ class StackChange(StackGoal):
         """
         if not back:
             self.digest()  # a missing package is noticed first
-        outcome = self._instance(self._scripts.cancel, progress).recover(
-            back=back, go_on=self.carry_out
-        )
+        cancel = CancelToken() if cancel is None else cancel
+        instance = self._instance(cancel, progress, leave_failed=leave_failed)
+        outcome = instance.recover(back=back, go_on=self.carry_out)
         return outcome and self._with_vnfcs(outcome)
 
     def preview(self) -> StackPlan:
         """Return the plan; write nothing."""
-        return self.plan(self.target.service)
+        return self.plan(self._service)
 
     def _with_vnfcs(self, outcome: Outcome) -> Outcome:
         """Return an outcome with every VNFC after the change."""
@@ -164,12 +188,12 @@ class StackChange(StackGoal):
 
     def context(self) -> Json:
         """See Goal."""
-        job, body = self.job, self.job.request.body
+        given, body = self._given, self.change.body
         request = _without_inputs(body)
         return {
-            "old": job.old,
-            "new": job.new,
-            "flavourId": self.target.flavour_id,
+            "old": given.old,
+            "new": given.new,
+            "flavourId": self._flavour_id,
             "request": request,
             "isComplete": request == body,
         }
@@ -178,7 +202,7 @@ class StackChange(StackGoal):
         """See Goal."""
         results = super().carry_out(execution)
         self._plan = execution.record.plan
-        self._live = live.after(self.target.service, self._plan)
+        self._live = live.after(self._service, self._plan)
         return results
 
     # --- scripts --------------------------------------------------------------------------------
@@ -188,7 +212,7 @@ class StackChange(StackGoal):
 
         :raises CoordinationError: it failed, or was stopped.
         """
-        self._scripts.operation = execution.record.operation
+        self.coordination.operation = execution.record.operation
         vnfcs = [self._vnfc_details(each, step.role) for each in self._members(step, execution)]
         if not vnfcs:
             return None
@@ -199,9 +223,9 @@ class StackChange(StackGoal):
             details={"back": False, **step.vdu.details, "vnfcs": vnfcs},
             ssh_ips={step.role: ip} if (ip := vnfcs[0]["ssh_ip"]) else {},
         )
-        report = self._scripts.run(replace(step, vdu=vdu))
+        report = self.coordination.run(replace(step, vdu=vdu))
         if report is not None and report.status != 0:
-            raise errors.CoordinationError(f"it was stopped {self._scripts.cancel.reason}")
+            raise errors.CoordinationError(f"it was stopped {self.coordination.cancel.reason}")
         return report
 
     def _members(self, step: ScriptStep, execution: StackExecution) -> Sequence[VnfcServer]:
@@ -209,13 +233,13 @@ class StackChange(StackGoal):
         plan, vdu = execution.record.plan, step.vdu
         if vdu.resource_id:
             return [each for each in plan.members if each.server_id == vdu.resource_id]
-        stack = self.target.service.stack(_stack_of(step))
+        stack = self._service.stack(_stack_of(step))
         if stack is None:
             return ()
         members = plan.members
         if reference(stack) != plan.stack:
-            body = live.body_of(self.target.service, reference(stack))
-            members = live.read(self.target.service, stack, body, plan.places).members
+            body = live.body_of(self._service, reference(stack))
+            members = live.read(self._service, stack, body, plan.places).members
         return [member for member in members if member.vdu_id == vdu.vdu_id]
 
     def _vnfc_details(self, member: VnfcServer, role: str) -> Json:
@@ -229,7 +253,7 @@ class StackChange(StackGoal):
     def _ssh_ip(self, member: VnfcServer, role: str) -> str | None:
         """Return the address of the connection point that the request names, as Tacker finds it;
         None where it has none, which only the script can judge."""
-        request = self.job.request
+        request = self.change
         cp_name = request.vnfc_param(member.vdu_id, role).get("cp_name")
         if cp_name is None or role not in request.scripts:
             return None
@@ -244,7 +268,7 @@ class StackChange(StackGoal):
 
     def _addresses(self, stack: str, name: str) -> list[str]:
         """Return the address of a floating IP, or the fixed ones of a port."""
-        resource = self.target.service.resource(stack, name) or {}
+        resource = self._service.resource(stack, name) or {}
         attributes = resource.get("attributes") or {}
         if floating := attributes.get("floating_ip_address"):
             return [str(floating)]
@@ -252,7 +276,7 @@ class StackChange(StackGoal):
 
     # --- what became of it ----------------------------------------------------------------------
 
-    def records(self) -> Records:
+    def records(self, _: Outcome) -> Records:
         """Return the attributes that the specification lists for this way of changing."""
         before = self._plan.members if self._plan else ()
         after = self._live.members if self._live else before
@@ -264,9 +288,17 @@ class StackChange(StackGoal):
     @cached_property
     def _live_members(self) -> Sequence[VnfcServer]:
         """The live VNFCs of every VDU, target or not, after the change."""
-        name = self._live.reference if self._live else self.target.stack
-        stack = live.find(self.target.service, name)
-        return live.members_of(self.target.service, stack, self.packages.all_vdus)
+        name = self._live.reference if self._live else self.stack
+        stack = live.find(self._service, name)
+        return live.members_of(self._service, stack, self.packages.all_vdus)
+
+
+def _with_vnfd_id(request: ChangePackageRequest, options: Options) -> Mapping[str, Any]:
+    """Return the body of a request; without ``vnfdId`` that of the new package counts."""
+    if "vnfdId" in request.body:
+        return request.body
+    with csar.open_package(request.new, options=options) as opened:
+        return {**request.body, "vnfdId": opened.vnfd_id or "unknown"}
 
 
 def _stack_of(step: ScriptStep) -> str:
@@ -299,26 +331,8 @@ def _without_inputs(body: Mapping[str, Any]) -> Json:
 # --- what was interrupted -----------------------------------------------------------------------
 
 
-def recover_change(
-    job: ChangeJob,
-    target: OpenStackTarget,
-    scripts: Coordination,
-    progress: Progress = lambda _: None,
-    *,
-    back: bool,
-) -> Outcome | None:
-    """Finish or undo what an earlier run of a job left; see :meth:`StackChange.recover`."""
-    planner = upgrade_types.find(target.vim_type, job.request.upgrade_type)
-    return target.change(job, planner, scripts).recover(progress, back=back)
-
-
 def recover_stack(
-    instance: StackInstance,
-    target: OpenStackTarget,
-    cancel: CancelToken,
-    request: Mapping[str, Any] | None = None,
-    *,
-    back: bool,
+    instance: StackInstance, request: Mapping[str, Any] | None = None, *, back: bool
 ) -> tuple[Outcome | None, Sequence[ScriptReport]]:
     """Finish or undo what was interrupted. The packages of a change have to be where they were.
 
@@ -335,19 +349,17 @@ def recover_stack(
     if record is None:
         return None, ()
     if not record.context:  # an operation of the service: its steps say all
-        return replace(instance, cancel=cancel).recover(back=back), ()
-    job, target = _job(instance, record, target, request)
-    scripts = coordination_of(job, target, cancel)
-    outcome = recover_change(job, target, scripts, instance.progress, back=back)
-    return outcome, scripts.reports
+        return instance.recover(back=back), ()
+    change = _recorded_change(instance, record, request)
+    outcome = change.recover(
+        instance.cancel, instance.progress, back=back, leave_failed=instance.leave_failed
+    )
+    return outcome, change.reports
 
 
-def _job(
-    instance: StackInstance,
-    record: StackRecord,
-    target: OpenStackTarget,
-    given: Mapping[str, Any] | None,
-) -> tuple[ChangeJob, OpenStackTarget]:
+def _recorded_change(
+    instance: StackInstance, record: StackRecord, given: Mapping[str, Any] | None
+) -> StackChange:
     context, given_params = record.context, (given or {}).get("additionalParams") or {}
     # the journal keeps what came from options of the command line, which the request lacks
     kept = context["request"]
@@ -361,12 +373,14 @@ def _job(
             f"operation {record.operation}: expected the request of this change again: its "
             "coordination scripts read more of it than the journal holds (passwords)"
         )
-    job = ChangeJob(
-        ChangeRequest.of(body, target.vim_type),
-        context["old"],
-        context["new"],
-        instance.instance_id,
-        instance.options,
-        instance.leave_failed,
+    request = ChangePackageRequest(
+        body, context["old"], context["new"], instance_id=instance.instance_id
     )
-    return job, replace(target, flavour_id=context["flavourId"])
+    assert instance.stack is not None, "the command names it"
+    return StackChange(
+        request,
+        instance.service,
+        instance.stack,
+        instance.options,
+        flavour_id=context["flavourId"],
+    )

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from container_update.cli import connection, extras
+from container_update.cli import connection, extras, operate
 from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import UsageError
 from container_update.cli.commands import change, recover
@@ -25,7 +25,6 @@ from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Action
 
 if TYPE_CHECKING:
-    from container_update.openstack.change import OpenStackTarget
     from container_update.openstack.client import Heat
     from container_update.openstack.stack_instance import StackInstance
 
@@ -89,22 +88,22 @@ def _add_stack(
 
 def _change(parsed: argparse.Namespace, out: TextIO) -> int:
     """Plan or carry out the change that the arguments describe; return the exit status."""
-    from container_update.engine.goals.change_package import preview_change  # noqa: PLC0415
-
     body = change.body_of(parsed, _VIM)
     connection.expect_packages(parsed)
     with (
         approval.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
         _connected(parsed) as heat,
     ):
+        from container_update.openstack.change import StackChange  # noqa: PLC0415, an extra
+
         parsed.header = _header(parsed)
-        target = _target(parsed, heat)
-        request = change.request_of(parsed, body)
-        with change.opened_job(parsed, request, target.vim_type) as job:
-            if parsed.plan:
-                return output.show_plan(preview_change(job, target), parsed, out)
-            follow = partial(_follow, parsed)
-            return change.carry_out(parsed, job, target, cancel, out, follow=follow)
+        request, options = change.request_of(parsed, body), option_arguments.read(parsed)
+        goal = StackChange(request, heat, parsed.stack, options, flavour_id=parsed.flavour_id)
+        if parsed.plan:
+            return output.show_plan(goal.preview(), parsed, out)
+        run = partial(goal.run, cancel, leave_failed=parsed.leave_failed)
+        follow = partial(_follow, parsed)
+        return operate.carry_out_change(goal, request, run, parsed, out, follow=follow)
 
 
 def _status(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -125,17 +124,15 @@ def _recovered(
     cancel: CancelToken,
     progress: Progress,
 ) -> Outcome | None:
-    from container_update.cli.package_changes import json_file  # noqa: PLC0415, slow to load
+    from container_update.records.instance_file import json_file  # noqa: PLC0415, slow to load
 
     request = json_file(parsed.request) if parsed.request else None
     with _connected(parsed) as heat:
         from container_update.openstack import change as stack_change  # noqa: PLC0415, an extra
 
-        instance = replace(_instance(parsed, heat), progress=progress)
-        outcome, scripts = stack_change.recover_stack(
-            instance, _target(parsed, heat), cancel, request, back=back
-        )
-    change.show_scripts(scripts, parsed, out)
+        instance = replace(_instance(parsed, heat), progress=progress, cancel=cancel)
+        outcome, scripts = stack_change.recover_stack(instance, request, back=back)
+    output.show_scripts(scripts, parsed, out)
     return outcome
 
 
@@ -168,9 +165,3 @@ def _instance(parsed: argparse.Namespace, heat: Heat) -> StackInstance:
     instance_id = parsed.instance_id or instances.instance_id_of(heat, parsed.stack)
     options = option_arguments.read(parsed)
     return instances.StackInstance(heat, instance_id, options, stack=parsed.stack)
-
-
-def _target(parsed: argparse.Namespace, heat: Heat) -> OpenStackTarget:
-    from container_update.openstack.change import OpenStackTarget  # noqa: PLC0415, an extra
-
-    return OpenStackTarget(heat, parsed.stack, getattr(parsed, "flavour_id", None))

@@ -49,8 +49,9 @@ class CanaryPlanner(BlueGreenPlanner):
         percents = [percent for percent, _ in shares]
         if percents != sorted(set(percents)):
             raise PackageError(
-                f"additionalParams.{STEPS}: expected percentages that grow from step to step, "
-                f"found {', '.join(map(str, percents))}"
+                "expected percentages that grow from step to step, found "
+                f"{', '.join(map(str, percents))}",
+                path=f"additionalParams.{STEPS}",
             )
         return (*shares, *([(_WHOLE, {})] if percents[-1] != _WHOLE else []))
 

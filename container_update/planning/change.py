@@ -163,8 +163,9 @@ class Planner:
         """
         if wanted := {HOLD, GATE}.intersection(self.params):
             raise PackageError(
-                f"additionalParams.{min(wanted)}: expected a strategy that has new pods beside the "
-                "old ones to wait with: use Blue-Green or Canary, or leave it out"
+                "expected a strategy that has new pods beside the old ones to wait with: use "
+                "Blue-Green or Canary, or leave it out",
+                path=f"additionalParams.{min(wanted)}",
             )
         return iter(())
 

@@ -2,16 +2,14 @@
 """What an account must be allowed to do for a plan, the undo included. Pure.
 
 Asked before the first write: an undo that lacks a right in its middle would leave half an update.
-Source for what a rule allows: Kubernetes documentation, "Using RBAC Authorization".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import product
 
 from container_update.model.cluster import Right
-from container_update.model.objects import Json
 from container_update.model.plan import Action, Plan, Step
 from container_update.planning.steps import ObjectStep, WorkloadStep, object_steps
 from container_update.workloads import claim_retention
@@ -84,35 +82,3 @@ def of_step(step: Step) -> Iterator[Right]:
         yield Right(key.namespace, pods.group, pods.kind, _CREATE, subresource="eviction")
     if kind.keeps_broken_pods or step.action is Action.REPLACE_PODS:
         yield Right(key.namespace, pods.group, pods.kind, "delete")
-
-
-def refused(
-    rights: Iterable[Right], rights_in: Callable[[str], Callable[[Right], bool]]
-) -> tuple[Right, ...]:
-    """Return the rights that an account does not have.
-
-    :param rights_in: as of a Cluster; called once for each namespace.
-    """
-    rights = tuple(rights)
-    has = {space: rights_in(space) for space in sorted({right.namespace for right in rights})}
-    return tuple(right for right in rights if not has[right.namespace](right))
-
-
-def allows(rules: Iterable[Json], right: Right, plural: str) -> bool:
-    """Tell whether one of the rules that hold in a namespace allows it.
-
-    :param rules: ``resourceRules`` of a SelfSubjectRulesReview.
-    :param plural: the resource of the right's kind: 'deployments'.
-    """
-    subresource = right.subresource
-    resource = f"{plural}/{subresource}" if subresource else plural
-    resources = {"*", resource} | ({f"*/{subresource}"} if subresource else set())
-    of_one = right.verb in ("get", "update", "delete") or bool(right.subresource)
-    named_later = of_one and not right.name  # an object whose name is not known yet, like a pod
-    return any(
-        not resources.isdisjoint(rule.get("resources") or ())
-        and not {"*", right.verb}.isdisjoint(rule.get("verbs") or ())
-        and not {"*", right.group}.isdisjoint(rule.get("apiGroups") or ())
-        and (named_later or right.name in (rule.get("resourceNames") or (right.name,)))
-        for rule in rules
-    )

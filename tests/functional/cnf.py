@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from container_update import (
+    HealRequest,
     Options,
     Outcome,
     Plan,
@@ -29,7 +30,6 @@ from tests.internals.core import (
     Json,
     KubernetesCluster,
     ObjectKey,
-    Placing,
     is_deleting,
     is_finished,
     owned_pods,
@@ -116,7 +116,7 @@ class Cnf:
 
     def heal(self, package: str, cluster: KubernetesCluster | None = None) -> Outcome:
         """Bring the whole CNF to what a package says."""
-        goal = Heal(package, Placing(namespace=self.namespace), None, self.options, "h", ())
+        goal = Heal(HealRequest(package, namespace=self.namespace), self.options)
         return run(goal, cluster or self.cluster, self.options)
 
     # --- the live state -------------------------------------------------------------------------

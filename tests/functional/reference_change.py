@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from container_update import ChangeRequest, Options
+from container_update import ChangePackageRequest, Options
 from tests.functional import reference_update
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import ENV, config_map, workload
@@ -17,7 +17,7 @@ from tests.functional.promise import Expected, Running
 from tests.functional.reference_update import Files, Lab, Reference
 from tests.functional.scripts import BAD, GOOD
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING
-from tests.internals.core import ChangeJob, KubernetesCluster, KubernetesTarget, change_package
+from tests.internals.core import KubernetesCluster, change_package
 
 OPTIONS = replace(reference_update.OPTIONS, drain_seconds=0.05, coordination_seconds=15)
 
@@ -69,29 +69,27 @@ def _expected(value: str, image: str) -> Expected:
 
 
 @dataclass(frozen=True)
-class ReferenceChange(Reference[tuple[ChangeJob, str]]):
+class ReferenceChange(Reference[ChangePackageRequest]):
     """A change of the package by one of the strategies."""
 
     upgrade_type: str = BLUE_GREEN
 
-    def request(self, lab: Lab, namespace: str, files: Files) -> tuple[ChangeJob, str]:
+    def request(self, lab: Lab, namespace: str, files: Files) -> ChangePackageRequest:
         params = {"upgrade_type": self.upgrade_type}
         for path, role in zip(SCRIPTS[self.upgrade_type], ("new", "old"), strict=False):
             params[f"lcm-operation-coordinate-{role}-vnf"] = path
-        job = ChangeJob(
-            request=ChangeRequest.of({"vnfdId": "vnfd-v2", "additionalParams": params}),
+        return ChangePackageRequest(
+            {"vnfdId": "vnfd-v2", "additionalParams": params},
             old=lab.package(self.old_files),
             new=lab.package(files),
+            namespace=namespace,
             instance_id=INSTANCE,
         )
-        return job, namespace
 
     def run(
-        self, cluster: KubernetesCluster, request: tuple[ChangeJob, str], options: Options
+        self, cluster: KubernetesCluster, request: ChangePackageRequest, options: Options
     ) -> None:
-        job, namespace = request
-        target = KubernetesTarget(cluster, namespace)
-        change_package.run_change(replace(job, options=options), target)
+        change_package(request, cluster, options)
 
 
 def _reference(upgrade_type: str) -> ReferenceChange:

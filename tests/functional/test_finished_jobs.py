@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from container_update import Outcome, change_package, install
-from tests.functional.cnf import INSTANCE, Cnf
+from container_update import HealRequest, Outcome, change_package, install
+from tests.functional.cnf import Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import config_map
-from tests.internals.core import Heal, Placing, run
+from tests.internals.core import Heal, run
 
 STRATEGIES = ("RollingUpdate", "Blue-Green", "Canary")
 
@@ -47,7 +47,7 @@ def changed(cnf: Cnf, old: str, new: str, strategy: str = "RollingUpdate") -> Ou
 
 
 def healed(cnf: Cnf, source: str) -> Outcome:
-    goal = Heal(source, Placing(namespace=cnf.namespace), INSTANCE, cnf.options, "h", ())
+    goal = Heal(HealRequest(source, **cnf.where), cnf.options)
     return run(goal, cnf.admin, cnf.options)
 
 

@@ -115,7 +115,7 @@ def test_a_plan_of_standard_input_cannot_be_saved(
 ) -> None:
     saved = tmp_path / "plan.json"
     assert shell.run("plan", "-", "-", "--out", str(saved), stdin=OLD)[0] == 64
-    assert "--out: expected packages that can be read again later" in capsys.readouterr().err
+    assert "a saved plan: expected packages that can be read again later" in capsys.readouterr().err
     assert not saved.exists()
 
 

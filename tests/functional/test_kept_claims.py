@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from container_update import UpdateFailedError, change_package, install, terminate
+from container_update import ScaleRequest, UpdateFailedError, change_package, install, terminate
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import overwrite, until
 from tests.functional.manifests import config_map, workload
 from tests.functional.test_install import Shell
-from tests.internals.core import Collection, Included, Placing, Scale, run
+from tests.internals.core import Collection, Included, Scale, run
 
 DELETE = "{whenDeleted: Delete, whenScaled: Delete}"
 
@@ -178,7 +178,7 @@ def test_an_installation_says_whose_it_takes_over_and_they_are_its_own_then(
 def test_a_scale_in_keeps_them_and_the_policy_is_as_before(
     cnf: Cnf, before: dict[str, str]
 ) -> None:
-    goal = Scale(cnf.old, Placing(namespace=cnf.namespace), INSTANCE, cnf.options, "s", {"V": 1})
+    goal = Scale(ScaleRequest(cnf.old, {"V": 1}, **cnf.where), cnf.options)
     goal.packages = replace(goal.packages, new_vdus={"V": "db"})
     outcome = run(goal, cnf.admin, cnf.options)
     reasons = [str(reason) for result in outcome.results for reason in result.step.reasons]

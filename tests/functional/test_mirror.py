@@ -15,14 +15,16 @@ import pytest
 
 from container_update import (
     CancelToken,
-    ChangeRequest,
+    ChangePackageRequest,
     Plan,
     Step,
     StepResult,
     UndoIncompleteError,
     UpdateFailedError,
     UpdateInterruptedError,
+    change_package,
     connect,
+    plan_of,
     plan_update,
     update,
 )
@@ -37,15 +39,11 @@ from tests.functional.reference_change import CHANGES
 from tests.functional.reference_update import OPTIONS, Files, Lab
 from tests.functional.upgrade_types import UPGRADE_TYPES
 from tests.internals.core import (
-    ChangeJob,
     Json,
-    KubernetesTarget,
     StepState,
     containers,
     images,
     pod_spec,
-    preview_change,
-    run_change,
     with_images,
 )
 
@@ -283,15 +281,14 @@ def test_a_change_of_the_package_is_done_once_or_undone(
     reference = CHANGES[upgrade_type]
     namespace = lab.deploy(reference.old_files)
     checker = Checker(lab.server, namespace)
-    job, _ = reference.request(lab, namespace, reference.ways[way])
-    job, target = replace(job, options=reference.options), KubernetesTarget(lab.cluster, namespace)
+    request, options = reference.request(lab, namespace, reference.ways[way]), reference.options
     if way == "done":
-        run_change(job, target)
-        plan = preview_change(job, target)
+        change_package(request, lab.cluster, options)
+        plan = plan_of(request, lab.cluster, options)
         assert [str(step.key) for step in plan.steps] == []
     else:
         with pytest.raises(UpdateFailedError, match="Everything is as before"):
-            run_change(job, target)
+            change_package(request, lab.cluster, options)
     state = behind_mirror(reference.new if way == "done" else reference.old)
     assert not checker.differences(state, as_before=way == "undone")
     assert not checker.left_over()
@@ -303,9 +300,8 @@ def test_a_change_of_every_kind_of_workload_is_done_once(
     lab: Lab, namespace: str, upgrade_type: str
 ) -> None:
     body = {"vnfdId": "vnfd-v2", "additionalParams": {"upgrade_type": upgrade_type}}
-    packages = {"old": lab.package(OLD), "new": lab.package(NEW)}
+    packages = lab.package(OLD), lab.package(NEW)
     options = CHANGES[upgrade_type].options
-    job = ChangeJob(ChangeRequest.of(body), instance_id=INSTANCE, options=options, **packages)
-    target = KubernetesTarget(lab.cluster, namespace)
-    run_change(job, target)
-    assert [str(step.key) for step in preview_change(job, target).steps] == []
+    request = ChangePackageRequest(body, *packages, namespace=namespace, instance_id=INSTANCE)
+    change_package(request, lab.cluster, options)
+    assert [str(step.key) for step in plan_of(request, lab.cluster, options).steps] == []

@@ -32,7 +32,7 @@ HEAVY = frozenset(
 OF_OTHER_COMMANDS = frozenset(
     {
         "cli.commands.change", "cli.commands.csar", "cli.commands.doctor", "cli.commands.history",
-        "cli.commands.listing", "cli.commands.recover", "cli.package_changes", "drivers",
+        "cli.commands.listing", "cli.commands.recover", "drivers", "engine.verbs",
         "emulator", "engine.goals.change", "engine.goals.change_request", "engine.goals.go_back",
         "engine.goals.install", "engine.goals.uninstall", "engine.recover",
         "engine.scripts.coordination", "openstack", "package.tools", "planning.change",

@@ -26,6 +26,7 @@ from tests.internals.core import (
     main,
     markdown_report,
     outcome_report,
+    plan_json,
     plan_report,
     text_of,
 )
@@ -247,7 +248,7 @@ def test_in_what_a_report_is_made_of(recorder: Recorder) -> None:
     plan = outcome.plan
     recorder.texts += [
         text_of(plan_report.plan_lines(plan)),
-        json.dumps(json_report.plan_dict(plan)),
+        json.dumps(plan_json.plan_dict(plan)),
     ]
     recorder.texts.append(text_of(outcome_report.outcome_lines(outcome)))
     recorder.texts.append(json.dumps(json_report.outcome_dict(outcome)))

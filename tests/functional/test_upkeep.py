@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from container_update import Outcome, PackageError, PlanError, install
-from tests.functional.cnf import IMAGES, INSTANCE, Cnf
+from container_update import HealRequest, Outcome, PackageError, PlanError, ScaleRequest, install
+from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.manifests import ENV, config_map, workload
-from tests.internals.core import Heal, Placing, Scale, StepState, run
+from tests.internals.core import Heal, Scale, StepState, run
 
 KINDS = ("Pod", "Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
 ON_DELETE = "updateStrategy: {type: OnDelete}"
@@ -20,14 +20,13 @@ ON_DELETE = "updateStrategy: {type: OnDelete}"
 def healed(cnf: Cnf, *names: str, leave_failed: bool = False) -> Outcome:
     """Heal the VNF, or pods of the workload ``w``."""
     vnfcs = [("VDU1", name) for name in names]
-    goal = Heal(cnf.old, Placing(namespace=cnf.namespace), INSTANCE, cnf.options, "h", vnfcs)
+    goal = Heal(HealRequest(cnf.old, tuple(vnfcs), **cnf.where), cnf.options)
     return _run(goal, cnf, leave_failed=leave_failed)
 
 
 def scaled(cnf: Cnf, number: int) -> Outcome:
     numbers = {"VDU1": number}
-    placing = Placing(namespace=cnf.namespace)
-    return _run(Scale(cnf.old, placing, INSTANCE, cnf.options, "s", numbers), cnf)
+    return _run(Scale(ScaleRequest(cnf.old, numbers, **cnf.where), cnf.options), cnf)
 
 
 def _run(goal: Heal | Scale, cnf: Cnf, *, leave_failed: bool = False) -> Outcome:

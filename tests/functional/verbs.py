@@ -7,7 +7,6 @@ its states to another one. ``doc/source/developers/promises.rst`` is made of the
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,9 @@ import pytest
 
 from container_update import (
     CancelToken,
+    HealRequest,
     Outcome,
+    ScaleRequest,
     StepResult,
     StepWait,
     UpdateInterruptedError,
@@ -45,7 +46,7 @@ from tests.functional.promise import Checker, Expected, Running, settled
 from tests.functional.real import REAL
 from tests.functional.reference_update import Lab
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING
-from tests.internals.core import Collection, Event, Heal, ObjectKey, Placing, Scale, build, run
+from tests.internals.core import Collection, Event, Heal, ObjectKey, Scale, build, run
 
 OPTIONS = replace(reference_update.OPTIONS, drain_seconds=0.05)
 CRASHING = "crash:1"
@@ -227,15 +228,13 @@ def _uninstall(site: Site, cluster: Any, **how: Any) -> Outcome:
 
 def _heal(site: Site, cluster: Any, **how: Any) -> Outcome:
     """Heal a VNF that runs from the new package, but is as the old one says."""
-    return run(Heal(site.new, *_kept(site), ()), cluster, OPTIONS, **how)
+    return run(Heal(HealRequest(site.new, **site.where), OPTIONS), cluster, OPTIONS, **how)
 
 
 def _scale(site: Site, cluster: Any, **how: Any) -> Outcome:
-    return run(Scale(site.old, *_kept(site), {"VDU1": 2}), cluster, OPTIONS, **how)
-
-
-def _kept(site: Site) -> tuple[Any, ...]:
-    return Placing(namespace=site.namespace), INSTANCE, OPTIONS, str(uuid.uuid4())
+    return run(
+        Scale(ScaleRequest(site.old, {"VDU1": 2}, **site.where), OPTIONS), cluster, OPTIONS, **how
+    )
 
 
 def _undo(site: Site, cluster: Any, **how: Any) -> Outcome | None:

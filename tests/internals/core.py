@@ -31,22 +31,16 @@ from container_update.engine import cluster_instance, watch
 from container_update.engine.checks import image_check
 from container_update.engine.checks.image_check import LABEL, UnpulledImagesError
 from container_update.engine.cluster_instance import ClusterInstance
-from container_update.engine.goals import change_package, update, upgrade_types
-from container_update.engine.goals.change import KubernetesTarget
-from container_update.engine.goals.change_job import ChangeJob
-from container_update.engine.goals.change_package import (
-    Changed,
-    coordination_of,
-    preview_change,
-    run_change,
-)
+from container_update.engine.goals import update, upgrade_types
+from container_update.engine.goals.change import PackageChange
 from container_update.engine.goals.change_request import ScriptName
+from container_update.engine.goals.from_vnfm import FromVnfm
 from container_update.engine.goals.request_schema import CHANGE_REQUEST
 from container_update.engine.goals.upkeep import Heal, Scale
 from container_update.engine.instances import NotInstalledError, only_instance, record_of
 from container_update.engine.journalled_run import JournalledRun
 from container_update.engine.progress import step_events
-from container_update.engine.run import operate, run
+from container_update.engine.run import operate, preview, run
 from container_update.engine.scripts import coordination
 from container_update.engine.scripts.coordination import CoordinationError
 from container_update.engine.watch import Watch, attach
@@ -61,7 +55,7 @@ from container_update.model.packing import packed, unpacked
 from container_update.model.plan import CHANGED_KEYS, CHANGED_OBJECTS, Action, Reason
 from container_update.model.process_identity import ProcessIdentity
 from container_update.model.scripts import VduChange
-from container_update.openstack.change import OpenStackTarget
+from container_update.openstack.change import StackChange
 from container_update.package import archive, csar, hot, manifests, rendering, vnfd, yaml11
 from container_update.package.findings import Reading
 from container_update.package.hot import StackBody
@@ -69,10 +63,10 @@ from container_update.package.tools import build, samples
 from container_update.package.tools.build import DRIVERS, bundle, driver_file, write_metadata
 from container_update.package.tools.samples import TYPE_FILES
 from container_update.package.tosca import process
+from container_update.planning import plan_json
 from container_update.planning.comparison import live_objects
 from container_update.planning.comparison.diff import content
 from container_update.planning.comparison.live_objects import manifest_name
-from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.configuration import OPT_OUT_ANNOTATION
 from container_update.planning.staying import Included
 from container_update.planning.steps import ConfigStep, RestartStep, object_steps

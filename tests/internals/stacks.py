@@ -8,7 +8,6 @@ from __future__ import annotations
 from container_update.engine.run import operate
 from container_update.openstack import live
 from container_update.openstack.answers import MOST_BYTES
-from container_update.openstack.change import OpenStackTarget, recover_change
 from container_update.openstack.client import Heat, connect, reference
 from container_update.openstack.execution import writer
 from container_update.openstack.hold import Clock, StackHolder, is_free, tags_of

@@ -21,10 +21,10 @@ from sqlalchemy.orm import Session
 import container_update
 from container_update.cli import main as command_line
 from container_update.cli.commands import recover
-from container_update.cli.saved_plan import StalePlanError
 from container_update.drivers import v1_records, v2_process
 from container_update.engine.checks.image_check import UnpulledImagesError
 from container_update.engine.checks.server_check import RefusedWritesError
+from container_update.engine.saved_plan import StalePlanError
 from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,

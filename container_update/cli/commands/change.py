@@ -4,27 +4,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
-from container_update.cli import connection, operate, saved_plan
-from container_update.cli.arguments import option_arguments
+from container_update.cli import connection, operate
 from container_update.cli.arguments.parser import UsageError
-from container_update.cli.terminal import advice, approval, output
-from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
-from container_update.model.cancellation import CancelToken
+from container_update.cli.terminal import output
 from container_update.model.errors import PackageError
-from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import DEF_FILES, ChangePackageRequest
-
-if TYPE_CHECKING:
-    from container_update.engine.goals.change_job import ChangeJob
-    from container_update.engine.goals.change_package import Target
-    from container_update.model.cluster import Cluster
-    from container_update.model.scripts import ScriptReport
 
 
 def add_commands(add_command: Callable[..., argparse.ArgumentParser]) -> None:
@@ -83,90 +72,9 @@ def add_change_arguments(
 
 def _change(parsed: argparse.Namespace, out: TextIO) -> int:
     """Plan or carry out the change that the arguments describe; return the exit status."""
-    # what is wrong with the request is said before anything is connected
-    body = body_of(parsed, "kubernetes")
-    if parsed.out is not None:
-        saved_plan.refuse_unfit(request_of(parsed, body))
+    body = body_of(parsed, "kubernetes")  # what is wrong with it is said before the connection
     connection.expect_packages(parsed)
-    return _on_cluster(parsed, body, out)
-
-
-def apply_saved(saved: Mapping[str, Any], parsed: argparse.Namespace, out: TextIO) -> int:
-    """Carry out the change that was planned and saved; return the exit status."""
-    parsed.instance, parsed.records = saved["request"]["instance"], saved["request"]["records"]
-    parsed.plan = parsed.leave_failed = False
-    connection.expect_packages(parsed)
-    return _on_cluster(parsed, saved["request"]["body"], out, saved)
-
-
-def _on_cluster(
-    parsed: argparse.Namespace,
-    body: Mapping[str, Any],
-    out: TextIO,
-    saved: Mapping[str, Any] | None = None,
-) -> int:
-    from container_update.cli import package_changes  # noqa: PLC0415, slow to load
-    from container_update.engine.goals.change_package import preview_change  # noqa: PLC0415
-
-    with (
-        approval.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
-        connection.connected_cluster(parsed) as cluster,
-    ):
-        instance_id = parsed.instance_id if saved else connection.find_instance(parsed, cluster)
-        connection.instance_header(parsed, cluster, instance_id)
-        request = saved_plan.request_of(saved) if saved else request_of(parsed, body)
-        assert isinstance(request, ChangePackageRequest), "others are no change"
-        target, server = package_changes.target_of(request, cluster), cluster.context.server
-        with opened_job(parsed, request, target.vim_type, cluster) as job:
-            if not parsed.plan:
-                operate.ask_about_others(parsed, out, cluster, instance_id)
-                check = partial(saved_plan.checked, saved=saved, server=server)
-                return carry_out(parsed, job, target, cancel, out, check=check)
-            with operate.planned(parsed, out):
-                plan = preview_change(job, target)
-                plan = operate.with_images_checked(plan, cluster, job.options)
-            return operate.present(plan, parsed, out, lambda: request, cluster)
-
-
-def carry_out(  # noqa: PLR0913
-    parsed: argparse.Namespace,
-    job: ChangeJob,
-    target: Target,
-    cancel: CancelToken,
-    out: TextIO,
-    *,
-    check: Callable[[Progress], Progress] = lambda progress: progress,
-    follow: Callable[[Outcome], None] = lambda _: None,
-) -> int:
-    """Carry out the change and show what became of it; return the exit status.
-
-    :param check: returns a progress callback that refuses another plan than a saved one.
-    :param follow: corrects where the VNF runs, for the command that goes back.
-    """
-    from container_update.cli import package_changes  # noqa: PLC0415, slow to load
-    from container_update.engine.goals import change_package  # noqa: PLC0415, as above
-
-    scripts = change_package.coordination_of(job, target, cancel)
-    try:
-        with output.progress(parsed, out) as progress:
-            changed = change_package.run_change(job, target, cancel, check(progress), scripts)
-    finally:
-        show_scripts(scripts.reports, parsed, out)
-    if changed.outcome.held:
-        output.show_outcome(changed.outcome, parsed, out)
-        return DONE
-    before = parsed.old or next((each.source for each in changed.outcome.plan.packages), "OLD")
-    follow(changed.outcome)
-    way_back = advice.change_back_command(job.request, before, parsed)
-    more = {
-        "scripts": [script.as_dict() for script in changed.scripts],
-        "vnfdId": changed.records.vnfd_id,
-        "resourceNames": dict(changed.records.resource_names),
-    }
-    output.show_outcome(changed.outcome, parsed, out, way_back, changed.scripts, more)
-    if parsed.records is not None:
-        package_changes.write_records(parsed.records, changed.records, job.instance)
-    return DONE if changed.outcome.results else NOTHING_TO_DO
+    return operate.run(partial(request_of, body=body), parsed, out)
 
 
 # --- request ------------------------------------------------------------------------------------
@@ -190,31 +98,16 @@ def request_of(parsed: argparse.Namespace, body: Mapping[str, Any]) -> ChangePac
     )
 
 
-def opened_job(
-    parsed: argparse.Namespace,
-    request: ChangePackageRequest,
-    vim_type: str,
-    cluster: Cluster | None = None,
-) -> AbstractContextManager[ChangeJob]:
-    """Return the job of a request, with the options of the command, for a ``with`` block."""
-    from container_update.cli.goals import with_release  # noqa: PLC0415, slow to load
-    from container_update.cli.package_changes import job_of  # noqa: PLC0415, as above
-
-    options = option_arguments.read(parsed)
-    options = with_release(options, request, cluster) if cluster else options
-    return job_of(request, vim_type, options, leave_failed=parsed.leave_failed)
-
-
 def body_of(parsed: argparse.Namespace, vim_type: str) -> dict[str, Any]:
     """Return the request of the file, overridden by the options.
 
     :param vim_type: of the VIM that the VNF runs in.
     :raises UsageError: neither has an upgrade type, or no strategy is installed for the option's.
     """
-    from container_update.cli import package_changes  # noqa: PLC0415, slow to load
     from container_update.engine.goals import request_schema, upgrade_types  # noqa: PLC0415
+    from container_update.records.instance_file import json_file  # noqa: PLC0415, slow to load
 
-    body = dict(package_changes.json_file(parsed.request)) if parsed.request else {}
+    body = dict(json_file(parsed.request)) if parsed.request else {}
     params = body.get("additionalParams") or {}
     if not isinstance(params, dict):
         return body  # reported when the request is validated
@@ -262,13 +155,3 @@ def _pauses(parsed: argparse.Namespace) -> dict[str, Any]:
         return {"canary_steps": percents}
     held = [{"percent": percent, "hold": True} for percent in percents[:-1]]
     return {"canary_steps": [*held, *percents[-1:]]}
-
-
-# --- output -------------------------------------------------------------------------------------
-
-
-def show_scripts(reports: Sequence[ScriptReport], parsed: argparse.Namespace, out: TextIO) -> None:
-    """Write what became of each run of a script, where the output is text."""
-    if reports and parsed.output == output.TEXT and not output.is_stream(parsed):
-        out.write("Coordination scripts:\n")
-        out.writelines(f"{report_of_run}\n" for report_of_run in reports)

@@ -10,11 +10,11 @@ from typing import TextIO
 
 from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
-from container_update.cli.reports import json_report
 from container_update.cli.terminal import output
 from container_update.cli.terminal.output import DONE
 from container_update.model.errors import PackageError
 from container_update.model.options import PACKAGE_OPTIONS
+from container_update.planning.plan_json import document
 
 HELP = "make packages: init, check, build, bundle"
 
@@ -66,7 +66,7 @@ def _check(parsed: argparse.Namespace, out: TextIO) -> int:
     findings = check(parsed.package, options=option_arguments.read(parsed))
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
     if parsed.output == output.JSON:
-        body = json_report.document("Findings", {"findings": [each.as_dict() for each in findings]})
+        body = document("Findings", {"findings": [each.as_dict() for each in findings]})
         output.write_document(body, parsed, out)
     else:
         out.writelines(f"{finding}\n" for finding in findings)

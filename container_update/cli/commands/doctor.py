@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, TextIO
 from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
 from container_update.cli.commands.update import request_of
-from container_update.cli.reports import json_report
 from container_update.cli.terminal import advice, output
 from container_update.model.cluster import if_allowed
 from container_update.model.errors import ClusterError, ContainerUpdateError, with_advice
 from container_update.model.plan import Plan
+from container_update.planning.plan_json import document
 
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
@@ -51,7 +51,7 @@ def _doctor(parsed: argparse.Namespace, out: TextIO) -> int:
         for check, entry in zip(checks, entries, strict=True):
             if check.error is not None:
                 entry["advice"] = advice.advice(check.error, parsed)
-        body = json_report.document("Checks", {"checks": entries})
+        body = document("Checks", {"checks": entries})
         output.write_document(body, parsed, out)
     return preflight.exit_status(checks)
 
@@ -83,10 +83,9 @@ def _checks(parsed: argparse.Namespace) -> Iterator[Check]:
 
 
 def _in_cluster(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Iterator[Check]:
-    from container_update.cli.goals import with_release  # noqa: PLC0415, slow to load
     from container_update.engine.checks import preflight  # noqa: PLC0415, slow to load
-    from container_update.engine.goals.update import plan_update  # noqa: PLC0415, slow to load
     from container_update.engine.resume import status  # noqa: PLC0415, slow to load
+    from container_update.engine.verbs import plan_of  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
     namespace = parsed.namespace
@@ -107,8 +106,7 @@ def _in_cluster(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Itera
         return
     if parsed.new:
         try:
-            request = request_of(parsed)
-            plan = plan_update(request, cluster, with_release(options, request, cluster))
+            plan = plan_of(request_of(parsed), cluster, options)
             yield preflight.Check("update", preflight.changes(plan))
         except ContainerUpdateError as error:
             yield preflight.Check("update", error=error)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli import connection, operate
 from container_update.cli.arguments import option_arguments
-from container_update.cli.reports import json_report, outcome_report
+from container_update.cli.reports import outcome_report
 from container_update.cli.reports.lines import Header
 from container_update.cli.terminal import approval, output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
@@ -22,6 +22,7 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.errors import UpdateFailedError
 from container_update.model.operation import Status
 from container_update.model.outcome import Outcome, Progress, StepState
+from container_update.planning.plan_json import document
 from container_update.planning.summary import counted
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def show_status(
     """
     if parsed.output == output.JSON:
         workloads = [state.as_dict() for state in states]
-        body = json_report.document("Status", {**current.as_dict(), "workloads": workloads})
+        body = document("Status", {**current.as_dict(), "workloads": workloads})
         output.write_document(body, parsed, out)
     else:
         out.write("\n".join(filter(None, [str(current), remark])) + "\n")
@@ -101,8 +102,8 @@ def run(verb: str, parsed: argparse.Namespace, out: TextIO) -> int:
 
     :param verb: how: ``resume``, ``rollback``, ``promote`` or ``abort``.
     """
-    from container_update.cli.goals import for_charts  # noqa: PLC0415, slow to load
     from container_update.engine import resume as recovery  # noqa: PLC0415, slow to load
+    from container_update.engine.goals.of_request import for_charts  # noqa: PLC0415, as above
 
     def end(cancel: CancelToken, progress: Progress) -> Outcome | None:
         way: recovery.Verb = getattr(recovery, verb)

@@ -10,14 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from container_update.cli import connection, operate, saved_plan
+from container_update.cli import connection, operate
 from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import UsageError, hide
 from container_update.cli.terminal import output
 from container_update.model.requests import (
     ChangePackageRequest,
     InstallRequest,
-    Request,
+    Saveable,
     TerminateRequest,
     UndoRequest,
     UpdateRequest,
@@ -95,6 +95,8 @@ def _plan(parsed: argparse.Namespace, out: TextIO) -> int:
 
 def _apply(parsed: argparse.Namespace, out: TextIO) -> int:
     """Update the CNF, or carry out a saved plan; return the exit status."""
+    from container_update.engine import saved_plan  # noqa: PLC0415, slow to load
+
     saved = saved_plan.load(Path(parsed.old)) if parsed.new is None else None
     if saved is None:
         connection.expect_packages(parsed)
@@ -103,13 +105,11 @@ def _apply(parsed: argparse.Namespace, out: TextIO) -> int:
     _take_over(parsed, request)
     parsed.server = saved["request"]["server"]
     if isinstance(request, ChangePackageRequest):
-        from container_update.cli.commands import change  # noqa: PLC0415, slow to load
-
-        return change.apply_saved(saved, parsed, out)
+        connection.expect_packages(parsed)
     return operate.carry_out(parsed, out, lambda: request, saved)
 
 
-def _take_over(parsed: argparse.Namespace, request: Request) -> None:
+def _take_over(parsed: argparse.Namespace, request: Saveable) -> None:
     """Set the arguments as they were when the plan was saved; it was approved, no person is asked.
 
     :raises UsageError: another one was given.

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from container_update.cli.reports import lines
-from container_update.cli.reports.json_report import document, step_dict
 from container_update.cli.reports.lines import Line
 from container_update.cli.reports.markdown_report import revision_page, table
 from container_update.cli.reports.plan_report import diff_lines, step_lines
@@ -15,6 +14,7 @@ from container_update.cluster.history.revision import Result, Revision
 from container_update.model.plan import ImageChange, Plan
 from container_update.model.requests import names
 from container_update.planning.comparison.diff import printable
+from container_update.planning.plan_json import document, step_dict
 from container_update.planning.summary import content_diffs
 
 NOTHING_KEPT = "No operation of this VNF instance is kept in the namespace."

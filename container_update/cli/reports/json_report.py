@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Any
 
@@ -17,94 +16,8 @@ from container_update.model.outcome import (
     StepWait,
     UndoStarted,
 )
-from container_update.model.plan import (
-    ConfigUse,
-    FieldChange,
-    ImageChange,
-    KeyChange,
-    Note,
-    Plan,
-    Reason,
-    Step,
-)
-from container_update.planning.summary import content_diffs, pods_of
-
-API_VERSION = "container-update/v1"
-"""Of the documents; another one means that a field was removed or has another meaning. Their schema
-is in ``schema.json``, beside this module."""
-
-
-def document(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document with its version and its kind."""
-    return {"apiVersion": API_VERSION, "kind": kind, **body}
-
-
-def plan_dict(plan: Plan) -> dict[str, Any]:
-    """Return a plan as JSON values: actions and reasons; of configuration what changes, of a Secret
-    only the names of its keys."""
-    body = {
-        "namespace": plan.namespace,
-        "instanceId": plan.instance_id,
-        "packages": [asdict(package) for package in plan.packages],
-        "steps": [step_dict(step) for step in plan.steps],
-        "unchanged": [str(key) for key in plan.unchanged],
-        "ignored": [_note_dict(note) for note in plan.ignored],
-        "notes": [_note_dict(note) for note in plan.notes],
-        "defFiles": list(plan.def_files),
-    }
-    return document("Plan", body)
-
-
-def _note_dict(note: Note) -> dict[str, Any]:
-    values = {"object": str(note.key), "text": note.text}
-    return values if note.change is None else {**values, **_field_dict(note.change)}
-
-
-def step_dict(step: Step) -> dict[str, Any]:
-    """Return a step as JSON values."""
-    return {
-        "object": step.key.as_dict(),
-        "action": step.action.value,
-        "pods": pods_of(step),
-        "images": dict(step.images),
-        "reasons": [entry for reason in step.reasons for entry in reason_dicts(reason)],
-        "diff": [
-            {
-                "key": diff.change.key,
-                "change": diff.change.how,
-                "lines": list(diff.lines),
-                "summary": diff.summary,
-            }
-            for diff in content_diffs(step)
-        ],
-    }
-
-
-def reason_dicts(reason: Reason) -> Iterator[dict[str, Any]]:
-    """Yield a reason as JSON values: one for each changed key of a ConfigMap or Secret."""
-    cause = reason.cause
-    if isinstance(cause, ConfigUse):
-        named = {name: getattr(cause.object, name) for name in ("kind", "namespace", "name")}
-        for key in cause.keys or (None,):
-            yield {"text": str(reason), **named, "key": key, "path": cause.path}
-    elif isinstance(cause, ImageChange):
-        yield {
-            "text": str(reason),
-            "path": f"{cause.place}: image",
-            "old": cause.old,
-            "new": cause.new,
-        }
-    elif isinstance(cause, KeyChange):
-        yield {"text": str(reason), "key": cause.key, "change": cause.how}
-    elif isinstance(cause, FieldChange):
-        yield {"text": str(reason), **_field_dict(cause)}
-    else:
-        yield {"text": str(reason)}
-
-
-def _field_dict(change: FieldChange) -> dict[str, Any]:
-    place = {"file": change.source.path, "line": change.source.line}
-    return {"path": change.path, "old": change.old, "new": change.new, **place}
+from container_update.model.plan import Plan, Step
+from container_update.planning.plan_json import document, plan_dict
 
 
 def event_dicts(event: Event) -> Iterator[dict[str, Any]]:

@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from container_update.cli.saved_plan import StalePlanError
 from container_update.cli.terminal.approval import NotApprovedError
+from container_update.engine.saved_plan import StalePlanError
 from container_update.model.errors import ContainerUpdateError, NextStep, PlanError
 
 if TYPE_CHECKING:

@@ -40,6 +40,7 @@ from container_update.model.errors import (
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
 from container_update.model.scripts import ScriptReport
+from container_update.planning import plan_json
 from container_update.planning.comparison.diff import printable_lines
 
 DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
@@ -212,7 +213,7 @@ def show_plan(plan: Plan, parsed: argparse.Namespace, out: TextIO) -> int:
     if parsed.output == TEXT:
         Screen(out).show([*header.lines(plan.packages), *plan_lines(plan, every=parsed.all)])
     elif parsed.output == JSON:
-        document = {**json_report.plan_dict(plan), **header.as_dict()}
+        document = {**plan_json.plan_dict(plan), **header.as_dict()}
         out.write(json.dumps(document, indent=2) + "\n")
     else:
         out.write(plan_markdown(plan, header) + "\n")
@@ -268,6 +269,13 @@ def show_outcome(  # noqa: PLR0913, PLR0917
         Screen(out).show([*shown, *told])
     elif parsed.progress_style == progress_views.NONE:
         Screen(out).show(outcome_lines(outcome))
+
+
+def show_scripts(reports: Sequence[ScriptReport], parsed: argparse.Namespace, out: TextIO) -> None:
+    """Write what became of each run of a script, where the output is text."""
+    if reports and parsed.output == TEXT and not is_stream(parsed):
+        out.write("Coordination scripts:\n")
+        out.writelines(f"{report}\n" for report in reports)
 
 
 def _left(plan: Plan, parsed: argparse.Namespace) -> str:
@@ -360,7 +368,7 @@ def write_error(
         }
         if outcome:
             body["outcome"] = json_report.outcome_dict(outcome)
-        write_document(json_report.document("Error", body), parsed, out)
+        write_document(plan_json.document("Error", body), parsed, out)
     elif outcome and style == MARKDOWN:
         out.write(outcome_markdown(outcome, message, header=header_of(parsed)) + "\n")
     elif style == MARKDOWN:

@@ -7,7 +7,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,13 +19,9 @@ from container_update.cli.terminal.screen import Screen
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.emulator.demo import views
 from container_update.emulator.demo.emulators import embedded_cloud, embedded_cluster
-from container_update.engine.goals.change import KubernetesTarget
-from container_update.engine.goals.change_job import ChangeJob
-from container_update.engine.goals.change_package import Target, run_change
-from container_update.engine.goals.change_request import ChangeRequest
-from container_update.engine.goals.install import install
-from container_update.engine.goals.update import update
-from container_update.engine.run import operate
+from container_update.engine import run as engine
+from container_update.engine.goals.change import PackageChange
+from container_update.engine.verbs import install, update
 from container_update.model.errors import (
     ContainerUpdateError,
     UndoIncompleteError,
@@ -33,7 +29,7 @@ from container_update.model.errors import (
 )
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
-from container_update.model.requests import DEF_FILES, UpdateRequest
+from container_update.model.requests import DEF_FILES, ChangePackageRequest, UpdateRequest
 from container_update.model.scripts import ScriptReport
 from container_update.package.tools import samples
 from container_update.workloads.registry import is_workload
@@ -46,6 +42,7 @@ INSTANCE_ID = "f21814f0-3e00-4651-a9ac-ec10f3248c19"
 """The VNF instance of the user guide."""
 _NEW_IMAGE = "cirros"
 """The image that both guides' updates give to Deployments and Pods."""
+_OPTIONS = Options(drain_seconds=1)
 
 
 @dataclass(frozen=True)
@@ -180,14 +177,18 @@ def guide_request(guide: str) -> UpdateRequest:
 
 @contextmanager
 def _on_cluster(sample: str, instance_id: str) -> Iterator[Vnf]:
-    folder = samples.root() / sample
-    job = _job(folder, _json(folder / "request.json"), instance_id)
+    request = _change(samples.root() / sample, instance_id)
     with _connected() as cluster:
-        target = KubernetesTarget(cluster, access=cluster.access)
+        change = PackageChange(request, cluster, _OPTIONS)
+
+        def carry_out(progress: Progress) -> tuple[Outcome, Sequence[ScriptReport]]:
+            outcome = engine.run(change, cluster, _OPTIONS, progress=progress)
+            return outcome, change.reports
+
         yield Vnf(
-            f"The change: {job.request.upgrade_type}",
-            lambda: install(job.old, cluster, instance_id=instance_id),
-            partial(_changed, job, target),
+            f"The change: {change.kind}",
+            lambda: install(request.old, cluster, instance_id=instance_id),
+            carry_out,
             partial(views.show_cluster, cluster, instance_id),
         )
 
@@ -198,20 +199,25 @@ def _on_cluster(sample: str, instance_id: str) -> Iterator[Vnf]:
 @contextmanager
 def _on_cloud(sample: str) -> Iterator[Vnf]:
     with embedded_cloud() as (cloud, balancer), TemporaryDirectory() as folder:
-        from container_update.openstack.change import OpenStackTarget  # noqa: PLC0415
+        from container_update.openstack.change import StackChange  # noqa: PLC0415
         from container_update.openstack.client import connect  # noqa: PLC0415
         from container_update.openstack.instantiate import Instantiate, described_by  # noqa: PLC0415
         from container_update.openstack.stack_instance import StackInstance  # noqa: PLC0415
 
         copy = Path(shutil.copytree(samples.root() / sample, Path(folder, "sample")))
-        job = _job(copy, _request(copy, balancer), "sample")
-        stack = described_by(job.old, "simple", {"network": "private"}, job.options)
-        goal = Instantiate(STACK, stack, job.options, STACK)
+        request = replace(_change(copy, "sample"), body=_request(copy, balancer))
+        stack = described_by(request.old, "simple", {"network": "private"}, _OPTIONS)
+        goal = Instantiate(STACK, stack, _OPTIONS, STACK)
         with connect(auth=cloud.auth()) as heat:
+            change = StackChange(request, heat, STACK, _OPTIONS)
+
+            def carry_out(progress: Progress) -> tuple[Outcome, Sequence[ScriptReport]]:
+                return change.run(progress=progress), change.reports
+
             yield Vnf(
-                f"The change: {job.request.upgrade_type}",
-                lambda: operate(goal, StackInstance(heat, job.instance_id, job.options)),
-                partial(_changed, job, OpenStackTarget(heat, STACK)),
+                f"The change: {change.change.upgrade_type}",
+                lambda: engine.operate(goal, StackInstance(heat, request.instance_id, _OPTIONS)),
+                carry_out,
                 partial(views.show_stacks, heat),
             )
 
@@ -228,21 +234,9 @@ def _request(folder: Path, balancer: Balancer) -> Any:
 # --- both ---------------------------------------------------------------------------------------
 
 
-def _job(folder: Path, body: Mapping[str, Any], instance_id: str) -> ChangeJob:
-    return ChangeJob(
-        request=ChangeRequest.of(body),
-        old=str(folder / "before"),
-        new=str(folder / "after"),
-        instance_id=instance_id,
-        options=Options(drain_seconds=1),
-    )
-
-
-def _changed(
-    job: ChangeJob, target: Target, progress: Progress
-) -> tuple[Outcome, Sequence[ScriptReport]]:
-    changed = run_change(job, target, progress=progress)
-    return changed.outcome, changed.scripts
+def _change(folder: Path, instance_id: str) -> ChangePackageRequest:
+    old, new = str(folder / "before"), str(folder / "after")
+    return ChangePackageRequest(_json(folder / "request.json"), old, new, instance_id=instance_id)
 
 
 def _json(path: Path) -> Any:

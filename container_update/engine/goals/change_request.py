@@ -165,19 +165,21 @@ class ChangeRequest:
         for name in ("hold", "gate", "canary_steps"):
             if self.body["additionalParams"].get(name):
                 raise PackageError(
-                    f"additionalParams.{name}: a change on OpenStack does not wait for it: leave "
-                    "it out; the script of the new VNF can decide instead"
+                    "a change on OpenStack does not wait for it: leave it out; the script of the "
+                    "new VNF can decide instead",
+                    path=f"additionalParams.{name}",
                 )
         if not self.vdu_params:
             raise PackageError(
-                "additionalParams.vdu_params: expected the VDUs to change, found none: a change on "
-                "OpenStack needs them"
+                "expected the VDUs to change, found none: a change on OpenStack needs them",
+                path="additionalParams.vdu_params",
             )
         if self.upgrade_type == BLUE_GREEN and self.scripts and self.external_lb is None:
             raise PackageError(
-                f"additionalParams.{EXTERNAL_LB}: expected ip_address, username and password of "
-                "the load balancer that the coordination scripts configure, found nothing: "
-                "Blue-Green on OpenStack needs it; if they configure none, set it to null"
+                "expected ip_address, username and password of the load balancer that the "
+                "coordination scripts configure, found nothing: Blue-Green on OpenStack needs it; "
+                "if they configure none, set it to null",
+                path=f"additionalParams.{EXTERNAL_LB}",
             )
 
     def check_vdus(self, vdus: Collection[str], vim_type: str) -> None:
@@ -189,16 +191,18 @@ class ChangeRequest:
         for number, vdu_id in enumerate(chosen):
             if vdu_id not in vdus:
                 raise PackageError(
-                    f"{where}[{number}].vdu_id: expected a VDU of the new package (it has "
-                    f"{', '.join(vdus) or 'none'}), found {vdu_id}"
+                    f"expected a VDU of the new package (it has {', '.join(vdus) or 'none'}), "
+                    f"found {vdu_id}",
+                    path=f"{where}[{number}].vdu_id",
                 )
         left_out = sorted(set(vdus) - set(chosen))
         is_openstack = upgrade_types.kind_of_vim(vim_type) == "openstack"
         if is_openstack and self.upgrade_type == BLUE_GREEN and left_out:
             raise PackageError(
-                f"{where}: expected every VDU of the new package, without {', '.join(left_out)}: "
+                f"expected every VDU of the new package, without {', '.join(left_out)}: "
                 "Blue-Green on OpenStack replaces the whole stack; name them too, or use "
-                "RollingUpdate"
+                "RollingUpdate",
+                path=where,
             )
 
 
@@ -281,10 +285,13 @@ def _script(params: Values, name: str) -> ScriptName | None:
         if class_name is None:
             return None
         raise PackageError(
-            f"{attribute}-class: names a class, but {name} names no script with it: add it"
+            f"names a class, but {name} names no script with it: add it",
+            path=f"{attribute}-class",
         )
     if class_name is not None and not class_name.isidentifier():
-        raise PackageError(f'{attribute}-class: expected the name of a class, found "{class_name}"')
+        raise PackageError(
+            f'expected the name of a class, found "{class_name}"', path=f"{attribute}-class"
+        )
     return ScriptName(_inside(path, attribute), class_name, attribute)
 
 
@@ -296,8 +303,9 @@ def _gate_scripts(params: Values) -> Iterator[ScriptName]:
         asked = gate.keys() & {"query", "at_least", "at_most", "script"}
         if gate and asked != {"script"} and not ("query" in asked and "script" not in asked):
             raise PackageError(
-                f"{attribute}: expected a query with its bounds, or a script, found "
-                f"{' and '.join(sorted(asked)) or 'neither'}"
+                "expected a query with its bounds, or a script, found "
+                f"{' and '.join(sorted(asked)) or 'neither'}",
+                path=attribute,
             )
         if gate and "script" in gate:
             yield ScriptName(_inside(gate["script"], attribute), None, attribute)
@@ -313,7 +321,7 @@ def _inside(path: str, attribute: str) -> str:
     try:
         return archive.inside(path)
     except PackageError as error:
-        raise PackageError(f"{attribute}: {error}") from None
+        raise PackageError(str(error), path=attribute) from None
 
 
 def _vdu_params(given: Values | Sequence[Values]) -> tuple[VduParams, ...]:
@@ -323,7 +331,7 @@ def _vdu_params(given: Values | Sequence[Values]) -> tuple[VduParams, ...]:
     for number, vdu_id in enumerate(ids):
         if vdu_id in ids[:number]:
             raise PackageError(
-                f"additionalParams.vdu_params[{number}].vdu_id: {vdu_id} is there twice"
+                f"{vdu_id} is there twice", path=f"additionalParams.vdu_params[{number}].vdu_id"
             )
     return tuple(
         VduParams(

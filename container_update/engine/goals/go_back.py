@@ -15,24 +15,20 @@ from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_if_known_missing
 from container_update.engine.cluster_view import ClusterView
 from container_update.engine.goal import Goal, Observed
-from container_update.engine.goals import upgrade_types
-from container_update.engine.goals.change import KubernetesView, PackageChange
-from container_update.engine.goals.change_job import ChangeJob
-from container_update.engine.goals.change_package import coordination_of
+from container_update.engine.goals.change import PackageChange
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.request_schema import COORDINATE_NEW, COORDINATE_OLD
 from container_update.engine.goals.update import planned
 from container_update.engine.journalled_run import JournalledRun
 from container_update.engine.read_packages import check_packages
 from container_update.engine.resume import Named, of_operation, recorded_change
-from container_update.engine.run import preview, run
-from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Cluster, ReadOnlyCluster
+from container_update.model.cluster import ReadOnlyCluster
 from container_update.model.errors import PlanError
 from container_update.model.objects import Manifest
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome, Progress, StepResult
+from container_update.model.outcome import StepResult
 from container_update.model.plan import INSTALL, UNDO, Plan
+from container_update.model.requests import ChangePackageRequest, UndoRequest
 from container_update.package import csar
 from container_update.planning.comparison import match
 from container_update.planning.comparison.package_pair import Packages
@@ -67,67 +63,6 @@ def history(
     return revisions
 
 
-def undo(  # noqa: PLR0913
-    cluster: Cluster,
-    options: Options = Options(),  # noqa: B008
-    cancel: CancelToken | None = None,
-    progress: Progress = lambda _: None,
-    *,
-    revision: int | None = None,
-    namespace: str = "default",
-    instance_id: str | None = None,
-    packages: Sequence[str] = (),
-) -> Outcome | None:
-    """Undo finished updates: bring the CNF back to where it was before one of them.
-
-    The way back is an update like any other: planned, with a journal, undone itself if it fails.
-    Where a change of the package is among them, it is such a change, to what the history has of the
-    package before, by the same strategy and with the scripts of both packages.
-    An interrupted operation is finished first if it is the same, else undone.
-
-    >>> with connect() as cluster:  # doctest: +SKIP
-    ...     outcome = undo(cluster, namespace="cnf")
-
-    :param cancel: cancels it from another thread or a signal handler.
-    :param progress: see :data:`~container_update.model.outcome.Progress`.
-    :param revision: the number of the first update to undo; all after it are undone too. None: the
-        newest that has not been undone.
-    :param packages: those of a change that is undone, in any order: needed where it had
-        coordination scripts, which nothing in the cluster is believed about, or is about other
-        namespaces, objects in no namespace or RBAC.
-    :returns: what became of it; None where there is nothing to undo. The other parameters are those
-        of :func:`history`.
-    :raises PackageError: a package is not that of the change, or is missing; nothing was written.
-    :raises PlanError: what an update did is not kept, or the cluster's state does not allow it.
-    :raises UpdateInProgressError: another operation of this instance runs; nothing was written.
-    :raises UpdateFailedError: a workload did not get ready; everything was put back.
-    """
-    goal = GoBack(cluster, options, revision, namespace, instance_id, packages)
-    outcome = run(goal, cluster, options, cancel, progress)
-    return outcome if outcome.results or goal.undoes is not None else None
-
-
-def plan_undo(  # noqa: PLR0913
-    cluster: ReadOnlyCluster,
-    options: Options = Options(),  # noqa: B008
-    *,
-    revision: int | None = None,
-    namespace: str = "default",
-    instance_id: str | None = None,
-    packages: Sequence[str] = (),
-) -> Plan | None:
-    """Return what :func:`undo` would do; write nothing, raise the same errors.
-
-    >>> with connect() as cluster:  # doctest: +SKIP
-    ...     plan = plan_undo(cluster, revision=1, namespace="cnf")
-
-    :returns: None where there is nothing to undo.
-    """
-    goal = GoBack(cluster, options, revision, namespace, instance_id, packages)
-    plan = preview(goal, cluster, options)
-    return plan if goal.undoes is not None else None
-
-
 class GoBack(Goal):
     """What was there before finished updates.
 
@@ -138,22 +73,20 @@ class GoBack(Goal):
     kind = UNDO
     content_is_recorded = True
 
-    def __init__(  # noqa: PLR0913, PLR0917
+    def __init__(
         self,
+        request: UndoRequest,
         cluster: ReadOnlyCluster,
-        options: Options,
-        revision: int | None,
-        namespace: str,
-        instance_id: str | None,
-        packages: Sequence[str] = (),
+        options: Options = Options(),  # noqa: B008
     ) -> None:
-        self.namespace, self.instance_id = namespace, instance_id
-        self._revision, self._options, self._packages = revision, options, packages
+        self.namespace, self.instance_id = request.namespace, request.instance_id
+        self._revision, self._packages = request.revision, request.packages
+        self._options = options
         self._change: PackageChange | None = None
         self._cluster = RetryingReader(cluster, options.retry_seconds)
         self._undone: tuple[Revision, ...] = ()
         self._before: Revision | None = None
-        self._first = _first(self._read(), revision)
+        self._first = _first(self._read(), request.revision)
 
     def _read(self) -> tuple[Revision, ...]:
         """Return the revisions of what was carried out and not undone at once, the newest first."""
@@ -235,23 +168,26 @@ class GoBack(Goal):
             **_of_role(COORDINATE_NEW, last.scripts, COORDINATE_OLD),
         }
         params = {"upgrade_type": last.kind, **scripts}
-        body = {"vnfdId": packages.vnfd_id, "additionalParams": params}
-        request = ChangeRequest.of(body)
-        if not self._packages and self._cluster.journal_key and request.scripts:
+        vnfd_id = packages.vnfd_id
+        asked = ChangeRequest.of({"vnfdId": vnfd_id, "additionalParams": params})
+        if not self._packages and self._cluster.journal_key and asked.scripts:
             self._packages = tuple(each.source for each in packages.identities)
-        old, new = of_operation(self._named, packages.identities, request)
-        if request.scripts:
+        old, new = of_operation(self._named, packages.identities, asked)
+        if asked.scripts:
             with (
                 csar.open_package(old, options=self._options) as before,
                 csar.open_package(new, options=self._options) as after,
             ):
-                request = replace(request, vnfd_id=after.vnfd_id or request.vnfd_id)
-                check_packages(request, after, before)
-        job = ChangeJob(request, old, new, self.instance_id, self._options)
-        target = KubernetesView(self._cluster, self.namespace, access=self._cluster.access)
-        planner = upgrade_types.find(target.vim_type, request.upgrade_type)
-        coordination = coordination_of(job, target, CancelToken())
-        self._change = PackageChange(job, target, planner, coordination, packages)
+                vnfd_id = after.vnfd_id or vnfd_id
+                check_packages(replace(asked, vnfd_id=vnfd_id), after, before)
+        request = ChangePackageRequest(
+            {"vnfdId": vnfd_id, "additionalParams": params},
+            old,
+            new,
+            namespace=self.namespace,
+            instance_id=self.instance_id,
+        )
+        self._change = PackageChange(request, self._cluster, self._options, packages=packages)
         self.scripts = self._change.scripts
         return self._change
 
@@ -265,7 +201,7 @@ class GoBack(Goal):
             return super().carry_out(run)
         if (change := self._change) is None:
             here = ClusterView(self._cluster, self.namespace, self.instance_id, self._options)
-            change, _ = recorded_change(run.record, here, run.execution.cancel, self._packages)
+            change, _ = recorded_change(run.record, here, self._packages)
         return change.carry_out(run)
 
 

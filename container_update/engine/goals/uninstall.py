@@ -17,14 +17,11 @@ from container_update.engine.claims import claims_of_set
 from container_update.engine.goal import Goal, Observed
 from container_update.engine.instances import list_if_allowed
 from container_update.engine.read_packages import described_by
-from container_update.engine.run import run
-from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Cluster, if_allowed
+from container_update.model.cluster import if_allowed
 from container_update.model.objects import Collection, Json, Manifest, ObjectKey
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import UNINSTALL, Plan
-from container_update.planning.comparison.package_pair import Placing
+from container_update.model.requests import TerminateRequest
 from container_update.planning.configuration import Live
 from container_update.planning.lifecycle import uninstall_plan
 from container_update.planning.order import DEFINITION, RBAC
@@ -37,44 +34,6 @@ _OTHERS = (("", "ConfigMap"), ("", "PersistentVolumeClaim"), ("", "Secret"), (""
 _CLAIM = ("", "PersistentVolumeClaim")
 
 
-def terminate(  # noqa: PLR0913
-    package: str | None,
-    cluster: Cluster,
-    *,
-    instance_id: str | None,
-    def_files: Sequence[str] = (),
-    namespace: str = "default",
-    one_namespace: bool = False,
-    included: Included = Included(),  # noqa: B008
-    options: Options = Options(),  # noqa: B008
-    cancel: CancelToken | None = None,
-    progress: Progress = lambda _: None,
-    leave_failed: bool = False,
-) -> Outcome:
-    """Delete what is a VNF instance's, last created first, and wait until it is gone.
-
-    What holds data and what is in no namespace stays, unless it is included.
-
-    >>> with connect() as cluster:  # doctest: +SKIP
-    ...     terminate(None, cluster, namespace="cnf", instance_id="vnf-1")
-
-    :param package: what the instance runs from: its kinds are looked through, beside those of the
-        instance's record and of workloads and what belongs to them. None: there is no need to.
-    :param cluster: where to delete it.
-    :param instance_id: the VNF instance. None: one that was installed without an id.
-    :param def_files: paths in the package; empty: every manifest that it lists.
-    :param namespace: of the VNF.
-    :param one_namespace: all objects are in *namespace*, whatever their manifests say.
-    :param included: what is deleted besides.
-
-    The other parameters, what is returned and the errors are those of
-    :func:`~container_update.engine.run.run`.
-    """
-    placing = Placing(tuple(def_files), namespace, one_namespace)
-    goal = Uninstall(package, placing, instance_id, options, included)
-    return run(goal, cluster, options, cancel, progress, leave_failed=leave_failed)
-
-
 class Uninstall(Goal):
     """A VNF instance that is gone, but for the objects that stay.
 
@@ -84,20 +43,18 @@ class Uninstall(Goal):
 
     kind = UNINSTALL
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
-        package: str | None,
-        placing: Placing,
-        instance_id: str | None,
+        request: TerminateRequest,
         options: Options = Options(),  # noqa: B008
-        included: Included = Included(),  # noqa: B008
         *,
         is_recorded: bool = False,
     ) -> None:
-        self.namespace, self.instance_id = placing.namespace, instance_id
-        self._included, self._is_recorded = included, is_recorded
-        described = () if package is None else described_by(package, placing, options)
-        self._manifests, self._described = described, [manifest.key for manifest in described]
+        self.namespace, self.instance_id = request.namespace, request.instance_id
+        self._included = Included(data=request.delete_data, shared=request.delete_shared)
+        self._is_recorded = is_recorded
+        self._manifests = described_by(request, options)
+        self._described = [manifest.key for manifest in self._manifests]
 
     def digest(self) -> str:
         """See Goal."""

@@ -26,72 +26,21 @@ from container_update.engine.read_packages import (
     refuse_none,
     stored_images,
 )
-from container_update.engine.run import preview, run
 from container_update.model import context_threads
-from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Cluster, ReadOnlyCluster, if_allowed
+from container_update.model.cluster import ReadOnlyCluster, if_allowed
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import UPDATE, Plan
-from container_update.model.requests import UpdateRequest
+from container_update.model.requests import InstallRequest, UpdateRequest
 from container_update.package import csar
 from container_update.package.csar import identities_of
 from container_update.package.manifests import ReadDocuments, is_whole
 from container_update.planning.comparison import live_objects, match
-from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.configuration import Live
 from container_update.planning.steps.manifest import unexplained
 from container_update.planning.update import in_force, make_plan, unknown_workloads
 from container_update.workloads.registry import kind_of
-
-
-def update(
-    request: UpdateRequest,
-    cluster: Cluster,
-    options: Options = Options(),  # noqa: B008
-    cancel: CancelToken | None = None,
-    progress: Progress = lambda _: None,
-) -> Outcome:
-    """Move a running CNF from its old package to the new one, restarting no more than needed.
-
-    >>> request = UpdateRequest(old="packages/v1", new="packages/v2", namespace="cnf")
-    >>> with connect() as cluster:  # doctest: +SKIP
-    ...     outcome = update(request, cluster)
-
-    The other parameters, what is returned and the errors are those of
-    :func:`~container_update.engine.run.run`.
-    """
-    return run(goal_of(request, cluster, options), cluster, options, cancel, progress)
-
-
-def plan_update(
-    request: UpdateRequest,
-    cluster: ReadOnlyCluster,
-    options: Options = Options(),  # noqa: B008
-) -> Plan:
-    """Return what :func:`update` would do; write nothing, raise the same errors.
-
-    >>> with connect() as cluster:  # doctest: +SKIP
-    ...     plan = plan_update(request, cluster)
-    """
-    return preview(goal_of(request, cluster, options), cluster, options)
-
-
-def goal_of(request: UpdateRequest, cluster: ReadOnlyCluster, options: Options) -> Update:
-    """Return the goal of a request; without an old package it is what the instance's record says.
-
-    :raises NotInstalledError: there is no record.
-    """
-    if request.old:
-        return Update(request, options)
-    try:
-        record = record_of(cluster, request.namespace, request.instance_id, options)
-    except ContainerUpdateError:
-        described_by(request.new, Placing(namespace=request.namespace), options)
-        raise  # the new package is right: the missing record is the error
-    return Update(request, options, record)
 
 
 class Update(Goal):
@@ -114,6 +63,21 @@ class Update(Goal):
         self.namespace, self.instance_id = request.namespace, request.instance_id
         self.recorded_in = None if record is None else (request.namespace,)
         self._read()
+
+    @classmethod
+    def of(cls, request: UpdateRequest, cluster: ReadOnlyCluster, options: Options) -> Update:
+        """Return the goal of a request; without an old package it is what the record says.
+
+        :raises NotInstalledError: there is no record.
+        """
+        if request.old:
+            return cls(request, options)
+        try:
+            record = record_of(cluster, request.namespace, request.instance_id, options)
+        except ContainerUpdateError:
+            described_by(InstallRequest(request.new, namespace=request.namespace), options)
+            raise  # the new package is right: the missing record is the error
+        return cls(request, options, record)
 
     def _read(self) -> None:
         """Open each package once, and begin to read what is needed of it."""

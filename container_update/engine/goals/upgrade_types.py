@@ -66,7 +66,7 @@ def resolve(
         lists = {kind: ", ".join(by_kind.get(kind, ())) or "none" for kind in kinds}
         choices = "; ".join(f"{kind}: {names}" for kind, names in lists.items())
         raise PackageError(
-            f'{name}: expected one that a strategy is installed for ({choices}), found "{text}"'
+            f'expected one that a strategy is installed for ({choices}), found "{text}"', path=name
         )
     return resolved
 

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+import uuid
+from collections.abc import Collection
+from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -14,36 +15,29 @@ from container_update.engine.read_packages import packages_of
 from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
 from container_update.model.plan import Plan
+from container_update.model.requests import HealRequest, ScaleRequest
 from container_update.package import csar
-from container_update.planning.comparison.package_pair import Packages, Placing
+from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.finished_jobs import gone_jobs
 from container_update.planning.upkeep import HealPlanner, scale_plan
 
 
-@dataclass(eq=False)
 class _Upkeep(PackageGoal):
     """A goal of a VNF that runs: its package is the old one and the new one."""
-
-    package: str
-    """What it runs from: a folder or a CSAR zip."""
-    placing: Placing
-    instance_id: str | None
-    """Objects that bear another instance's label are refused."""
-    options: Options
-    request_id: str
-    """Two tries of one request have the same."""
 
     verb: ClassVar[str]
     happens_once = True
 
-    def __post_init__(self) -> None:
-        self.namespace = self.placing.namespace
+    def __init__(self, request: HealRequest | ScaleRequest, options: Options) -> None:
+        self.namespace, self.instance_id = request.namespace, request.instance_id
+        self._given, self._options = request, options
+        self.request_id = request.request_id or str(uuid.uuid4())
 
     @cached_property
     def packages(self) -> Packages:
         """The package, read when it is first needed."""
-        with csar.open_package(self.package, options=self.options) as opened:
-            return packages_of(opened, self.placing)
+        with csar.open_package(self._given.package, options=self._options) as opened:
+            return packages_of(opened, self._given)
 
     def digest(self) -> str:
         """See Goal."""
@@ -51,13 +45,14 @@ class _Upkeep(PackageGoal):
         return f"{self.verb} {self.request_id}"
 
 
-@dataclass(eq=False)
 class Heal(_Upkeep):
     """New pods for the broken ones, or the whole VNF as its package says."""
 
-    vnfcs: Sequence[tuple[str, str]]
-    """VDU id and pod name of each VNFC; empty: the whole VNF."""
     verb = "heal"
+
+    def __init__(self, request: HealRequest, options: Options = Options()) -> None:  # noqa: B008
+        super().__init__(request, options)
+        self._vnfcs = request.vnfcs
 
     def plan(self, observed: Observed) -> Plan:
         """See Goal."""
@@ -66,7 +61,7 @@ class Heal(_Upkeep):
         if gone := gone_jobs(packages.new.values(), live):
             packages = self._with_recorded(packages, gone, observed)
         planner = HealPlanner(packages, live, self.namespace, self.instance_id, heal_id=heal_id)
-        return planner.plan_vnfcs(self.vnfcs) if self.vnfcs else planner.plan()
+        return planner.plan_vnfcs(self._vnfcs) if self._vnfcs else planner.plan()
 
     def _with_recorded(
         self, packages: Packages, jobs: Collection[ObjectKey], observed: Observed
@@ -81,15 +76,21 @@ class Heal(_Upkeep):
         return replace(packages, old={**others, **known})
 
 
-@dataclass(eq=False)
 class Scale(_Upkeep):
     """Other numbers of pods for some VDUs, so many of them Ready and no more there."""
 
-    numbers: Mapping[str, int]
-    """VDU id to number of pods."""
     verb = "scale"
+
+    def __init__(self, request: ScaleRequest, options: Options = Options()) -> None:  # noqa: B008
+        super().__init__(request, options)
+        self._numbers = request.numbers
 
     def plan(self, observed: Observed) -> Plan:
         """See Goal."""
         live = observed.read_packages(self.packages, self.namespace)
-        return scale_plan(self.packages, live, self.numbers, self.namespace, self.instance_id)
+        return scale_plan(self.packages, live, self._numbers, self.namespace, self.instance_id)
+
+
+def upkeep_of(request: HealRequest | ScaleRequest, options: Options) -> Heal | Scale:
+    """Return the goal of a request."""
+    return Heal(request, options) if isinstance(request, HealRequest) else Scale(request, options)

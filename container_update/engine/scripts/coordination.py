@@ -18,16 +18,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from container_update.engine.goals.change_job import ChangeJob
-from container_update.engine.goals.change_request import ScriptName, secrets_in
+from container_update.engine.goals.change_request import ChangeRequest, ScriptName, secrets_in
+from container_update.engine.goals.from_vnfm import FromVnfm
 from container_update.engine.scripts.located import package_with_script
 from container_update.engine.scripts.process import Script
 from container_update.engine.scripts.script_input import script_input
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import CoordinationError
-from container_update.model.objects import ObjectKey
+from container_update.model.objects import ObjectKey, merge_patch
 from container_update.model.options import Options
 from container_update.model.plan import Note
+from container_update.model.requests import ChangePackageRequest
 from container_update.model.scripts import NEW, OLD, ScriptReport, ScriptStep, VduChange
 from container_update.package import archive, csar
 
@@ -42,23 +43,47 @@ _HIDDEN = "***"
 
 @dataclass
 class Coordination:
-    """The scripts of one job.
+    """The scripts of one change.
 
+    :param packages: the paths of the packages that have them, by VNF: 'new' and 'old'.
     :param access: how a script reaches the VIM, for its dict.
     """
 
-    job: ChangeJob
-    access: Mapping[str, Any]
-    cancel: CancelToken
+    change: ChangeRequest
+    packages: Mapping[str, str]
+    instance_id: str | None
+    options: Options
+    vnfm: FromVnfm = field(default_factory=FromVnfm)
+    access: Mapping[str, Any] = field(default_factory=dict)
+    cancel: CancelToken = field(default_factory=CancelToken)
     operation: str = ""
     """The id of the operation in its journal; '' before it has begun."""
     reports: list[ScriptReport] = field(default_factory=list)
     """Of every run, in order."""
 
+    @classmethod
+    def of(
+        cls,
+        request: ChangePackageRequest,
+        change: ChangeRequest,
+        options: Options,
+        vnfm: FromVnfm,
+        access: Mapping[str, Any],
+    ) -> Coordination:
+        """Return the scripts of a request.
+
+        :param access: how this process reaches the VIM, where the VNFM does not say it.
+        """
+        recorded = vnfm.instance.get("vimConnectionInfo")
+        connection = merge_patch(recorded, change.vim_connection_info)
+        access = {"vim_connection_info": connection} | dict(vnfm.access or access)
+        packages = {NEW: request.new, **({OLD: request.old} if request.old else {})}
+        return cls(change, packages, request.instance_id, options, vnfm, access)
+
     @property
     def paths(self) -> Mapping[str, str]:
         """The paths of the request's scripts, by VNF: 'new' and 'old'."""
-        return self.job.request.script_paths
+        return self.change.script_paths
 
     def run(self, step: ScriptStep) -> ScriptReport | None:
         """Run the script of a step.
@@ -68,7 +93,7 @@ class Coordination:
         :raises CoordinationError: it failed, or ran for too long.
         """
         of_gate = ScriptName(step.path) if step.path else None
-        script = of_gate or self.job.request.scripts.get(step.role)
+        script = of_gate or self.change.scripts.get(step.role)
         if script is None:
             return None
         try:
@@ -79,7 +104,7 @@ class Coordination:
             self.reports.append(report)
         if report.status == 0 or self._is_stopped(step.vdu):
             return report
-        limit = self.job.options.coordination_seconds
+        limit = self.options.coordination_seconds
         how = (
             f"expected it to end within {limit:g} s, ended it"
             if report.status is None
@@ -98,11 +123,11 @@ class Coordination:
         """
         with tempfile.TemporaryDirectory(prefix="container-update-script-") as name:
             copy = Path(name) / "package"
-            _copy_package(self._package_of(script, which), copy, self.job.options)
+            _copy_package(self._package_of(script, which), copy, self.options)
             started = time.monotonic()
-            values = script_input(self.job, which, vdu, copy, self.access, self.operation)
+            values = script_input(self, which, vdu, copy)
             with Script(script, copy, values) as process:
-                status = self._wait(process, started + self.job.options.coordination_seconds, vdu)
+                status = self._wait(process, started + self.options.coordination_seconds, vdu)
             return ScriptReport(
                 which=which,
                 vdu_id=vdu.vdu_id,
@@ -114,12 +139,10 @@ class Coordination:
 
     def _package_of(self, script: ScriptName, which: str) -> str:
         """Return the package that has a script, whose hash is right."""
-        job = self.job
-        sources = {NEW: job.new, **({OLD: job.old} if job.old else {})}
         with ExitStack() as stack:
             opened = {
-                name: stack.enter_context(csar.open_package(source, options=job.options))
-                for name, source in sources.items()
+                name: stack.enter_context(csar.open_package(source, options=self.options))
+                for name, source in self.packages.items()
             }
             return package_with_script(script, which, opened).source
 
@@ -130,7 +153,7 @@ class Coordination:
         return None
 
     def _without_secrets(self, text: str) -> str:
-        secrets = set(secrets_in([self.job.request.body, self.access, self.job.instance]))
+        secrets = set(secrets_in([self.change.body, self.access, self.vnfm.instance]))
         for secret in sorted(secrets, key=len, reverse=True):
             text = text.replace(secret, _HIDDEN)
         return text
@@ -146,13 +169,13 @@ def _copy_package(source: str, target: Path, options: Options) -> None:
                     shutil.copyfileobj(content, file)
 
 
-def notes(job: ChangeJob, used: Container[str]) -> Iterator[Note]:
+def notes(change: ChangeRequest, used: Container[str]) -> Iterator[Note]:
     """Yield which scripts of the request are not run.
 
     :param used: 'new', 'old': the VNFs whose script the strategy runs.
     """
-    for which, path in job.request.script_paths.items():
+    for which, path in change.script_paths.items():
         if which not in used:
-            kind = job.request.upgrade_type
+            kind = change.upgrade_type
             text = f"{path} is not run: a {kind} does not call the script of the {which} VNF"
             yield Note(ObjectKey("", "Coordination", "", "scripts"), text)

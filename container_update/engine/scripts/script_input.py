@@ -14,47 +14,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from container_update.engine.goals.change_job import ChangeJob
 from container_update.model.objects import Json
 from container_update.model.scripts import VduChange
 
+if TYPE_CHECKING:
+    from container_update.engine.scripts.coordination import Coordination
 
-def script_input(  # noqa: PLR0913, PLR0917
-    job: ChangeJob,
-    which: str,
-    vdu: VduChange,
-    package: Path,
-    access: Mapping[str, Any],
-    operation: str,
-) -> Json:
+
+def script_input(scripts: Coordination, which: str, vdu: VduChange, package: Path) -> Json:
     """Return the dict for one run of a script.
 
     :param which: 'new' or 'old': the VNF that is coordinated.
     :param package: the folder with the script's copy of the package.
-    :param access: how the script reaches the VIM.
-    :param operation: its id in the journal.
     """
-    vnfc_param = dict(job.request.vnfc_param(vdu.vdu_id, which))
-    instance = {"id": job.instance_id, **job.instance}
+    access, recorded = scripts.access, scripts.vnfm.instance
+    vnfc_param = dict(scripts.change.vnfc_param(vdu.vdu_id, which))
+    instance = {"id": scripts.instance_id, **recorded}
     if access.get("vim_connection_info"):
         instance["vimConnectionInfo"] = access["vim_connection_info"]
     return {
         **vnfc_param,
         **_known("ssh_ip", vdu.ssh_ips.get(which)),
         "is_rollback": bool(vdu.details.get("back")),
-        "LcmCoordRequest": _coordination_request(job, operation),
+        "LcmCoordRequest": _coordination_request(scripts),
         "inst": instance,
-        **_known("vnfc_info_id", _vnfc_info_id(job.instance, vdu)),
-        "request": dict(job.request.body),
+        **_known("vnfc_info_id", _vnfc_info_id(recorded, vdu)),
+        "request": dict(scripts.change.body),
         "vnf_instance": instance,
         "grant_request": {},
         "grant_response": {},
         "tmp_csar_dir": str(package),
         "coordination": {
             "vnf": which,
-            "instance_id": job.instance_id,
+            "instance_id": scripts.instance_id,
             "vdu_id": vdu.vdu_id,
             "vnfc_param": vnfc_param,
             "old_resource": vdu.old_resource,
@@ -70,12 +64,12 @@ def _known(name: str, value: str | None) -> Json:
     return {name: value} if value else {}
 
 
-def _coordination_request(job: ChangeJob, operation: str) -> Json:
+def _coordination_request(scripts: Coordination) -> Json:
     """Return an LcmCoordRequest; without a VNFM that shows the operation it has no links."""
-    occurrence = job.occurrence
+    occurrence = scripts.vnfm.occurrence
     body: Json = {
-        "vnfInstanceId": job.instance_id,
-        "vnfLcmOpOccId": occurrence.id if occurrence else operation,
+        "vnfInstanceId": scripts.instance_id,
+        "vnfLcmOpOccId": occurrence.id if occurrence else scripts.operation,
         "lcmOperationType": "CHANGE_VNFPKG",
         "coordinationActionName": "the script has to name its action",
     }

@@ -141,18 +141,6 @@ def _in_files(files: ByPath, first: Iterable[str] = ()) -> Iterator[Manifest]:
         yield from files[path]
 
 
-@dataclass(frozen=True)
-class Placing:
-    """Which def-files make up the VNF, and where their objects go."""
-
-    def_files: tuple[str, ...] = ()
-    """The instance's; empty: every manifest that the old package lists."""
-    namespace: str = "default"
-    """For manifests that name none."""
-    one_namespace: bool = False
-    """Every namespaced object is in that namespace, also where its manifest names another."""
-
-
 # --- which objects belong to which workload -----------------------------------------------------
 # Source: Kubernetes API reference: PodSpec, Service, HorizontalPodAutoscaler, PodDisruptionBudget,
 # NetworkPolicy.

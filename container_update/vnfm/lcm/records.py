@@ -17,9 +17,8 @@ from container_update.engine.read_packages import described_by
 from container_update.model.cluster import ReadOnlyCluster
 from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Vnfc
-from container_update.model.requests import DEF_FILES
+from container_update.model.requests import DEF_FILES, InstallRequest
 from container_update.model.scaling import SCALE_OUT, Level, Scaling
-from container_update.planning.comparison.package_pair import Placing
 from container_update.records.resource_lists import LINKS, STORAGES, VNFCS, ResourceList
 from container_update.records.vnf_records import VDU_RESES, Records, services, workloads_of
 from container_update.vnfm import packages
@@ -100,11 +99,9 @@ def with_live_pods(
     context: OperationContext, record: VnfRecord, cluster: ReadOnlyCluster
 ) -> VnfRecord:
     """Return the record with the live pods: an undo may have created new ones."""
-    described = described_by(
-        str(context.package(record.vnfd_id)),
-        Placing(record.def_files, record.namespace, one_namespace=True),
-        context.service.options,
-    )
+    package = str(context.package(record.vnfd_id))
+    request = InstallRequest(package, record.def_files, record.namespace, one_namespace=True)
+    described = described_by(request, context.service.options)
     vdus = vdus_of(context, record.vnfd_id, record.flavour_id)
     vnfcs, manifests = live_vnfcs(vdus, described, cluster)
     return with_vnfcs(context, record, vnfcs, manifests, record.def_files)

@@ -14,16 +14,15 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from container_update.drivers import change_by_modify, v2_memory
-from container_update.drivers.change_by_modify import Work
-from container_update.engine.goals.change_job import ChangeJob, Occurrence
-from container_update.engine.goals.change_package import coordination_of, preview_change, run_change
-from container_update.engine.goals.change_request import ChangeRequest
+from container_update.drivers.change_by_modify import Modification
+from container_update.engine.goals.from_vnfm import FromVnfm, Occurrence
 from container_update.engine.progress import remarks, step_events
+from container_update.engine.run import preview
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json, merge_patch
 from container_update.model.plan import Plan
-from container_update.model.requests import CONFIG_PATHS
+from container_update.model.requests import CONFIG_PATHS, ChangePackageRequest
 from container_update.planning.summary import nothing_to_do, plan_sum
 from container_update.vnfm import instances, packages, vims
 from container_update.vnfm.lcm import records
@@ -154,8 +153,8 @@ def do_modify(context: OperationContext) -> VnfRecord:
     drivers = drivers_of(context)
     record = _modified(context, drivers.call("modify_information_start", context.record))
     if drivers.is_ours:
-        work = drivers.work(record)
-        return record if work is None else _moved(context, record, work)
+        request = drivers.work(record)
+        return record if request is None else _moved(context, record, request)
     new = context.package(record.vnfd_id) if context.request.get("vnfdId") else None
     return drivers.call(MODIFIED, record, new)
 
@@ -206,20 +205,20 @@ def _modify_vnfcs(body: Json, request: Mapping[str, Any]) -> None:
         body["instantiatedVnfInfo"] = {**info, "vnfcInfo": entries}
 
 
-def _moved(context: OperationContext, record: VnfRecord, work: Work) -> VnfRecord:
+def _moved(context: OperationContext, record: VnfRecord, request: Modification) -> VnfRecord:
     """Do what our own driver does; return the new record."""
     options, connection = context.service.options, context.connection
     instance = context.record.vnf_instance(context.instance_id)
     try:
         with context.cluster() as cluster:
-            outcome, written = work.carry_out(
-                cluster, options, connection, instance, context.cancel, context.steps
+            outcome, written = change_by_modify.carry_out(
+                request, cluster, options, connection, instance, context.cancel, context.steps
             )
     except ContainerUpdateError as error:
         context.remember(v2_memory.after_failure(error))
         raise
     context.remember(v2_memory.after_success(outcome))
-    if work.change is not None:  # its parameters may hold passwords
+    if isinstance(request, ChangePackageRequest):  # its parameters may hold passwords
         metadata = change_by_modify.without_parameters(record.body.get("metadata"))
         record = replace(record, body={**record.body, "metadata": metadata})
     record = records.with_written(context, record, written)
@@ -306,21 +305,19 @@ def do_change(context: OperationContext) -> VnfRecord:
         before = drivers.call("change_current_package_start", before)
     context = replace(context, record=before)
     with connected(context) as vim:
-        target = vim.target()
-        job = _job_of(context, target.vim_type)
-        scripts = coordination_of(job, target, context.cancel)
-        changed = run_change(job, target, context.cancel, context.steps, scripts)
-        if changed.outcome.held is not None:
-            held = changed.outcome.held.key.name
+        request, vnfm = _requested_change(context)
+        outcome, written = vim.change(request, vnfm)
+        if written is None:
+            assert outcome.held is not None, "a person decides"
+            held = outcome.held.key.name
             context.kept |= {HELD: held, PROMOTED: "", STARTED: before.body}
             raise NotYetError(now() + _LOOK_AGAIN)
-        body = changed.records.applied({**context.record.body, "vnfdId": before.vnfd_id})
+        body = written.applied({**context.record.body, "vnfdId": before.vnfd_id})
         vnfd_id = str(body.pop("vnfdId"))
-        patches = (job.request.extensions, job.request.vnf_configurable_properties)
-        given = {name: patch for name, patch in zip(_GIVEN, patches, strict=True) if patch}
+        given = {name: context.request[name] for name in _GIVEN if context.request.get(name)}
         package = context.read(lambda session: packages.with_vnfd(session, vnfd_id))
         body = _merged(body, given) | instances.product_of(package)
-        record = vim.changed(replace(context.record, vnfd_id=vnfd_id, body=body), changed)
+        record = vim.changed(replace(context.record, vnfd_id=vnfd_id, body=body), outcome, written)
     return drivers.call("change_current_package_end", record)
 
 
@@ -332,29 +329,29 @@ def undo_change(context: OperationContext) -> VnfRecord:
     """
 
     def undo(vim: Vim, _: VnfRecord) -> frozenset[str]:
-        return vim.put_back(_job_of(context, vim.target().vim_type))
+        return vim.put_back(*_requested_change(context))
 
     return _undone(context, "change_current_package", undo)
 
 
-def _job_of(context: OperationContext, vim_type: str) -> ChangeJob:
-    """Return the change that an operation requests."""
-    record, request = context.record, ChangeRequest.of(context.request, vim_type)
+def _requested_change(context: OperationContext) -> tuple[ChangePackageRequest, FromVnfm]:
+    """Return the change that an operation requests, and what this service adds to it."""
+    record, request = context.record, context.request
     root = f"{context.service.settings.base_url}/vnflcm/{context.api}"
-    return ChangeJob(
-        request=request,
+    occurrence = Occurrence(
+        context.operation_id,
+        f"{root}/vnf_lcm_op_occs/{context.operation_id}",
+        f"{root}/vnf_instances/{context.instance_id}",
+    )
+    return ChangePackageRequest(
+        request,
         old=str(context.package(record.vnfd_id)),
-        new=str(context.package(request.vnfd_id)),
+        new=str(context.package(str(request["vnfdId"]))),
         instance_id=context.instance_id,
-        options=context.service.options,
-        leave_failed=True,
-        promote=context.kept.get(PROMOTED, ""),
-        instance=record.vnf_instance(context.instance_id),
-        occurrence=Occurrence(
-            context.operation_id,
-            f"{root}/vnf_lcm_op_occs/{context.operation_id}",
-            f"{root}/vnf_instances/{context.instance_id}",
-        ),
+    ), FromVnfm(
+        record.vnf_instance(context.instance_id),
+        occurrence,
+        promoted=context.kept.get(PROMOTED, ""),
     )
 
 
@@ -430,8 +427,7 @@ def _context(
 
 def _change(context: OperationContext) -> Plan:
     with connected(context) as vim:
-        target = vim.target()
-        return preview_change(_job_of(context, target.vim_type), target)
+        return vim.preview(*_requested_change(context))
 
 
 def _modification(context: OperationContext) -> Plan | str:
@@ -444,12 +440,14 @@ def _modification(context: OperationContext) -> Plan | str:
         if script is None:
             return f"{_RECORD_ONLY}: its VNFD maps {MODIFIED} to no Mgmt Driver"
         return f"the package's own Mgmt Driver {script.implementation} decides what happens"
-    work = drivers.work(_modified(context, context.record))
-    if work is None:
+    request = drivers.work(_modified(context, context.record))
+    if request is None:
         return _RECORD_ONLY
+    options, connection = context.service.options, context.connection
     with context.cluster() as cluster:
         instance = context.record.vnf_instance(context.instance_id)
-        return work.preview(cluster, context.service.options, context.connection, instance)
+        goal = change_by_modify.goal_of(request, cluster, options, connection, instance)
+        return preview(goal, cluster, options)
 
 
 def _shown(plan: Plan) -> Json:

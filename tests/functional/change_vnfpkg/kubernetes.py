@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from container_update import (
-    ChangeRequest,
+    ChangePackageRequest,
     ContainerUpdateError,
     Options,
     Outcome,
@@ -25,23 +25,22 @@ from container_update import (
 )
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Arguments, ContractSite, Release
+from tests.functional.changed import Changed, in_cluster
 from tests.functional.conftest import overwrite
 from tests.internals.core import (
-    Changed,
-    ChangeJob,
     Collection,
+    FromVnfm,
     Holder,
     Json,
     KubernetesCluster,
-    KubernetesTarget,
     ObjectKey,
+    PackageChange,
     build,
     is_deleting,
     is_finished,
     manifest_name,
     ownership,
-    preview_change,
-    run_change,
+    preview,
     utc_now,
 )
 
@@ -159,11 +158,11 @@ class KubernetesContractSite(ContractSite):
         self.until(lambda: self.serving() == {release.version})
 
     def change(self, release: Release, arguments: Arguments = PLAIN) -> Changed:
-        job, target = self.job(release, arguments)
-        return run_change(job, target, arguments.cancel, arguments.progress)
+        change = self.goal(release, arguments)
+        return in_cluster(change, self.cluster, self._options(arguments), **_how(arguments))
 
     def plan(self, release: Release, arguments: Arguments = PLAIN) -> Plan:
-        return preview_change(*self.job(release, arguments))
+        return preview(self.goal(release, arguments), self.cluster, self._options(arguments))
 
     def rollback(self) -> Outcome | None:
         return rollback(self.cluster, self.options, **self.where())
@@ -217,10 +216,10 @@ class KubernetesContractSite(ContractSite):
         self.old = self.package(release)
 
     def interrupt(self, release: Release, arguments: Arguments, number: int) -> bool:
-        job, target = self.job(release, arguments)
         dying: Any = Dying(self.cluster, number, ("create", "replace", "delete"))
+        change = self.goal(release, arguments, dying)
         with contextlib.suppress(ContainerUpdateError, Died):
-            run_change(job, replace(target, cluster=dying), arguments.cancel, arguments.progress)
+            in_cluster(change, dying, self._options(arguments), **_how(arguments))
         for lease in self.objects("coordination.k8s.io", "Lease"):
             lease["spec"]["holderIdentity"] = ""
             self.admin.replace(lease)
@@ -261,30 +260,21 @@ class KubernetesContractSite(ContractSite):
         build.write_metadata(root)
         return str(root)
 
-    def job(
-        self, release: Release, arguments: Arguments = PLAIN
-    ) -> tuple[ChangeJob, KubernetesTarget]:
-        """Return the job of a change and its target."""
+    def goal(
+        self, release: Release, arguments: Arguments = PLAIN, cluster: Any = None
+    ) -> PackageChange:
+        """Return the change to a release."""
         params = {"upgrade_type": self.upgrade_type, **arguments.params}
         body = {"vnfdId": release.vnfd_id, "additionalParams": params, **arguments.body}
         self.new = self.package(release)
-        job = ChangeJob(
-            request=ChangeRequest.of(body),
-            old=self.old,
-            new=self.new,
-            instance_id=INSTANCE,
-            options=replace(self.options, **arguments.options),
-            leave_failed=arguments.leave_failed,
-            instance=arguments.instance,
-        )
-        return job, self.site()
+        request = ChangePackageRequest(body, self.old, self.new, **self.where())
+        vnfm = FromVnfm(arguments.instance, access={"kubeconfig": self.kubeconfig})
+        return PackageChange(request, cluster or self.cluster, self._options(arguments), vnfm)
 
-    def site(self) -> KubernetesTarget:
-        """Return the target that the VNF runs on."""
-        access = {"kubeconfig": self.kubeconfig}
-        return KubernetesTarget(self.cluster, self.namespace, access=access)
+    def _options(self, arguments: Arguments) -> Options:
+        return replace(self.options, **arguments.options)
 
-    def where(self) -> dict[str, str]:
+    def where(self) -> dict[str, Any]:
         """Return what identifies the VNF, for resume and rollback."""
         return {"namespace": self.namespace, "instance_id": INSTANCE}
 
@@ -335,3 +325,11 @@ class KubernetesContractSite(ContractSite):
 
 
 __all__ = ["KubernetesContractSite", "Shape"]
+
+
+def _how(arguments: Arguments) -> dict[str, Any]:
+    return {
+        "cancel": arguments.cancel,
+        "progress": arguments.progress,
+        "leave_failed": arguments.leave_failed,
+    }

@@ -10,28 +10,28 @@ import contextlib
 import itertools
 import json
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from container_update import CancelToken, ChangeRequest, ContainerUpdateError, Options, Outcome
+from container_update import ChangePackageRequest, ContainerUpdateError, Options, Outcome
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Arguments, ContractSite, Release
+from tests.functional.changed import Changed, in_stack
 from tests.functional.stacks import templates
 from tests.functional.stacks.vnf import until
 from tests.internals.core import (
-    Changed,
-    ChangeJob,
-    OpenStackTarget,
+    FromVnfm,
+    StackChange,
     build,
-    coordination_of,
     hot,
     name_of,
-    run_change,
 )
-from tests.internals.stacks import Heat, StackInstance, live, recover_change, reference
+from tests.internals.stacks import Heat, StackInstance, live, reference
 
 STACK = f"vnf-{INSTANCE}"
 BAD_IMAGE = "image-bad"
@@ -85,7 +85,8 @@ class OpenStackContractSite(ContractSite):
     folder: Path
     options: Options
     old: str = ""
-    latest_job: ChangeJob | None = None
+    latest: Callable[[], StackChange] | None = None
+    """Returns the change that was asked for last, from its beginning."""
     numbers: Any = field(default_factory=itertools.count)
 
     @property
@@ -111,17 +112,16 @@ class OpenStackContractSite(ContractSite):
         until(lambda: self.live_stack()["stack_status"] == "CREATE_COMPLETE")
 
     def change(self, release: Release, arguments: Arguments = PLAIN) -> Changed:
-        job, target = self.job(release, arguments)
-        return run_change(job, target, arguments.cancel, arguments.progress)
+        how = {"cancel": arguments.cancel, "progress": arguments.progress}
+        change = self.goal(release, arguments)
+        return in_stack(change, leave_failed=arguments.leave_failed, **how)
 
     def rollback(self) -> Outcome | None:
         return StackInstance(self.heat, INSTANCE, self.options).recover(back=True)
 
     def resume(self) -> Outcome | None:
-        assert self.latest_job is not None
-        target, cancel = self.site(), CancelToken()
-        scripts = coordination_of(self.latest_job, target, cancel)
-        return recover_change(self.latest_job, target, scripts, back=False)
+        assert self.latest is not None
+        return self.latest().recover(back=False)
 
     def running(self) -> dict[str, set[str]]:
         versions: dict[str, set[str]] = {}
@@ -148,10 +148,10 @@ class OpenStackContractSite(ContractSite):
         self.old = self.package(release)
 
     def interrupt(self, release: Release, arguments: Arguments, number: int) -> bool:
-        job, target = self.job(release, arguments)
         dying: Any = Dying(self.heat, number, ("create", "update", "delete"))
+        change = self.goal(release, arguments, dying)
         with contextlib.suppress(ContainerUpdateError, Died):
-            run_change(job, replace(target, service=dying), arguments.cancel, arguments.progress)
+            change.run(arguments.cancel, arguments.progress, leave_failed=arguments.leave_failed)
         journal = name_of(INSTANCE)
         until(lambda: all(not status.endswith("IN_PROGRESS") for status in self.statuses()))
         journal_stack = self.heat.stack(journal)
@@ -187,24 +187,24 @@ class OpenStackContractSite(ContractSite):
         build.write_metadata(root)
         return str(root)
 
-    def job(
-        self, release: Release, arguments: Arguments = PLAIN
-    ) -> tuple[ChangeJob, OpenStackTarget]:
-        """Return the job of a change and its target."""
+    def goal(
+        self, release: Release, arguments: Arguments = PLAIN, heat: Heat | None = None
+    ) -> StackChange:
+        """Return the change to a release."""
         params = {"upgrade_type": self.upgrade_type, **arguments.params}
         params.setdefault("external_lb_param", None)  # the contract's scripts configure none
         params["vdu_params"] = self.vdu_params(release, params.get("vdu_params"))
         body = {"vnfdId": release.vnfd_id, "additionalParams": params, **arguments.body}
-        self.latest_job = ChangeJob(
-            request=ChangeRequest.of(body),
-            old=self.old,
-            new=self.package(release),
-            instance_id=INSTANCE,
-            options=replace(self.options, **arguments.options),
-            leave_failed=arguments.leave_failed,
-            instance=arguments.instance,
-        )
-        return self.latest_job, self.site()
+        old, new = self.old, self.package(release)
+        request = ChangePackageRequest(body, old, new, instance_id=INSTANCE)
+        options = replace(self.options, **arguments.options)
+        vnfm = FromVnfm(arguments.instance)
+
+        def goal(heat: Heat) -> StackChange:
+            return StackChange(request, heat, self.live_stack()["stack_name"], options, vnfm)
+
+        self.latest = partial(goal, self.heat)
+        return goal(heat or self.heat)
 
     def vdu_params(self, release: Release, requested: Any) -> list[Any]:
         """Complete the vdu_params: required on OpenStack, for every VDU with Blue-Green."""
@@ -214,10 +214,6 @@ class OpenStackContractSite(ContractSite):
         vdu_ids = {vdu["vdu_id"] for vdu in vdus}
         other = json.loads(json.dumps(vdus[0] if vdus else {}).replace("CP1", "CP2"))
         return [*vdus, *({**other, "vdu_id": vdu} for vdu in release.vdus if vdu not in vdu_ids)]
-
-    def site(self) -> OpenStackTarget:
-        """Return the target that the VNF runs on."""
-        return OpenStackTarget(self.heat, self.live_stack()["stack_name"])
 
     # --- the live state --------------------------------------------------------------------------
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from container_update import CancelToken, Options, Outcome
+from tests.functional.changed import Changed
 from tests.functional.upgrade_types import ROLLING
-from tests.internals.core import Changed, Progress
+from tests.internals.core import Progress
 
 INSTANCE = "5d1b2a6c-0f0e-4c59-9f0f-6f2f6f1f0005"
 VDUS = ("VDU1", "VDU2")

@@ -17,7 +17,8 @@ from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import BAD_IMAGE, KubernetesContractSite
 from tests.functional.change_vnfpkg.site import INSTANCE, V1, V2, Arguments, ContractSite, Release
 from tests.functional.change_vnfpkg.specification import NAME, SERVICE, SpecificationShape
-from tests.internals.core import Changed, Json, is_deleting
+from tests.functional.changed import Changed
+from tests.internals.core import Json, is_deleting
 
 Site = KubernetesContractSite
 SCRIPTED = replace(V2, vdus=("VDU1",), scripts=specification.SCRIPTS)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from container_update import ChangeRequest, Options
+from container_update import Options
 from tests import attributes
 from tests.attributes import (
     COMPUTE,
@@ -34,8 +34,9 @@ from tests.attributes import (
     Values,
     became,
 )  # fmt: skip
+from tests.functional.changed import in_stack
 from tests.functional.upgrade_types import BLUE_GREEN, ROLLING
-from tests.internals.core import ChangeJob, Records, run_change
+from tests.internals.core import Records, StackChange
 
 OPENSTACK_BLUE_GREEN = {
     VNFD: NEW, COMPUTE: NEW, NETWORK: NEW, STORAGE: NEW, STACK: NEW,
@@ -93,19 +94,11 @@ class RecordedVnf:
 
     def change(self) -> Records:
         """Change the package."""
-        from tests.internals.stacks import OpenStackTarget  # noqa: PLC0415
-
         vnf = self.vnf
         params = {"upgrade_type": self.upgrade_type, "vdu_params": [{"vdu_id": "VDU1"}]}
-        job = ChangeJob(
-            ChangeRequest.of({"vnfdId": "vnfd-new", "additionalParams": params}),
-            vnf.old,
-            vnf.package(self.shapes[1], "image-2"),
-            vnf.instance_id,
-            vnf.options,
-        )
-        target = OpenStackTarget(vnf.heat, vnf.live_stack()["stack_name"])
-        return run_change(job, target).records
+        request = vnf.change_request(vnf.package(self.shapes[1], "image-2"), params)
+        name = vnf.live_stack()["stack_name"]
+        return in_stack(StackChange(request, vnf.heat, name, vnf.options)).records
 
 
 def values(instance: dict[str, Any]) -> Values:

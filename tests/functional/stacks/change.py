@@ -6,12 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from container_update import CancelToken, ChangeRequest, Options, ScriptStep
+from container_update import CancelToken, ChangePackageRequest, Options, ScriptStep
+from tests.functional.changed import Changed, in_stack
 from tests.internals.core import (
-    Changed,
-    ChangeJob,
-    OpenStackTarget,
-    change_package,
+    StackChange,
     coordination,
     csar,
     upgrade_types,
@@ -75,17 +73,12 @@ def change(
             "vdu_params": [{"vdu_id": vdu_id} for vdu_id in request.vdu_ids],
         },
     }
-    job = ChangeJob(
-        ChangeRequest.of(body),
-        request.old,
-        request.new,
-        request.instance_id,
-        options,
-        leave_failed,
-    )
-    target = OpenStackTarget(service, request.stack, request.flavour_id)
-    scripts = Scripts(job, {}, cancel or CancelToken(), coordinate=coordinate)
-    return change_package.run_change(job, target, cancel, scripts=scripts)
+    asked = ChangePackageRequest(body, request.old, request.new, instance_id=request.instance_id)
+    goal = StackChange(asked, service, request.stack, options, flavour_id=request.flavour_id)
+    scripts = Scripts(goal.change, goal.coordination.packages, request.instance_id, options)
+    scripts.coordinate = coordinate
+    goal.coordination = scripts
+    return in_stack(goal, cancel=cancel, leave_failed=leave_failed)
 
 
 def plan_change(request: StackRequest, service: Heat) -> StackPlan:

@@ -11,7 +11,6 @@ import yaml
 
 from container_update import (
     CancelToken,
-    ChangeRequest,
     PackageError,
     ScriptStep,
     UpdateFailedError,
@@ -22,13 +21,11 @@ from tests.functional.stacks.change import Call, plan_change
 from tests.functional.stacks.vnf import NEW_VNFD, Vnf, until
 from tests.internals.core import (
     Action,
-    ChangeJob,
     CoordinationError,
-    OpenStackTarget,
     Reason,
     Records,
+    StackChange,
     hot,
-    run_change,
 )
 from tests.internals.stacks import BLUE_GREEN, ROLLING, Replacement, live, reference
 
@@ -195,10 +192,9 @@ def test_a_blue_green_change_that_lacks_something_or_cannot_wait_is_refused_befo
 ) -> None:
     vnf.instantiate("server")
     new = vnf.package("server", vnf.site.images[1])
-    body = {"vnfdId": NEW_VNFD, "additionalParams": {"upgrade_type": BLUE_GREEN, **params}}
-    job = ChangeJob(ChangeRequest.of(body), vnf.old, new, vnf.instance_id, vnf.options)
+    request = vnf.change_request(new, {"upgrade_type": BLUE_GREEN, **params})
     with pytest.raises(PackageError, match=says):
-        run_change(job, OpenStackTarget(vnf.heat, vnf.stack))
+        StackChange(request, vnf.heat, vnf.stack, vnf.options).run()
     assert len(vnf.stacks()) == 1
 
 
@@ -208,10 +204,10 @@ def test_an_old_package_that_no_stack_runs_from_is_refused_before_a_write(
 ) -> None:
     vnf.instantiate("server")
     new = vnf.package("server", vnf.site.images[1])
-    body = {"vnfdId": NEW_VNFD, "additionalParams": {"upgrade_type": upgrade_type, **VDU1}}
-    job = ChangeJob(ChangeRequest.of(body), str(tmp_path), new, vnf.instance_id, vnf.options)
+    params = {"upgrade_type": upgrade_type, **VDU1}
+    request = vnf.change_request(new, params, old=str(tmp_path))
     with pytest.raises(PackageError, match="expected the package that the stack runs from"):
-        run_change(job, OpenStackTarget(vnf.heat, vnf.stack))
+        StackChange(request, vnf.heat, vnf.stack, vnf.options).run()
     assert vnf.live_stack()["stack_status"] == "CREATE_COMPLETE"
 
 

@@ -11,14 +11,12 @@ import pytest
 
 from container_update import (
     CancelToken,
-    ChangeRequest,
     ScriptStep,
     StepResult,
     UpdateInterruptedError,
 )
-from tests.functional.stacks.change import NEW_VNFD
 from tests.functional.stacks.vnf import Vnf, until
-from tests.internals.core import ChangeJob, OpenStackTarget, preview_change, run_change
+from tests.internals.core import StackChange
 from tests.internals.stacks import BLUE_GREEN, ROLLING
 
 SCRIPT = """
@@ -48,9 +46,11 @@ class Scripts:
             "lcm-operation-coordinate-new-vnf": "Scripts/log.py",
             "lcm-operation-coordinate-old-vnf": "Scripts/log.py",
         }
-        request = ChangeRequest.of({"vnfdId": NEW_VNFD, "additionalParams": params})
-        self.job = ChangeJob(request, vnf.old, new, vnf.instance_id, vnf.options)
-        self.target = OpenStackTarget(vnf.heat, vnf.stack)
+        self.vnf, self.request = vnf, vnf.change_request(new, params)
+
+    @property
+    def change(self) -> StackChange:
+        return StackChange(self.request, self.vnf.heat, self.vnf.stack, self.vnf.options)
 
     def may_end(self) -> None:
         Path(self.folder, "may-end").touch()
@@ -61,7 +61,7 @@ class Scripts:
         return path.read_text().splitlines() if path.exists() else []
 
     def run(self, cancel: CancelToken, progress: Any = lambda _: None) -> Any:
-        return run_change(self.job, self.target, cancel, progress)
+        return self.change.run(cancel, progress)
 
 
 UNDONE = {
@@ -112,10 +112,10 @@ def test_a_plan_of_a_rolling_update_shows_each_run_of_its_script(vnf: Vnf) -> No
     vnf.instantiate("group")
     scripts = Scripts(vnf, ROLLING, "group")
     scripts.may_end()
-    plan = preview_change(scripts.job, scripts.target)
+    plan = scripts.change.preview()
     planned = [str(step.key) for step in plan.steps if isinstance(step, ScriptStep)]
 
-    outcome = scripts.run(CancelToken()).outcome
+    outcome = scripts.run(CancelToken())
 
     ran = [str(each.step.key) for each in outcome.results if isinstance(each.step, ScriptStep)]
     assert len(ran) == len(vnf.servers()) > 1

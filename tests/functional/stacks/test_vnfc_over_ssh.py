@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from container_update import ChangeRequest, UpdateFailedError
+from container_update import UpdateFailedError
 from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
+from tests.functional.changed import Changed, in_stack
 from tests.functional.stacks import templates
-from tests.functional.stacks.change import NEW_VNFD
 from tests.functional.stacks.vnf import Vnf
-from tests.internals.core import Changed, ChangeJob, OpenStackTarget, run_change, samples
+from tests.internals.core import StackChange, samples
 from tests.internals.stacks import BLUE_GREEN, ROLLING
 
 pytest.importorskip("paramiko")  # before what imports it
@@ -71,9 +71,8 @@ def change(vnf: Vnf, sshd: Balancer, upgrade_type: str, cp_name: str = "CP1") ->
         "vdu_params": [vdu],
         "external_lb_param": None,
     }
-    request = ChangeRequest.of({"vnfdId": NEW_VNFD, "additionalParams": params})
-    job = ChangeJob(request, vnf.old, new, vnf.instance_id, vnf.options)
-    return run_change(job, OpenStackTarget(vnf.heat, vnf.stack))
+    request = vnf.change_request(new, params)
+    return in_stack(StackChange(request, vnf.heat, vnf.stack, vnf.options))
 
 
 @pytest.mark.parametrize("cp_name", ["CP1", FLOATING])

@@ -12,16 +12,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from container_update import ChangeRequest, Outcome
-from tests.functional.stacks.change import NEW_VNFD
+from container_update import Outcome
 from tests.functional.stacks.vnf import OLD_VNFD, Vnf
-from tests.internals.core import ChangeJob, operate, run_change
+from tests.internals.core import StackChange, operate
 from tests.internals.stacks import (
     BLUE_GREEN,
     ROLLING,
     Heat,
     Instantiate,
-    OpenStackTarget,
     StackGoal,
     StackHeal,
     StackInstance,
@@ -66,10 +64,9 @@ OLD, NEW, NOTHING = State(SIZE), State(SIZE, image=1), State(0)
 
 def _change(upgrade_type: str, vnf: Vnf, _: set[str], heat: Heat, **how: Any) -> Outcome:
     params = {"upgrade_type": upgrade_type, "vdu_params": [{"vdu_id": "VDU1"}]}
-    request = ChangeRequest.of({"vnfdId": NEW_VNFD, "additionalParams": params})
     new = vnf.package("group", vnf.site.images[1])
-    job = ChangeJob(request, vnf.old, new, vnf.instance_id, vnf.options)
-    return run_change(job, OpenStackTarget(heat, vnf.stack), **how).outcome
+    request = vnf.change_request(new, params)
+    return StackChange(request, heat, vnf.stack, vnf.options).run(**how)
 
 
 def _goal(goal: Callable[[Vnf, set[str]], StackGoal]) -> Act:

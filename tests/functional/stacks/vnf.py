@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from container_update import Options, Outcome, ScriptStep
+from container_update import ChangePackageRequest, Options, Outcome, ScriptStep
 from tests import packages
+from tests.functional.changed import Changed
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import NEW_VNFD, PATHS, Call, change
 from tests.functional.stacks.site import Site
-from tests.internals.core import Changed, StackBody, hot
+from tests.internals.core import StackBody, hot
 from tests.internals.stacks import (
     ROLLING,
     Heat,
@@ -94,6 +95,13 @@ class Vnf:
             self.instance_id,
             scripts=PATHS,
         )
+
+    def change_request(
+        self, new: str, params: Mapping[str, Any], old: str = ""
+    ) -> ChangePackageRequest:
+        """Return a request to change the package."""
+        body = {"vnfdId": NEW_VNFD, "additionalParams": params}
+        return ChangePackageRequest(body, old or self.old, new, instance_id=self.instance_id)
 
     def change(self, new: str, upgrade_type: str = ROLLING, **more: Any) -> Changed:
         """Change the package."""

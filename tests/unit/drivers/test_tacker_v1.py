@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 import sqlalchemy.orm
 
+from container_update import ChangePackageRequest
 from container_update.drivers import change_by_modify, v1_records, vim
-from container_update.engine.goals.change_package import Changed
 from container_update.model.errors import ContainerUpdateError, PackageError, PlanError
 from container_update.model.objects import Manifest, ObjectKey, Source
 from container_update.model.outcome import Outcome, Vnfc
@@ -103,7 +103,9 @@ def tacker(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Stands in for the update and the cluster it is given."""
-    seen = SimpleNamespace(requests=[], vims=[], closed=0, outcome=outcome(), error=None)
+    seen = SimpleNamespace(
+        requests=[], changes=[], records=None, vims=[], closed=0, outcome=outcome(), error=None
+    )
 
     def close() -> None:
         seen.closed += 1
@@ -112,18 +114,23 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         seen.vims.append(arguments[:3])
         return SimpleNamespace(close=close)
 
-    def update(request: Any, *_: Any) -> Outcome:
-        seen.requests.append(request)
+    def goal_of(request: Any, _: Any, __: Any, connection: Any, instance: Any) -> Any:
+        is_change = isinstance(request, ChangePackageRequest)
+        if is_change:
+            seen.changes.append((request.body, connection, instance))
+        else:
+            seen.requests.append(request)
+        records = Records.of_update if not is_change or seen.records is None else seen.records
+        return SimpleNamespace(records=records)
+
+    def run(*_: Any) -> Outcome:
         if seen.error:
             raise seen.error
         return seen.outcome
 
     monkeypatch.setattr(vim, "connect", connect)
-    monkeypatch.setitem(
-        sys.modules,
-        "container_update.engine.goals.update",
-        module("container_update.engine.goals.update", update=update),
-    )
+    monkeypatch.setattr(change_by_modify, "goal_of", goal_of)
+    monkeypatch.setattr(change_by_modify, "run", run)
     return seen
 
 
@@ -291,8 +298,7 @@ def test_a_wrong_type_in_an_instance_is_an_error_that_names_the_place(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nothing was written then: afterwards the records could not follow."""
-    changed = Changed(outcome(vnfc("VDU1", "web-9")), Records(vnfcs=(vnfc("VDU1", "web-9"),)))
-    monkeypatch.setattr(change_by_modify, "run_change", lambda *_: changed)
+    engine.records = lambda _: Records(vnfcs=(vnfc("VDU1", "web-9"),))
     engine.outcome = outcome(vnfc("VDU1", "web-9"), vnfc("VDU2", "solo-2", "Pod", "solo"))
     for wrong in (*WRONG, *([MISSING] if path[-1] not in ALWAYS_THERE else [])):
         vnf_instance = whole()
@@ -599,24 +605,15 @@ PARAMETERS = {
 
 
 @pytest.fixture
-def changes(monkeypatch: pytest.MonkeyPatch, engine: SimpleNamespace) -> SimpleNamespace:
-    """Stands in for the change of a package."""
-    seen = SimpleNamespace(bodies=[], connections=[], error=None)
+def changes(engine: SimpleNamespace) -> SimpleNamespace:
+    """The change of a package, which renames a workload."""
     vnfcs = (vnfc("VDU1", "web-2-b", name="web-2"),)
     done = outcome(*vnfcs)
     renamed = replace(done.plan.manifests[0], key=ObjectKey("apps", "Deployment", "cnf", "web-2"))
-    done = replace(done, plan=replace(done.plan, manifests=(renamed,)))
+    engine.outcome = replace(done, plan=replace(done.plan, manifests=(renamed,)))
     records = Records(vnfcs=vnfcs, resource_names={"web": "web-2"}, def_files=("a.yaml",))
-
-    def run_change(job: Any, target: Any, *_: Any) -> Changed:
-        seen.bodies.append(job.request.body)
-        seen.connections.append(target.access["vim_connection_info"]["vim"])
-        if seen.error:
-            raise seen.error
-        return Changed(done, records)
-
-    monkeypatch.setattr(change_by_modify, "run_change", run_change)
-    return seen
+    engine.records = lambda _: records
+    return engine
 
 
 def test_an_upgrade_type_in_the_metadata_changes_the_package_and_does_not_stay_there(
@@ -626,9 +623,9 @@ def test_an_upgrade_type_in_the_metadata_changes_the_package_and_does_not_stay_t
         record("1", "VDU1", "web-a"), vnf_metadata={"namespace": "cnf", "a": "b", **PARAMETERS}
     )
     modify(driver, vnf_instance)
-    (body,) = changes.bodies
+    ((body, connection, _),) = changes.changes
     assert (body["vnfdId"], engine.requests) == ("new", [])
-    assert changes.connections[0]["interfaceInfo"]["endpoint"] == "https://k8s.example:6443"
+    assert connection["interfaceInfo"]["endpoint"] == "https://k8s.example:6443"
     assert vnf_instance.vnf_metadata == {"namespace": "cnf", "a": "b"}
     (kept,) = vnf_instance.instantiated_vnf_info.vnfc_resource_info
     assert (kept.id, kept.compute_resource.resource_id) == ("1", "web-2-b")

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from container_update import ChangePackageRequest
 from container_update.drivers import (
     change_by_modify,
     tacker_v2,
@@ -25,7 +26,6 @@ from container_update.drivers import (
     vim,
 )
 from container_update.drivers.advice import sol003_advice
-from container_update.engine.goals.change_package import Changed
 from container_update.model.errors import (
     ChangeNeededError,
     ClusterError,
@@ -146,6 +146,8 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Stands in for the update and the cluster it is given."""
     seen = SimpleNamespace(
         requests=[],
+        changes=[],
+        records=None,
         vims=[],
         closed=0,
         outcome=outcome_of("web-new"),
@@ -159,18 +161,23 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         seen.vims.append(arguments)
         return SimpleNamespace(close=close)
 
-    def update(request: Any, *_: Any, **__: Any) -> Outcome:
-        seen.requests.append(request)
+    def goal_of(request: Any, _: Any, __: Any, connection: Any, instance: Any) -> Any:
+        is_change = isinstance(request, ChangePackageRequest)
+        if is_change:
+            seen.changes.append((request.body, connection, instance))
+        else:
+            seen.requests.append(request)
+        records = Records.of_update if not is_change or seen.records is None else seen.records
+        return SimpleNamespace(records=records)
+
+    def run(*_: Any) -> Outcome:
         if seen.error:
             raise seen.error
         return seen.outcome
 
     monkeypatch.setattr(vim, "connect", connect)
-    monkeypatch.setitem(
-        sys.modules,
-        "container_update.engine.goals.update",
-        module("container_update.engine.goals.update", update=update),
-    )
+    monkeypatch.setattr(change_by_modify, "goal_of", goal_of)
+    monkeypatch.setattr(change_by_modify, "run", run)
     monkeypatch.setattr(v2_process, "_start_log", lambda: None)
     return seen
 
@@ -602,20 +609,11 @@ CHANGE = {
 
 
 @pytest.fixture
-def changes(monkeypatch: pytest.MonkeyPatch, engine: SimpleNamespace) -> SimpleNamespace:
-    """Stands in for the change of a package."""
-    seen = SimpleNamespace(bodies=[], instances=[])
-
-    def run_change(job: Any, *_: Any) -> Changed:
-        seen.bodies.append(job.request.body)
-        seen.instances.append(job.instance)
-        if engine.error:
-            raise engine.error
-        outcome = outcome_of("web-new")
-        return Changed(outcome, Records(vnfd_id="new", vnfcs=outcome.vnfcs, new_vnfc_ids=True))
-
-    monkeypatch.setattr(change_by_modify, "run_change", run_change)
-    return seen
+def changes(engine: SimpleNamespace) -> SimpleNamespace:
+    """The change of a package."""
+    vnfcs = engine.outcome.vnfcs
+    engine.records = lambda _: Records(vnfd_id="new", vnfcs=vnfcs, new_vnfc_ids=True)
+    return engine
 
 
 def change_script(operation: str = "modify_information_end", **fields: Any) -> dict[str, Any]:
@@ -636,8 +634,9 @@ def test_an_upgrade_type_in_the_metadata_changes_the_package_and_does_not_stay_t
     ], "in Tacker's v2 API the id is the pod's name"
     assert "vnfdId" not in after, "that is Tacker's to write"
     assert v2_memory.recall(output) == {"state": "updated"}
-    assert PASSWORD not in str(output) + str(changes.instances)
-    assert "vimConnectionInfo" not in changes.instances[0], "the journal keeps it"
+    ((_, _, shown),) = changes.changes
+    assert PASSWORD not in str(output) + str(shown)
+    assert "vimConnectionInfo" not in shown, "the journal keeps it"
 
 
 def test_a_misspelt_parameter_is_refused_before_anything_is_done(
@@ -649,4 +648,4 @@ def test_a_misspelt_parameter_is_refused_before_anything_is_done(
         "metadata.upgrade_typ: expected a name that is known (did you mean upgrade_type?)"
     )
     assert v2_memory.recall(output) == {"state": "untouched"}
-    assert (engine.requests, changes.bodies) == ([], [])
+    assert (engine.requests, changes.changes) == ([], [])

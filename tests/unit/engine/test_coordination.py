@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from container_update.engine.goals.change_job import ChangeJob
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.scripts import coordination as scripts_of_a_job
 from container_update.engine.scripts.coordination import (
@@ -26,7 +25,6 @@ from container_update.engine.scripts.coordination import (
     notes,
 )
 from container_update.engine.scripts.process import Process
-from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
 from container_update.model.scripts import ScriptReport, ScriptStep, VduChange
@@ -101,8 +99,9 @@ def coordination(folder: Path, script: str, **options: Any) -> Coordination:
         "vdu_params": [{"vdu_id": "VDU1", "new_vnfc_param": LOGIN}],
     }
     request = ChangeRequest.of({"vnfdId": "vnfd", "additionalParams": params})
-    job = ChangeJob(request, old="", new=str(folder), options=replace(Options(), **options))
-    return Coordination(job, {"kubeconfig": "config", "token": "sesame-2"}, CancelToken())
+    access = {"kubeconfig": "config", "token": "sesame-2"}
+    options_ = replace(Options(), **options)
+    return Coordination(request, {NEW: str(folder)}, None, options_, access=access)
 
 
 def run(scripts: Coordination) -> str:
@@ -330,4 +329,4 @@ def test_a_report_can_be_read_and_be_processed(status: int | None, how: str) -> 
 def test_the_operator_is_told_which_scripts_are_not_run(
     tmp_path: Path, used: set[str], said: list[str]
 ) -> None:
-    assert [note.text for note in notes(coordination(tmp_path, "").job, used)] == said
+    assert [note.text for note in notes(coordination(tmp_path, "").change, used)] == said

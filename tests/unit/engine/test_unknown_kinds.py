@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.engine.goals.update import plan_update
+from container_update import plan_update
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import Plan

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from container_update.engine.goals.update import plan_update
+from container_update import plan_update
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.requests import UpdateRequest
 from tests import mutations

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from container_update.cluster.rights import allows
 from container_update.model.cluster import Right
 from container_update.model.objects import ObjectKey
 from container_update.model.plan import Action, Plan, Step
-from container_update.planning.permissions import allows, needed
+from container_update.planning.permissions import needed
 from container_update.planning.steps import ConfigStep, ManifestStep, RestartStep
 
 DEPLOYMENT = ObjectKey("apps", "Deployment", "ns", "d")

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from container_update.cli.reports import json_report, plan_report
+from container_update.cli.reports import plan_report
 from container_update.cli.reports.lines import text_of
 from container_update.model.errors import PackageError, PlanError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.plan import CHANGED_OBJECTS, Action, Plan, Step
+from container_update.planning import plan_json
 from container_update.planning.comparison.match import match
 from container_update.planning.steps import ConfigStep, RestartStep
 from container_update.planning.update import collections, make_plan
@@ -1046,7 +1047,7 @@ def test_no_secrets_word_is_in_what_an_update_says() -> None:
     plan = planned(old, new, [live(one) for one in old])
     said = [
         text_of(plan_report.plan_lines(plan)),
-        json.dumps(json_report.plan_dict(plan)),
+        json.dumps(plan_json.plan_dict(plan)),
         *map(str, plan.notes),
         *map(str, plan.ignored),
         *(str(reason) for step in plan.steps for reason in step.reasons),

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from container_update.cluster.history.store import HistoryWriter
 from container_update.cluster.lease import utc_now
@@ -14,19 +15,24 @@ from container_update.drivers import v2_memory
 from container_update.drivers.vim import script_access
 from container_update.drivers.way_back import go_back
 from container_update.engine.goal import Goal
-from container_update.engine.goals.change import KubernetesTarget
-from container_update.engine.goals.change_job import ChangeJob
-from container_update.engine.goals.change_package import Changed
+from container_update.engine.goals.change import PackageChange
+from container_update.engine.goals.from_vnfm import FromVnfm
 from container_update.engine.goals.install import Install
 from container_update.engine.goals.uninstall import Uninstall
 from container_update.engine.goals.upkeep import Heal, Scale
-from container_update.engine.run import run
+from container_update.engine.run import preview, run
 from container_update.model.objects import Json
-from container_update.model.options import Options
 from container_update.model.outcome import Outcome
-from container_update.model.requests import DEF_FILES
-from container_update.planning.comparison.package_pair import Placing
-from container_update.planning.staying import Included
+from container_update.model.plan import Plan
+from container_update.model.requests import (
+    DEF_FILES,
+    ChangePackageRequest,
+    HealRequest,
+    InstallRequest,
+    ScaleRequest,
+    TerminateRequest,
+)
+from container_update.records.vnf_records import Records
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.operation_context import OperationContext, VnfRecord
 
@@ -54,9 +60,10 @@ class KubernetesVim:
 
     def instantiate(self) -> VnfRecord:
         """Create every object of the def-files and wait until the workloads are Ready."""
-        context, placing = self.context, self._placing(self._requested_def_files)
-        what = self._package, placing, context.instance_id, context.service.options
-        outcome = self._carry_out(Install(*what, records.first_replicas(context)))
+        context = self.context
+        request = InstallRequest(self._package, self._requested_def_files, **self._where)
+        options, replicas = context.service.options, records.first_replicas(context)
+        outcome = self._carry_out(Install(request, options, replicas))
         return records.instantiated(
             context, outcome.plan.manifests, self.cluster, context.namespace
         )
@@ -69,23 +76,18 @@ class KubernetesVim:
         context = self.context
         if self.undo() is None:  # a package that is wrong has created nothing
             package = None if context.service.options.history else self._package
-            self._uninstall(package, self._requested_def_files, Included())
+            self._uninstall(TerminateRequest(package, self._requested_def_files, **self._where))
         HistoryWriter(self.cluster, context.namespace, context.instance_id).clear()
 
     def terminate(self) -> None:
         """Delete the objects of the instance, and wait until they are gone."""
         params = self.context.params
-        included = Included(
-            data=params.get("delete_data", False), shared=params.get("delete_shared", False)
-        )
-        self._uninstall(self._package, self.context.record.def_files, included)
+        what = {name: params.get(name, False) for name in ("delete_data", "delete_shared")}
+        def_files = self.context.record.def_files
+        self._uninstall(TerminateRequest(self._package, def_files, **self._where, **what))
 
-    def _uninstall(
-        self, package: str | None, def_files: tuple[str, ...], included: Included
-    ) -> None:
-        context = self.context
-        what = package, self._placing(def_files), context.instance_id, context.service.options
-        self._carry_out(Uninstall(*what, included, is_recorded=True))
+    def _uninstall(self, request: TerminateRequest) -> None:
+        self._carry_out(Uninstall(request, self.context.service.options, is_recorded=True))
 
     @property
     def _requested_def_files(self) -> tuple[str, ...]:
@@ -98,15 +100,22 @@ class KubernetesVim:
 
         :param with_storage: makes no difference: a pod's volumes are objects of their own.
         """
-        pods = [(entry["vduId"], entry["computeResource"]["resourceId"]) for entry in vnfcs]
-        self._carry_out(Heal(*self._kept(self.context.operation_id), pods))
+        context = self.context
+        pods = ((entry["vduId"], entry["computeResource"]["resourceId"]) for entry in vnfcs)
+        what = tuple(pods), context.record.def_files
+        request = HealRequest(self._package, *what, **self._where, request_id=context.operation_id)
+        self._carry_out(Heal(request, context.service.options))
 
     def scale(self, numbers: Mapping[str, int], request_id: str) -> None:
         """Give VDUs these numbers of pods.
 
         :param request_id: an interrupted scaling of another request is undone before.
         """
-        self._carry_out(Scale(*self._kept(request_id), numbers))
+        context, def_files = self.context, self.context.record.def_files
+        request = ScaleRequest(
+            self._package, numbers, def_files, **self._where, request_id=request_id
+        )
+        self._carry_out(Scale(request, context.service.options))
 
     def _carry_out(self, goal: Goal) -> Outcome:
         """Carry out a goal; a failure is left for the VNFM's user."""
@@ -122,39 +131,51 @@ class KubernetesVim:
         """The package that the instance runs from."""
         return str(self.context.package(self.context.record.vnfd_id))
 
-    def _placing(self, def_files: tuple[str, ...]) -> Placing:
-        return Placing(def_files, self.context.namespace, one_namespace=True)
-
-    def _kept(self, request_id: str) -> tuple[str, Placing, str, Options, str]:
-        """Return the parameters that all goals of a running VNF have in common."""
-        context, placing = self.context, self._placing(self.context.record.def_files)
-        options = context.service.options
-        return self._package, placing, context.instance_id, options, request_id
+    @property
+    def _where(self) -> dict[str, Any]:
+        """Where the objects of the instance are, as requests say it."""
+        context = self.context
+        return {
+            "namespace": context.namespace,
+            "one_namespace": True,
+            "instance_id": context.instance_id,
+        }
 
     # --- changing -------------------------------------------------------------------------------
 
-    def target(self) -> KubernetesTarget:
-        """Return the instance's namespace and def-files."""
+    def change(
+        self, request: ChangePackageRequest, vnfm: FromVnfm
+    ) -> tuple[Outcome, Records | None]:
+        """Change the package; return what became of it, and what to record: None while it waits
+        for a person."""
+        change = self._change(request, vnfm)
+        outcome = self._carry_out(change)
+        return outcome, None if outcome.held else change.records(outcome)
+
+    def preview(self, request: ChangePackageRequest, vnfm: FromVnfm) -> Plan:
+        """Return the plan of a change; write nothing."""
+        return preview(self._change(request, vnfm), self.cluster, self.context.service.options)
+
+    def _change(self, request: ChangePackageRequest, vnfm: FromVnfm) -> PackageChange:
         context = self.context
-        return KubernetesTarget(
-            self.cluster,
-            context.record.namespace,
-            context.record.def_files,
-            script_access(context.connection),
-            one_namespace=True,
-            vim_type=str(context.connection.get("vimType")),
-        )
+        request = replace(request, def_files=context.record.def_files, **self._where)
+        vnfm = replace(vnfm, access=script_access(context.connection))
+        return PackageChange(request, self.cluster, context.service.options, vnfm)
 
-    def changed(self, record: VnfRecord, changed: Changed) -> VnfRecord:
-        """Return the record as the strategy left it."""
-        return replace(record, touched=changed.records.restarted)
+    def changed(self, record: VnfRecord, outcome: Outcome, written: Records) -> VnfRecord:  # noqa: ARG002
+        """Return the record as the strategy left it.
 
-    def put_back(self, job: ChangeJob | None = None) -> frozenset[str]:  # noqa: ARG002
+        :param written: what the change had to record.
+        """
+        return replace(record, touched=written.restarted)
+
+    def put_back(self, *_: Any) -> frozenset[str]:
         """Undo a modification or a change of the package, by its journal or, where it is complete,
         by the history; store that it is undone: a rollback that cannot be recorded is requested
         again.
 
-        :param job: is not needed: journal and history are in the cluster.
+        A change is not named: journal and history are in the cluster.
+
         :returns: the ids of resources that were started again under the same name.
         :raises NoWayBackError: it is complete, and the history does not have the state before it.
         """

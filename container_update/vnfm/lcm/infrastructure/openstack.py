@@ -11,23 +11,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from container_update.cluster.lease import utc_now
-from container_update.engine.goals.change_job import ChangeJob
-from container_update.engine.goals.change_package import Changed, coordination_of, preview_change
+from container_update.engine.goals.from_vnfm import FromVnfm
 from container_update.engine.run import operate
 from container_update.model.errors import NoWayBackError
 from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
-from container_update.openstack import change as stack_change
+from container_update.model.plan import Plan
+from container_update.model.requests import ChangePackageRequest
 from container_update.openstack import live
 from container_update.openstack import vnfm_records as stack_records
-from container_update.openstack.change import OpenStackTarget
+from container_update.openstack.change import StackChange
 from container_update.openstack.client import Heat, reference
 from container_update.openstack.instantiate import Instantiate, Terminate, described_by
 from container_update.openstack.stack_instance import StackInstance
 from container_update.openstack.templates import links
 from container_update.openstack.upkeep import Renew, StackHeal, StackScale
 from container_update.openstack.vnfcs import VnfcServer
+from container_update.records.vnf_records import Records
 from container_update.vnfm import vims
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.operation_context import OperationContext, VnfRecord
@@ -149,37 +150,52 @@ class OpenStackVim:
 
     # --- changing -------------------------------------------------------------------------------
 
-    def target(self) -> OpenStackTarget:
-        """Return the instance's stack."""
+    def change(
+        self, request: ChangePackageRequest, vnfm: FromVnfm
+    ) -> tuple[Outcome, Records | None]:
+        """Change the package; see KubernetesVim. A failure is left for the VNFM's user."""
+        change, context = self._change(request, vnfm), self.context
+        outcome = change.run(context.cancel, context.steps, leave_failed=True)
+        return outcome, change.records(outcome)
+
+    def preview(self, request: ChangePackageRequest, vnfm: FromVnfm) -> Plan:
+        """Return the plan of a change; write nothing."""
+        return self._change(request, vnfm).preview()
+
+    def _change(self, request: ChangePackageRequest, vnfm: FromVnfm) -> StackChange:
         context = self.context
-        return OpenStackTarget(
+        access = {"vim_connection_info": {"vim": context.connection}}
+        return StackChange(
+            request,
             self.heat,
             self._stack(),
-            context.record.flavour_id,
-            {"vim_connection_info": {"vim": context.connection}},
-            vim_type=str(context.connection.get("vimType")),
+            context.service.options,
+            replace(vnfm, access=access),
+            flavour_id=context.record.flavour_id,
         )
 
-    def changed(self, record: VnfRecord, changed: Changed) -> VnfRecord:
+    def changed(self, record: VnfRecord, outcome: Outcome, written: Records) -> VnfRecord:  # noqa: ARG002
         """Return the record with the live resources: an earlier try may have changed some without
         recording their ids."""
-        names = {result.step.key.name for result in changed.outcome.results}
+        names = {result.step.key.name for result in outcome.results}
         members = self._members(record)
         touched = frozenset(member.server_id for member in members if str(member) in names)
         info = record.info | links.recorded(record.info, self.context.request)
         return replace(self._described(record.with_info(info), members), touched=touched)
 
-    def put_back(self, job: ChangeJob | None = None) -> frozenset[str]:
+    def put_back(
+        self, request: ChangePackageRequest | None = None, vnfm: FromVnfm | None = None
+    ) -> frozenset[str]:
         """Undo a change of the package by the journal in the cloud; see KubernetesVim.
 
-        :param job: the change, which the scripts need; nothing else changes servers.
+        :param request: of the change, which the scripts need; nothing else changes servers.
         :raises NoWayBackError: what is old is being deleted, or the change is complete.
         """
-        assert job is not None, "no modification changes servers"
-        target, context = self.target(), self.context
-        scripts = coordination_of(job, target, context.cancel)
-        undone = stack_change.recover_change(job, target, scripts, context.steps, back=True)
-        if undone is None and preview_change(job, target).is_empty:
+        assert request is not None, "no modification changes servers"
+        assert vnfm is not None, "as above"
+        change, context = self._change(request, vnfm), self.context
+        undone = change.recover(context.cancel, context.steps, back=True, leave_failed=True)
+        if undone is None and change.preview().is_empty:
             raise NoWayBackError(
                 "the change was complete when the service ended, only its record is missing: it "
                 "cannot be undone any more"

@@ -24,9 +24,9 @@ from container_update.engine.read_packages import described_by
 from container_update.model.cluster import ReadOnlyCluster
 from container_update.model.objects import Collection, Json, ObjectKey, instance_of
 from container_update.model.options import Options
+from container_update.model.requests import InstallRequest
 from container_update.package import csar
 from container_update.planning.comparison import live_objects
-from container_update.planning.comparison.package_pair import Placing
 from container_update.vnfm import instances, packages, vims
 from container_update.vnfm.lcm.operation_context import VnfRecord, known_flavour
 from container_update.vnfm.problems import ProblemError
@@ -110,7 +110,7 @@ def _vdus(folder: Path, flavour_id: str | None, options: Options) -> tuple[tuple
 
 @lru_cache(_PACKAGES_KEPT)
 def _workload_kinds(folder: Path, def_files: tuple[str, ...], options: Options) -> Kinds:
-    described = described_by(str(folder), Placing(def_files, one_namespace=True), options)
+    described = described_by(InstallRequest(str(folder), def_files, one_namespace=True), options)
     keys = (manifest.key for manifest in described)
     return frozenset((key.group, key.kind) for key in keys if is_workload(key))
 

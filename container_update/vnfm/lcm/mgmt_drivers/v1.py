@@ -22,7 +22,7 @@ from typing import Any
 from stevedore import DriverManager, exception
 
 from container_update.drivers import v1_records
-from container_update.drivers.change_by_modify import Work
+from container_update.drivers.change_by_modify import Modification
 from container_update.drivers.v1_host import vnfc_entry
 from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.objects import Json
@@ -62,7 +62,7 @@ class V1Drivers(Drivers):
             return False
         return installed.read_bytes() == driver_file("v1").read_bytes()
 
-    def work(self, record: VnfRecord) -> Work | None:
+    def work(self, record: VnfRecord) -> Modification | None:
         """Return what our own driver would do at the end of a modification; None: nothing.
 
         :param record: as the request modifies it.
@@ -73,7 +73,7 @@ class V1Drivers(Drivers):
         instance = instance_object(context.instance_id, record, context.connection)
         new, paths = context.package(record.vnfd_id), self._arguments(MODIFIED)[CONFIG_PATHS]
         v1_records.check(instance, paths, str(self.folder))
-        return v1_records.work_of(instance, str(self.folder), str(new), paths)
+        return v1_records.modification_of(instance, str(self.folder), str(new), paths)
 
     def call(self, event: str, record: VnfRecord, new: Path | None = None) -> VnfRecord:  # noqa: ARG002
         """Run the driver of an event, for example ``modify_information_start``, if there is one.

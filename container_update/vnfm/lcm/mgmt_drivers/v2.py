@@ -21,10 +21,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from container_update.drivers import v2_script
-from container_update.drivers.change_by_modify import Work
+from container_update.drivers.change_by_modify import Modification
 from container_update.drivers.v2_memory import KEPT
 from container_update.drivers.v2_process import LOG_VARIABLE, NEXT_STEP, has_work
-from container_update.drivers.v2_records import CONFIG_VARIABLE, RESTARTED, work_of
+from container_update.drivers.v2_records import CONFIG_VARIABLE, RESTARTED, modification_of
 from container_update.engine.scripts.process import Process
 from container_update.model.errors import NextStep, PackageError
 from container_update.model.objects import Json
@@ -62,14 +62,14 @@ class V2Scripts(Drivers):
         copy = file_of(MODIFIED, script, self.folder, _BESIDE)
         return copy.read_bytes() == driver_file("v2").read_bytes()
 
-    def work(self, record: VnfRecord) -> Work | None:
+    def work(self, record: VnfRecord) -> Modification | None:
         """Return what our own script would do; see V1Drivers."""
         request, old = self.context.request, self.folder
         new = self.context.package(record.vnfd_id) if request.get("vnfdId") else old
         script = self._input(MODIFIED, record, old, new)
         if not has_work(script):
             return None
-        return work_of(script["vnf_instance"], request, str(old), str(new))
+        return modification_of(script["vnf_instance"], request, str(old), str(new))
 
     def call(self, event: str, record: VnfRecord, new: Path | None = None) -> VnfRecord:
         """Run the script of an event, as V1Drivers does; our own one does nothing here that this

@@ -18,6 +18,7 @@ from container_update.cli.reports.lines import text_of
 from container_update.model.objects import Json, ObjectKey, Source
 from container_update.model.outcome import Outcome, StepResult, StepState, Vnfc
 from container_update.model.plan import Action, FieldChange, KeyChange, Note, Plan, Reason, Step
+from container_update.planning import plan_json
 from container_update.planning.steps import ConfigStep, ManifestStep, RestartStep
 
 CM = ObjectKey("", "ConfigMap", "ns", "cm")
@@ -188,7 +189,7 @@ def test_an_outcome_of_nothing_says_so() -> None:
 
 
 def test_a_plan_as_json_has_what_happens_and_why_and_no_content() -> None:
-    text = json.dumps(json_report.plan_dict(PLAN))
+    text = json.dumps(plan_json.plan_dict(PLAN))
     assert CANARY not in text
     document = json.loads(text)
     assert document["namespace"] == "ns"
@@ -229,7 +230,7 @@ def test_an_outcome_as_json_has_each_result_and_each_vnfc() -> None:
     text = json.dumps(json_report.outcome_dict(outcome(*results)))
     assert CANARY not in text
     document = json.loads(text)
-    assert document["plan"] == json_report.plan_dict(PLAN)
+    assert document["plan"] == plan_json.plan_dict(PLAN)
     assert document["results"] == [
         {
             "object": "Secret ns/n", "state": "done", "message": "", "seconds": 0.0, "pods": [],

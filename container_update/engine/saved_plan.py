@@ -17,10 +17,8 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from container_update.cli.arguments.parser import UsageError
-from container_update.cli.reports import json_report
 from container_update.model import schema
-from container_update.model.errors import PlanError
+from container_update.model.errors import ContainerUpdateError, NextStep, PlanError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Event, Progress
 from container_update.model.plan import Obstacle, Plan
@@ -28,16 +26,17 @@ from container_update.model.requests import (
     STANDARD_INPUT,
     ChangePackageRequest,
     InstallRequest,
-    Request,
+    Saveable,
     TerminateRequest,
     UndoRequest,
     UpdateRequest,
 )
+from container_update.planning import plan_json
 from container_update.planning.steps import object_steps
 from container_update.planning.steps.new_objects import settled
 
 KIND = "SavedPlan"
-_VERBS: Mapping[str, type[Request]] = {
+_VERBS: Mapping[str, type[Saveable]] = {
     "update": UpdateRequest,
     "change": ChangePackageRequest,
     "install": InstallRequest,
@@ -61,12 +60,12 @@ _VALUES = {
 """What a file has of each field of a request, or null where that is the default."""
 
 
-def _names(kind: type[Request]) -> dict[str, str]:
+def _names(kind: type[Saveable]) -> dict[str, str]:
     """Return what the file calls each field of a request: ``defFiles`` for ``def_files``."""
     return {f.name: re.sub("_(.)", lambda part: part[1].upper(), f.name) for f in fields(kind)}
 
 
-def _schema(kind: type[Request]) -> schema.Fields:
+def _schema(kind: type[Saveable]) -> schema.Fields:
     names, known = _names(kind), {name: _VALUES[name] for name in ("verb", "server")}
     for each in fields(kind):
         value = _VALUES[each.name]
@@ -89,25 +88,32 @@ _LARGEST = 256 * 1024**2
 """In bytes."""
 
 
+class NotSavedError(ContainerUpdateError):
+    """A plan cannot be kept in this file, or in any."""
+
+    exit_status = 64
+    next_step = NextStep.FIX_REQUEST
+
+
 class StalePlanError(PlanError):
     """What a saved plan was made from is not what is there: nothing was written."""
 
 
-def refuse_unfit(request: Request) -> None:
-    """Raise UsageError for a request that no file shall keep: its package is read once only, or it
-    has a password."""
+def refuse_unfit(request: Saveable) -> None:
+    """Raise NotSavedError for a request that no file shall keep: its package is read once only, or
+    it has a password."""
     from container_update.engine.goals.change_request import secrets_in  # noqa: PLC0415, slow
 
     values = asdict(request)
     if STANDARD_INPUT in (*values.get("packages", ()), *map(values.get, _PATHS)):
-        raise UsageError(
-            "--out: expected packages that can be read again later, found - (standard input): "
-            "write it to a file"
+        raise NotSavedError(
+            "a saved plan: expected packages that can be read again later, found - (standard "
+            "input): write it to a file"
         )
     if next(secrets_in(values.get("body")), None) is not None:
-        raise UsageError(
-            "--out: expected a request without passwords and tokens, found one in it: a saved plan "
-            "keeps the request, take them out of it"
+        raise NotSavedError(
+            "a saved plan: expected a request without passwords and tokens, found one in it: the "
+            "file keeps the request, take them out of it"
         )
 
 
@@ -118,7 +124,7 @@ def _absolute(path: str) -> str:
     return path if not path or is_url(path) else str(Path(path).absolute())
 
 
-def _request_dict(request: Request) -> dict[str, Any]:
+def _request_dict(request: Saveable) -> dict[str, Any]:
     """Return a request as the values that a file keeps; its paths are as from everywhere."""
     values, names = asdict(request), _names(type(request))
     values |= {name: _absolute(values[name]) for name in _PATHS if values.get(name)}
@@ -128,38 +134,38 @@ def _request_dict(request: Request) -> dict[str, Any]:
     return {"verb": verb, **{names[name]: value for name, value in values.items()}}
 
 
-def request_of(saved: Mapping[str, Any]) -> Request:
+def request_of(saved: Mapping[str, Any]) -> Saveable:
     """Return what a saved plan was made for."""
     given = {n: tuple(v) if isinstance(v, list) else v for n, v in saved["request"].items()}
     kind: Any = _VERBS[saved["request"]["verb"]]
-    request: Request = kind(**{field: given[name] for field, name in _names(kind).items()})
+    request: Saveable = kind(**{field: given[name] for field, name in _names(kind).items()})
     return request
 
 
-def save(path: Path, plan: Plan, request: Request, server: str) -> None:
+def save(path: Path, plan: Plan, request: Saveable, server: str) -> None:
     """Write a plan to a file; an older saved plan is replaced.
 
     :param request: what it was made for.
-    :raises UsageError: the file exists and is something else, or cannot be written.
+    :raises NotSavedError: the file exists and is something else, or cannot be written.
     """
     refuse_unfit(request)
     lasting = tuple(note for note in plan.notes if not isinstance(note, Obstacle))
     plan = replace(plan, notes=lasting)
-    body = json_report.document(
+    body = plan_json.document(
         KIND,
         {
             "server": server,
             "request": {**_request_dict(request), "server": plan.writes > 0},
-            "plan": json_report.plan_dict(plan),
+            "plan": plan_json.plan_dict(plan),
             "versions": _versions(plan),
         },
     )
     if path.exists() and _read(path) is None:
-        raise UsageError(f"--out {path}: expected no file, or a saved plan, found another file")
+        raise NotSavedError(f"{path}: expected no file, or a saved plan, found another file")
     try:
         _write(path, json.dumps(body, indent=2) + "\n")
     except OSError as error:
-        raise UsageError(f"--out {path}: cannot be written: {error.strerror}") from error
+        raise NotSavedError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def load(path: Path) -> Mapping[str, Any] | None:
@@ -212,7 +218,7 @@ def _differences(saved: Mapping[str, Any], plan: Plan, server: str) -> Iterator[
     moved = [name for name in before if before[name] != versions.get(name)]
     if moved:
         yield f"{', '.join(moved)} changed since"
-    body: Json = json.loads(json.dumps(json_report.plan_dict(plan)))
+    body: Json = json.loads(json.dumps(plan_json.plan_dict(plan)))
     parts = [name for name in _COMPARED if body[name] != saved["plan"][name]]
     if parts and not moved:
         new = (e for n in parts if n in _LISTS for e in body[n] if e not in saved["plan"][n])
@@ -265,5 +271,5 @@ def _read(path: Path) -> Mapping[str, Any] | None:
             body = json.load(file)
     except (OSError, ValueError, RecursionError):
         return None
-    is_ours = body.get("apiVersion") == json_report.API_VERSION
+    is_ours = body.get("apiVersion") == plan_json.API_VERSION
     return body if is_ours and body.get("kind") == KIND else None
