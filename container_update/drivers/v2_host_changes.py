@@ -190,7 +190,9 @@ def delete_others(script: Json, output: Json) -> None:  # noqa: ARG001 (has noth
     """Delete the VNF before Tacker does, if Tacker would leave something of it.
 
     That is a Deployment to which a Blue-Green change gave another name than the package has, and
-    what :func:`create_others` created, and the history.
+    what :func:`create_others` created, and the history. The claims of a StatefulSet go with it:
+    Tacker deletes them together with the set, which it does not find any more, and then waits for
+    their volumes.
 
     :raises ClusterError: the VIM cannot be reached.
     :raises PlanError: something was not gone in time.
@@ -205,7 +207,12 @@ def delete_others(script: Json, output: Json) -> None:  # noqa: ARG001 (has noth
             if instance_of(body) == base.instance_id
         }
         request = TerminateRequest(
-            package, base.def_files, base.namespace, one_namespace=True, instance_id=instance["id"]
+            package,
+            base.def_files,
+            base.namespace,
+            one_namespace=True,
+            instance_id=instance["id"],
+            delete_data=True,
         )
         if live_objects.live_names(live) or _has_others(request, options):
             run(Uninstall(request, options, is_recorded=True), cluster, options)

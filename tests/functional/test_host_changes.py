@@ -266,6 +266,41 @@ def test_what_tacker_leaves_out_is_created_after_and_deleted_before_it(
     assert tacker.pods() == []
 
 
+STORE = """\
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: store}
+spec:
+  selector: {matchLabels: {app: store}}
+  template:
+    metadata: {labels: {app: store}}
+    spec: {containers: [{name: store, image: "store:1"}]}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+"""
+
+
+def test_a_termination_before_tacker_deletes_the_claims_that_tacker_deletes_with_their_set(
+    tacker: Tacker, tmp_path: Path
+) -> None:
+    """Tacker looks for them only while the StatefulSet is there, and waits for their volumes."""
+    path = "Files/kubernetes/store.yaml"
+    files = {**manifests("1.0"), path: STORE + BUDGET}
+    tacker.packages["1.0"], _ = unpacked(tmp_path / "store", "1.0", files)
+    metadata = tacker.instance["instantiatedVnfInfo"]["metadata"]
+    metadata["lcm-kubernetes-def-files"][-1] = path
+    assert tacker.run("instantiate_end", {"flavourId": "simple"}, "1.0") == ""
+    claims = Collection("", "PersistentVolumeClaim", "default")
+    until(lambda: len(tacker.cluster.list(claims).items) == 1)
+
+    assert tacker.run("terminate_start", {"terminationType": "FORCEFUL"}, "1.0") == ""
+
+    assert tacker.pods() == []
+    assert tacker.cluster.list(claims).items == ()
+
+
 # --- a change by a modify request that was killed -----------------------------------------------
 
 
