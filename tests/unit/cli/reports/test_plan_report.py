@@ -236,7 +236,8 @@ def test_an_outcome_as_json_has_each_result_and_each_vnfc() -> None:
     assert document["plan"] == json_report.plan_dict(PLAN)
     assert document["results"] == [
         {
-            "object": CREATE.key.as_dict(), "state": "done", "message": "", "seconds": 0.0, "pods": [],
+            "object": CREATE.key.as_dict(), "state": "done", "message": "", "seconds": 0.0,
+            "pods": [],
             "diagnosis": None,
         },
         {
