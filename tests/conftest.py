@@ -17,6 +17,9 @@ from xdist.scheduler import LoadScopeScheduling
 from tests import garbage
 from tests.circles import circle_of, move_all_but_a_sample, skipped, what_was_not_run
 
+os.environ["CONTAINER_UPDATE_DETAILED_EXITCODE"] = "true"
+"""The commands tell more; what they say without is tested where this is removed."""
+
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 """How many tests the other circles have, by their command."""
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: its commands with their arguments, and how errors are shown.
 
-Exit status: 0 done, 2 nothing to do, 3 changes pending (plan), 64 wrong usage, and one for each
-class of error (see ``container_update.model.errors``).
+Exit status: 0 nothing is wrong, 64 wrong usage, and one for each class of error (see
+``container_update.model.errors``). With ``--detailed-exitcode`` 2 is nothing to do, and 3 is a plan
+that has changes.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     output.show_log(verbose)
     run: Run = parsed.run
     try:
-        return run(parsed, results)
+        status = run(parsed, results)
+        is_detailed = getattr(parsed, "detailed_exitcode", True)
+        return output.DONE if status in output.DETAILS and not is_detailed else status
     except ContainerUpdateError as error:
         output.report_error(error, parsed, results)
         return error.exit_status

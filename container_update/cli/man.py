@@ -81,7 +81,9 @@ def _argument(action: argparse.Action) -> Sequence[str]:
 
 
 def _statuses() -> Iterator[str]:
-    yield from ("0   done", "2   nothing to do", "3   a plan has changes", "64  wrong usage")
+    asked = "with --detailed-exitcode:"
+    yield from ("0   done", f"2   {asked} nothing to do", f"3   {asked} a plan has changes")
+    yield "64  wrong usage"
     for kind in vars(errors).values():
         is_error = isinstance(kind, type) and issubclass(kind, errors.ContainerUpdateError)
         if is_error and "exit_status" in vars(kind):

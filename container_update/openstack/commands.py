@@ -63,6 +63,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
             help="the request of the change, if its coordination scripts need "
             "passwords")  # fmt: skip
         output.add_approval_arguments(command)
+        output.add_detailed_exitcode(command)
         _add_stack(command)
 
 

@@ -23,6 +23,44 @@ def said(*words: str, status: int = 0) -> str:
     return out.getvalue()
 
 
+@pytest.fixture(autouse=True)
+def _status_in_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CONTAINER_UPDATE_DETAILED_EXITCODE")
+
+
+def test_the_exit_status_is_0_where_nothing_is_wrong_and_tells_more_where_that_is_asked_for(
+    cnf: Cnf, admin_kubeconfig: str
+) -> None:
+    old, new, refused = (
+        cnf.package({"w.yaml": workload("Deployment", name, image=image)})
+        for name, image in (("a", "nginx:1.27"), ("a", "nginx:1.28"), ("another", "nginx:1.27"))
+    )
+    Path(refused, "Files", "w.yaml").write_text("kind: Deployment\n")
+    where = ("--kubeconfig", admin_kubeconfig, "-n", cnf.namespace, "--instance-id", "one")
+    for command, status in (
+        (("history",), 2),
+        (("install", old), 0),
+        (("install", old), 2),
+        (("plan", new), 3),
+        (("plan", old), 2),
+        (("plan", refused), 4),
+        (("change", new, "--upgrade-type", "RollingUpdate", "--plan"), 3),
+        (("apply", new), 0),
+        (("apply", new), 2),
+        (("status",), 2),
+        (("resume",), 2),
+        (("rollback",), 2),
+        (("history",), 0),
+        (("undo", "--plan"), 3),
+        (("uninstall", "--plan"), 3),
+        (("uninstall",), 0),
+        (("uninstall",), 2),
+    ):
+        if status in {2, 3}:
+            said(*command, *where, "--detailed-exitcode", status=status)
+        said(*command, *where, status=0 if status in {2, 3} else status)
+
+
 def test_the_options_that_say_where_may_be_before_the_command(
     cnf: Cnf, admin_kubeconfig: str
 ) -> None:
@@ -64,13 +102,13 @@ def test_a_plan_in_short_is_a_line_for_each_object(cnf: Cnf, admin_kubeconfig: s
     )
     install(old, cnf.admin, namespace=cnf.namespace, instance_id="one", options=cnf.options)
     where = ("--kubeconfig", admin_kubeconfig, "-n", cnf.namespace)
-    head, *steps, total = said("plan", new, *where, "--summary", status=3).splitlines()[-7:]
+    head, *steps, total = said("plan", new, *where, "--summary").splitlines()[-7:]
     assert head.startswith("Packages ")
     assert [line.split()[1:3] for line in steps] == [
         ["Deployment", f"{cnf.namespace}/{name}:"] for name in names
     ]
     assert total.startswith("Plan: ")
-    assert said("plan", old, *where, "--summary", status=2).splitlines()[-1].startswith("Nothing ")
+    assert said("plan", old, *where, "--summary").splitlines()[-1].startswith("Nothing ")
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
             help="the packages of the operation: needed where it is about other namespaces, "
             "objects in no namespace or RBAC, or runs scripts")  # fmt: skip
         output.add_approval_arguments(command)
+        output.add_detailed_exitcode(command)
         connection.add_cluster_arguments(command)
 
 

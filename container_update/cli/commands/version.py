@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import TextIO
 
 from container_update.cli import connection
-from container_update.planning.plan_json import document
 from container_update.cli.terminal import output
 from container_update.cli.terminal.output import DONE
+from container_update.planning.plan_json import document
 
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:

@@ -45,6 +45,8 @@ from container_update.planning.comparison.diff import printable_lines
 
 DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
 """Exit statuses; each class of error has its own."""
+DETAILS = frozenset({NOTHING_TO_DO, CHANGES_PENDING})
+"""They are DONE, unless ``--detailed-exitcode`` asks for them."""
 
 TEXT, JSON, YAML, MARKDOWN = FORMATS = ("text", "json", "yaml", "markdown")
 DOCUMENTS = (TEXT, JSON, YAML)
@@ -190,6 +192,13 @@ def add_plan_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--all", action="store_true", help="list everything that is usually only counted"
     )
+    add_detailed_exitcode(command)
+
+
+def add_detailed_exitcode(command: argparse.ArgumentParser) -> None:
+    """Add the option that tells kinds of success from each other."""
+    command.add_argument("--detailed-exitcode", action="store_true",
+        help="exit with 2 if there is nothing to do, with 3 if a plan has changes")  # fmt: skip
 
 
 def add_approval_arguments(command: argparse.ArgumentParser) -> None:
