@@ -46,8 +46,8 @@ class Program:
     sets: Mapping[str, str] = field(default_factory=dict)
     has_folder: bool = True
     """It runs in an empty folder of its own, which is deleted after it."""
-    memory: int = resource.RLIM_INFINITY
-    """How many bytes it may use, where the system can limit that."""
+    memory: int = 0
+    """How many bytes it may use, where the system can limit that; 0: as many as we."""
 
     def environment(self, folder: str = "") -> dict[str, str]:
         """Return its environment.
@@ -127,11 +127,12 @@ def run(  # noqa: PLR0913
 def _limit(process: int, memory: int, seconds: float) -> None:
     """Limit the memory of a process, and its processor time: it ends also where we do not live to
     end it. Source: prlimit(2), which Linux has."""
-    time = math.ceil(seconds) + 1
-    if hasattr(resource, "prlimit"):
-        with suppress(ProcessLookupError):  # it has ended
-            resource.prlimit(process, resource.RLIMIT_DATA, (memory, memory))
-            resource.prlimit(process, resource.RLIMIT_CPU, (time, time))
+    wanted = {resource.RLIMIT_DATA: memory, resource.RLIMIT_CPU: math.ceil(seconds) + 1}
+    for what, most in wanted.items() if hasattr(resource, "prlimit") else ():
+        ours = resource.getrlimit(what)[1]
+        if most and (ours == resource.RLIM_INFINITY or most < ours):  # none may raise its own
+            with suppress(ProcessLookupError):  # it has ended
+                resource.prlimit(process, what, (most, most))
 
 
 def start(
