@@ -182,7 +182,7 @@ def load(path: Path) -> Mapping[str, Any] | None:
         expected = _REQUESTS[verb if verb in tuple(_VERBS) else "update"]
         wrong = expected.first_violation(body["request"], ("request",))
     if wrong is not None:
-        raise PlanError(f"{path}: no saved plan as plan --out wrote it: {wrong}: make it again")
+        raise PlanError(f"{path}: no saved plan as this program writes it: {wrong}: make it again")
     return body
 
 

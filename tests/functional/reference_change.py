@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from container_update import ChangePackageRequest, Options
+from container_update import ChangePackageRequest, Options, change_package
 from tests.functional import reference_update
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import ENV, config_map, workload
@@ -17,7 +17,7 @@ from tests.functional.promise import Expected, Running
 from tests.functional.reference_update import Files, Lab, Reference
 from tests.functional.scripts import BAD, GOOD
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING
-from tests.internals.core import KubernetesCluster, change_package
+from tests.internals.core import KubernetesCluster
 
 OPTIONS = replace(reference_update.OPTIONS, drain_seconds=0.05, coordination_seconds=15)
 

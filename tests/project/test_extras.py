@@ -20,7 +20,7 @@ MODULES = [
     "container_update.emulator.demo.views",
     "container_update.cli.main",
     "container_update.drivers.tacker_v2",
-    "container_update.engine.goals.change_package",
+    "container_update.engine.goals.change",
     "container_update.openstack.vnfm_records",
     "container_update.engine.goals.update",
     "container_update.openstack.vnfcs",

@@ -16,9 +16,11 @@ import pytest
 import container_update
 
 NAMES = {
-    *("connect", "install", "plan_update", "update", "plan_change", "change_package", "terminate"),
+    *("connect", "install", "update", "change_package", "heal", "scale", "terminate", "uninstall"),
+    *("plan_install", "plan_update", "plan_change", "plan_heal", "plan_scale", "plan_uninstall"),
     *("events", "plan_of", "save_plan", "apply_plan"),
     *("InstallRequest", "TerminateRequest", "UndoRequest", "ChangePackageRequest"),
+    *("HealRequest", "ScaleRequest"),
     *("resume", "rollback", "promote", "abort", "status", "history", "undo", "plan_undo"),
     *("Options", "UpdateRequest", "ChangeRequest", "Plan", "Step", "Outcome", "Cluster"),
     "ReadOnlyCluster",
@@ -38,13 +40,13 @@ def test_a_type_checker_sees_the_same_names():
     tree = ast.parse(Path(container_update.__file__).read_text(encoding="utf-8"))
     (block,) = (node for node in tree.body if isinstance(node, ast.If) and node.body[1:])
     imported = {
-        f"{node.module}.{alias.name}"
+        (alias.asname or alias.name, f"{node.module}.{alias.name}")
         for node in block.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
     assert imported == {
-        f"{value.__module__}.{name}"
+        (name, f"{value.__module__}.{value.__name__}")
         for name in NAMES - {"__version__"}
         for value in [getattr(container_update, name)]
     }
