@@ -32,7 +32,7 @@ from container_update.vnfm.notify import outbox
 from container_update.vnfm.problems import ProblemError, without_folder
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import UNSETTLED
-from container_update.vnfm.store.database import now
+from container_update.vnfm.store.database import now, timestamp
 from container_update.vnfm.store.rows import Instance, OperationRow, Package, by_id, compare_and_set
 
 CREATED, UPLOADING, PROCESSING = "CREATED", "UPLOADING", "PROCESSING"
@@ -492,22 +492,29 @@ def package_info(package: csar.Csar, zipped: Path) -> Json:
 def software_images(flavours: Iterable[Flavour]) -> Iterator[Json]:
     """Yield a VnfPackageSoftwareImageInfo (SOL005, 9.5.3.2) for each image of the VNFD.
 
-    Its id is the VDU or storage that has the image, as the VNFD knows no other.
+    Its id is the VDU or storage that has the image, as the VNFD knows no other. What SOL005 demands
+    and a VNFD may leave out: the provider is then the VNF's, and there is no least disk or memory.
     """
-    images = {node: image for each in flavours for node, image in each.software_images.items()}
-    for node, image in images.items():
+    images = {
+        node: (image, each.product.get("provider"))
+        for each in flavours
+        for node, image in each.software_images.items()
+    }
+    created = timestamp(now())
+    for node, (image, vnf_provider) in images.items():
         given = image.get("checksum")
         checksum = given if isinstance(given, dict) else {}
         info = {
             "id": node,
             "name": image.get("name"),
-            "provider": image.get("provider"),
+            "provider": image.get("provider") or vnf_provider,
             "version": image.get("version"),
             "checksum": {name: checksum.get(name) for name in ("algorithm", "hash")},
             "containerFormat": _upper(image.get("container_format")),
             "diskFormat": _upper(image.get("disk_format")),
-            "minDisk": _number(image.get("min_disk"), "B"),
-            "minRam": _number(image.get("min_ram"), "B"),
+            "createdAt": created,
+            "minDisk": _number(image.get("min_disk"), "B") or 0,
+            "minRam": _number(image.get("min_ram"), "B") or 0,
             "size": _number(image.get("size"), "B"),
             "imagePath": image.get("image_path"),
         }

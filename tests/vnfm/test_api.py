@@ -357,6 +357,10 @@ def test_a_modification_of_what_was_changed_since_is_refused(client: Client, vnf
         assert modify(path, "two", f'"another", {second}').is_success
         assert modify(path, "three", "*").is_success
         assert "three" in client.send("GET", path).text
+    enabled = {"operationalState": "ENABLED"}  # as it is: a conflict, if the state were the same
+    assert client.send("PATCH", package, enabled).status_code == 409
+    other = {"If-Match": '"another"'}
+    assert client.send("PATCH", package, enabled, headers=other).status_code == 412
 
 
 def test_null_in_place_of_an_object_is_refused(client: Client, vnfd_id: str) -> None:

@@ -209,6 +209,10 @@ def test_the_software_images_are_those_of_the_vnfd(
     images = {image["id"]: image for image in package["softwareImages"]}
     assert images
     assert all(image["name"] for image in images.values())
+    for image in images.values():  # what SOL005, 9.5.3.2 demands and a VNFD may leave out
+        assert image.get("provider", "") == package["vnfProvider"]
+        assert image["createdAt"]
+        assert {type(image["minDisk"]), type(image["minRam"])} == {int}
 
 
 # --- the client ---------------------------------------------------------------------------------

@@ -14,13 +14,14 @@ from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
 from container_update.vnfm.api import models, parts, representations
-from container_update.vnfm.api.queries.lists import Page, TableQuery
+from container_update.vnfm.api.queries.lists import Attributes, Page, TableQuery
 from container_update.vnfm.notify import callbacks
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import FULL, Subscription, by_id
 
+_ATTRIBUTES = Attributes(required=frozenset({"id", "callbackUri", "_links"}))
 _MAX_TESTS = 16
 """Maximum number of callbacks that are tested at the same time, by each API. A test takes up to
 callback_seconds, and no thread."""
@@ -30,7 +31,7 @@ def router(service: ServiceContext, api: str) -> APIRouter:
     """Return the resource of one of the APIs."""
     routes = parts.sol_router(api, "subscriptions", "Subscriptions")
     resource = representations.subscription(service.settings.base_url)
-    listing = TableQuery(resource, Subscription.created, Subscription.id)
+    listing = TableQuery(resource, Subscription.created, Subscription.id, _ATTRIBUTES)
     tests = asyncio.Semaphore(_MAX_TESTS)
 
     @routes.post("", status_code=201, responses=parts.refusals(409, 413))

@@ -160,6 +160,8 @@ def _affected(before: VnfRecord, after: VnfRecord, resources: ResourceList) -> I
 
     def change(entry: Json, kind: str) -> Json:
         named = {name: entry[name] for name in ("id", resources.name)}
+        if resources is LINKS:  # SOL003 2.6.1 has another name for it than 3.3.1
+            named["virtualLinkDescId"] = entry[resources.name]
         return {**named, "changeType": kind, resources.handle: entry[resources.handle]}
 
     for id_, entry in new.items():
