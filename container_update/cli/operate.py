@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 Asked = Callable[[], Saveable]
 """Returns what a command was asked for; its namespace is known once it has connected."""
+_LONGEST_MESSAGE = 200
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -43,9 +44,24 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--plan", action="store_true", help="show what this would do; write nothing")
     add_saving_arguments(command, "with --plan: ")
+    add_message_argument(command)
     output.add_plan_arguments(command)
     output.add_approval_arguments(command)
     connection.add_cluster_arguments(command)
+
+
+def add_message_argument(command: argparse.ArgumentParser) -> None:
+    """Add the reason, which the history keeps."""
+    command.add_argument("-m", metavar="WHY", dest="message", type=_line, default="",
+        help="the reason, one line, which the history shows")  # fmt: skip
+
+
+def _line(text: str) -> str:
+    if not text.isprintable() or len(text) > _LONGEST_MESSAGE:
+        raise argparse.ArgumentTypeError(
+            f"expected one line of at most {_LONGEST_MESSAGE} characters, found another text"
+        )
+    return text
 
 
 def add_saving_arguments(command: argparse.ArgumentParser, when: str = "") -> None:
@@ -153,6 +169,7 @@ def _goal(
             wanted.new, wanted.def_files, wanted.namespace, instance_id=wanted.instance_id
         )
         goal = goal_of(new, cluster, options)
+    goal.why = getattr(parsed, "message", "")
     goal.asks_server = goal.asks_server or getattr(parsed, "server", False)
     connection.instance_header(parsed, cluster, goal.instance_id)
     return goal

@@ -37,10 +37,11 @@ def origin_of(
     packages: tuple[PackageIdentity, ...],
     undoes: int | None = None,
     scripts: Mapping[str, str] = MappingProxyType({}),
+    why: str = "",
 ) -> Origin:
     """Return the origin of an operation that this process begins."""
     try:
         user = getpass.getuser()
     except (OSError, KeyError, ImportError):  # the account has no name
         user = str(os.getuid())
-    return Origin(kind, user, socket.gethostname(), packages, undoes, dict(scripts))
+    return Origin(kind, user, socket.gethostname(), packages, undoes, dict(scripts), why)

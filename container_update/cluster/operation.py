@@ -50,6 +50,8 @@ class Origin:
     """The first revision that it undoes, with all after that one; None: it goes forward."""
     scripts: Mapping[str, str] = field(default_factory=dict)
     """What the request of a change says of coordination scripts, by the names that it has there."""
+    why: str = ""
+    """Why, in the words of the user; '': the user gave no reason."""
 
     @property
     def who(self) -> str:

@@ -46,7 +46,7 @@ _OBJECT = complete(metadata=complete(name=FILLED))
 _WORKLOAD = complete(spec=MAPPING)
 
 ORIGIN = complete(
-    {"undoes": WHOLE, "scripts": MapOf(LINE, LINE, nullable=False)},
+    {"undoes": WHOLE, "scripts": MapOf(LINE, LINE, nullable=False), "why": LINE},
     kind=LINE,
     user=LINE,
     host=LINE,

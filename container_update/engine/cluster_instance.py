@@ -122,7 +122,7 @@ class ClusterInstance(ClusterView):
         owns, informer = self.require_rights(plan), observed.informer
         common = begun(utc_now(), goal.digest(), self.instance_id)
         steps = object_steps(plan)
-        origin = origin_of(goal.kind, plan.packages, goal.undoes, goal.scripts)
+        origin = origin_of(goal.kind, plan.packages, goal.undoes, goal.scripts, goal.why)
         with self._own_namespace(plan) as unclaimed, self.lock(common["operation"]) as lock:
             record = Operation(
                 **common,

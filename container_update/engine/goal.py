@@ -97,6 +97,8 @@ class Goal(ABC):
     made from packages alone."""
     content_is_recorded: ClassVar[bool] = False
     """What it writes is in that history too, not in packages alone."""
+    why: str = ""
+    """Why it is wanted, in the words of the user, for the history; one line."""
     namespace: str
     """The VNF's, with its lease, its journal and its history."""
     instance_id: str | None

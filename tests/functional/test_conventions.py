@@ -61,6 +61,26 @@ def test_the_exit_status_is_0_where_nothing_is_wrong_and_tells_more_where_that_i
         said(*command, *where, status=0 if status in {2, 3} else status)
 
 
+def test_the_history_shows_the_reason_that_an_operation_was_given(
+    cnf: Cnf, admin_kubeconfig: str
+) -> None:
+    old, new = (
+        cnf.package({"w.yaml": workload("Deployment", "a", image=image)})
+        for image in ("nginx:1.27", "nginx:1.28")
+    )
+    where = ("--kubeconfig", admin_kubeconfig, "-n", cnf.namespace, "--instance-id", "one")
+    change = ("change", old, "--upgrade-type", "RollingUpdate")
+    reasons = "the first", "ticket 4711", "back"
+    for reason, command in zip(reasons, (("install", old), ("apply", new), change), strict=True):
+        said(*command, *where, "-m", reason)
+    with pytest.raises(SystemExit, match="64"):
+        said("undo", *where, "-m", "two\nlines")
+    kept = json.loads(said("history", *where, "-o", "json"))["revisions"]
+    assert [each["why"] for each in kept] == [*reversed(reasons)]
+    assert all(reason in said("history", *where) for reason in reasons)
+    assert "Why       back" in said("history", "--last", *where)
+
+
 def test_the_options_that_say_where_may_be_before_the_command(
     cnf: Cnf, admin_kubeconfig: str
 ) -> None:

@@ -31,6 +31,7 @@ def add_commands(add_command: Callable[..., argparse.ArgumentParser]) -> None:
     add("--hold", action="store_true",
         help="wait for promote or abort before the switch, or between a canary's steps"
     )  # fmt: skip
+    operate.add_message_argument(command)
     operate.add_saving_arguments(command, "with --plan: ")
     connection.add_cluster_arguments(command)
 

@@ -38,6 +38,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     connection.add_package_arguments(command, saved=True)
     command.add_argument("--install", action="store_true",
         help="install NEW where the instance is not installed yet")  # fmt: skip
+    operate.add_message_argument(command)
     _add_common(command)
     output.add_approval_arguments(command)
 

@@ -67,7 +67,7 @@ def _row(revision: Revision) -> tuple[str, ...]:
         str(revision.number),
         lines.moment(revision.ended),
         printable(origin.who),
-        printable(origin.title),
+        printable(f"{origin.title}: {origin.why}" if origin.why else origin.title),
         printable(names(revision.origin.packages)),
         revision.result.value,
         _took(revision),
@@ -110,6 +110,8 @@ def revision_markdown(revision: Revision) -> str:
 
 
 def _facts(revision: Revision) -> Iterator[tuple[str, str]]:
+    if revision.origin.why:
+        yield "Why", revision.origin.why
     yield "Packages", " -> ".join(map(str, revision.origin.packages)) or "not known"
     began, ended = lines.moment(revision.started), lines.moment(revision.ended)
     yield "Time", f"{began} to {ended} UTC ({_took(revision)})"
@@ -156,6 +158,7 @@ def _summary(revision: Revision) -> dict[str, Any]:
         "undoes": origin.undoes,
         "user": origin.user,
         "host": origin.host,
+        "why": origin.why,
         "packages": [asdict(package) for package in origin.packages],
         "started": revision.started,
         "ended": revision.ended,
