@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a user can ask for: update, change of the package, install, uninstall, heal, scale, undo.
 
-``change_package`` is ChangeCurrentVNFPackage (ETSI GS NFV-SOL 003).
+``change`` is ChangeCurrentVNFPackage (ETSI GS NFV-SOL 003).
 """
