@@ -178,7 +178,7 @@ class PackageChange(PackageGoal):
             "new": given.new,
             "defFiles": list(given.def_files),
             "oneNamespace": given.one_namespace,
-            "instance": dict(self.coordination.vnfm.instance),
+            "instance": dict(self.coordination.about.vnfm.instance),
             "facts": asdict(self._facts),
         }
 

@@ -22,7 +22,7 @@ from container_update.engine.goals.change_request import ChangeRequest, ScriptNa
 from container_update.engine.goals.from_vnfm import FromVnfm
 from container_update.engine.scripts.located import package_with_script
 from container_update.engine.scripts.process import Script
-from container_update.engine.scripts.script_input import script_input
+from container_update.engine.scripts.script_input import Coordinated, script_input
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import CoordinationError
 from container_update.model.objects import ObjectKey, merge_patch
@@ -46,15 +46,11 @@ class Coordination:
     """The scripts of one change.
 
     :param packages: the paths of the packages that have them, by VNF: 'new' and 'old'.
-    :param access: how a script reaches the VIM, for its dict.
     """
 
-    change: ChangeRequest
+    about: Coordinated
     packages: Mapping[str, str]
-    instance_id: str | None
     options: Options
-    vnfm: FromVnfm = field(default_factory=FromVnfm)
-    access: Mapping[str, Any] = field(default_factory=dict)
     cancel: CancelToken = field(default_factory=CancelToken)
     operation: str = ""
     """The id of the operation in its journal; '' before it has begun."""
@@ -78,12 +74,12 @@ class Coordination:
         connection = merge_patch(recorded, change.vim_connection_info)
         access = {"vim_connection_info": connection} | dict(vnfm.access or access)
         packages = {NEW: request.new, **({OLD: request.old} if request.old else {})}
-        return cls(change, packages, request.instance_id, options, vnfm, access)
+        return cls(Coordinated(change, request.instance_id, vnfm, access), packages, options)
 
     @property
     def paths(self) -> Mapping[str, str]:
         """The paths of the request's scripts, by VNF: 'new' and 'old'."""
-        return self.change.script_paths
+        return self.about.change.script_paths
 
     def run(self, step: ScriptStep) -> ScriptReport | None:
         """Run the script of a step.
@@ -93,7 +89,7 @@ class Coordination:
         :raises CoordinationError: it failed, or ran for too long.
         """
         of_gate = ScriptName(step.path) if step.path else None
-        script = of_gate or self.change.scripts.get(step.role)
+        script = of_gate or self.about.change.scripts.get(step.role)
         if script is None:
             return None
         try:
@@ -125,7 +121,7 @@ class Coordination:
             copy = Path(name) / "package"
             _copy_package(self._package_of(script, which), copy, self.options)
             started = time.monotonic()
-            values = script_input(self, which, vdu, copy)
+            values = script_input(self.about, self.operation, which, vdu, copy)
             with Script(script, copy, values) as process:
                 status = self._wait(process, started + self.options.coordination_seconds, vdu)
             return ScriptReport(
@@ -153,7 +149,9 @@ class Coordination:
         return None
 
     def _without_secrets(self, text: str) -> str:
-        secrets = set(secrets_in([self.change.body, self.access, self.vnfm.instance]))
+        secrets = set(
+            secrets_in([self.about.change.body, self.about.access, self.about.vnfm.instance])
+        )
         for secret in sorted(secrets, key=len, reverse=True):
             text = text.replace(secret, _HIDDEN)
         return text

@@ -13,42 +13,56 @@ Source: the host's ``_execute_coordinate_vnf_script``, and LcmCoordRequest of ET
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from container_update.engine.goals.change_request import ChangeRequest
+from container_update.engine.goals.from_vnfm import FromVnfm
 from container_update.model.objects import Json
 from container_update.model.scripts import VduChange
 
-if TYPE_CHECKING:
-    from container_update.engine.scripts.coordination import Coordination
+
+@dataclass(frozen=True)
+class Coordinated:
+    """The change that scripts are about."""
+
+    change: ChangeRequest
+    instance_id: str | None
+    vnfm: FromVnfm = field(default_factory=FromVnfm)
+    access: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """How a script reaches the VIM."""
 
 
-def script_input(scripts: Coordination, which: str, vdu: VduChange, package: Path) -> Json:
+def script_input(
+    about: Coordinated, operation: str, which: str, vdu: VduChange, package: Path
+) -> Json:
     """Return the dict for one run of a script.
 
+    :param operation: its id in the journal.
     :param which: 'new' or 'old': the VNF that is coordinated.
     :param package: the folder with the script's copy of the package.
     """
-    access, recorded = scripts.access, scripts.vnfm.instance
-    vnfc_param = dict(scripts.change.vnfc_param(vdu.vdu_id, which))
-    instance = {"id": scripts.instance_id, **recorded}
+    access, recorded = about.access, about.vnfm.instance
+    vnfc_param = dict(about.change.vnfc_param(vdu.vdu_id, which))
+    instance = {"id": about.instance_id, **recorded}
     if access.get("vim_connection_info"):
         instance["vimConnectionInfo"] = access["vim_connection_info"]
     return {
         **vnfc_param,
         **_known("ssh_ip", vdu.ssh_ips.get(which)),
         "is_rollback": bool(vdu.details.get("back")),
-        "LcmCoordRequest": _coordination_request(scripts),
+        "LcmCoordRequest": _coordination_request(about, operation),
         "inst": instance,
         **_known("vnfc_info_id", _vnfc_info_id(recorded, vdu)),
-        "request": dict(scripts.change.body),
+        "request": dict(about.change.body),
         "vnf_instance": instance,
         "grant_request": {},
         "grant_response": {},
         "tmp_csar_dir": str(package),
         "coordination": {
             "vnf": which,
-            "instance_id": scripts.instance_id,
+            "instance_id": about.instance_id,
             "vdu_id": vdu.vdu_id,
             "vnfc_param": vnfc_param,
             "old_resource": vdu.old_resource,
@@ -64,12 +78,12 @@ def _known(name: str, value: str | None) -> Json:
     return {name: value} if value else {}
 
 
-def _coordination_request(scripts: Coordination) -> Json:
+def _coordination_request(about: Coordinated, operation: str) -> Json:
     """Return an LcmCoordRequest; without a VNFM that shows the operation it has no links."""
-    occurrence = scripts.vnfm.occurrence
+    occurrence = about.vnfm.occurrence
     body: Json = {
-        "vnfInstanceId": scripts.instance_id,
-        "vnfLcmOpOccId": occurrence.id if occurrence else scripts.operation,
+        "vnfInstanceId": about.instance_id,
+        "vnfLcmOpOccId": occurrence.id if occurrence else operation,
         "lcmOperationType": "CHANGE_VNFPKG",
         "coordinationActionName": "the script has to name its action",
     }

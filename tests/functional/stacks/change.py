@@ -75,7 +75,7 @@ def change(
     }
     asked = ChangePackageRequest(body, request.old, request.new, instance_id=request.instance_id)
     goal = StackChange(asked, service, request.stack, options, flavour_id=request.flavour_id)
-    scripts = Scripts(goal.change, goal.coordination.packages, request.instance_id, options)
+    scripts = Scripts(goal.coordination.about, goal.coordination.packages, options)
     scripts.coordinate = coordinate
     goal.coordination = scripts
     return in_stack(goal, cancel=cancel, leave_failed=leave_failed)

@@ -25,6 +25,7 @@ from container_update.engine.scripts.coordination import (
     notes,
 )
 from container_update.engine.scripts.process import Process
+from container_update.engine.scripts.script_input import Coordinated
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
 from container_update.model.scripts import ScriptReport, ScriptStep, VduChange
@@ -101,7 +102,8 @@ def coordination(folder: Path, script: str, **options: Any) -> Coordination:
     request = ChangeRequest.of({"vnfdId": "vnfd", "additionalParams": params})
     access = {"kubeconfig": "config", "token": "sesame-2"}
     options_ = replace(Options(), **options)
-    return Coordination(request, {NEW: str(folder)}, None, options_, access=access)
+    about = Coordinated(request, None, access=access)
+    return Coordination(about, {NEW: str(folder)}, options_)
 
 
 def run(scripts: Coordination) -> str:
@@ -257,7 +259,8 @@ sys.exit(mine["vnfc_param"]["password"])
 def test_a_secret_that_begins_or_ends_with_another_is_struck_out_as_a_whole(tmp_path: Path) -> None:
     scripts = coordination(tmp_path, "print('sesame-and-the-rest', 'sesame', 'before-sesame')")
     secrets = {f"password_{name}": "sesame" + "-and-the-rest"[:name] for name in range(14)}
-    scripts.access = {**secrets, "password": "before-sesame"}
+    access = {**secrets, "password": "before-sesame"}
+    scripts.about = replace(scripts.about, access=access)
     assert run(scripts).split() == ["***"] * 3
 
 
@@ -329,4 +332,4 @@ def test_a_report_can_be_read_and_be_processed(status: int | None, how: str) -> 
 def test_the_operator_is_told_which_scripts_are_not_run(
     tmp_path: Path, used: set[str], said: list[str]
 ) -> None:
-    assert [note.text for note in notes(coordination(tmp_path, "").change, used)] == said
+    assert [note.text for note in notes(coordination(tmp_path, "").about.change, used)] == said
