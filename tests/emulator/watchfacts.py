@@ -155,7 +155,12 @@ def _container(status: Json) -> Json:
 
 def _state(state: Json) -> Json:
     return {
-        kind: {key: entry[key] for key in ("reason", "exitCode", "message") if key in entry}
+        kind: {
+            # since Kubernetes 1.31 the cause follows what is recorded of a back-off
+            key: entry[key].partition(": ErrImagePull: ")[0] if key == "message" else entry[key]
+            for key in ("reason", "exitCode", "message")
+            if key in entry
+        }
         for kind, entry in state.items()
     }
 

@@ -97,13 +97,13 @@ def test_the_history_of_all_namespaces_names_the_instance_of_each_operation(
         for each in json.loads(out.getvalue())["revisions"]
         if each["namespace"] == cnf.namespace
     ]
-    assert kept == [("two", "install", "done"), ("one", "install", "done")]
+    assert sorted(kept) == [("one", "install", "done"), ("two", "install", "done")]
     table = io.StringIO()
     assert main(["history", "-A", *where], table) == 0
     head, *rows = table.getvalue().splitlines()
     assert head.split()[:3] == ["NAMESPACE", "INSTANCE", "REV"]
-    assert [row.split()[:3] for row in rows if cnf.namespace in row] == [
-        [cnf.namespace, "two", "1"],
+    assert sorted(row.split()[:3] for row in rows if cnf.namespace in row) == [
         [cnf.namespace, "one", "1"],
+        [cnf.namespace, "two", "1"],
     ]
     assert main(["history", "-A", "--last", *where]) == 64
