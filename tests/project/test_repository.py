@@ -129,7 +129,7 @@ def test_ci_runs_once_more_what_has_failed(tmp_path, there, status, runs):
 def test_ci_ends_with_the_lab_or_with_the_thorough_circle(tmp_path, there, status, said, asked):
     script = "status=0\n" + part_of_ci("\nlab=")
     if "endless" in there:
-        script = script.replace("limit=40m", "limit=5s")
+        script = script.replace("limit=45m", "limit=5s")
     done = run_part_of_ci(tmp_path, script, there)
     assert done.returncode == status, done.stdout
     assert said in done.stdout
