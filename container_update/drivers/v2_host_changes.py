@@ -15,6 +15,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from container_update.cluster.history import HistoryWriter
 from container_update.cluster.instance_record import InstanceRecord
@@ -140,16 +141,8 @@ def heal_vnf(script: Json, output: Json) -> None:
             output["vnf_instance"] = with_live_pods(instance, cluster)
             return
         base = request_of(instance, package, package)
-        request = HealRequest(
-            package,
-            (),
-            base.def_files,
-            base.namespace,
-            one_namespace=True,
-            instance_id=base.instance_id,
-            request_id=(script.get("grant_request") or {}).get("vnfLcmOpOccId") or "",
-        )
-        goal = Heal(request, options)
+        heal_id = (script.get("grant_request") or {}).get("vnfLcmOpOccId") or ""
+        goal = Heal(HealRequest(package, **_where(base), request_id=heal_id), options)
         outcome = run(goal, cluster, options)
     records = replace(
         Records.of_update(outcome), workloads=workloads_of(goal.vdus(), outcome.plan.manifests)
@@ -171,14 +164,7 @@ def create_others(script: Json, output: Json) -> None:
         return
     base = request_of(instance, package, package)
     with cluster_of(instance) as (cluster, options):
-        request = InstallRequest(
-            package,
-            base.def_files,
-            base.namespace,
-            one_namespace=True,
-            instance_id=base.instance_id,
-        )
-        goal = Install(request, options)
+        goal = Install(InstallRequest(package, **_where(base)), options)
         outcome = run(goal, cluster, options)
     workloads = workloads_of(goal.vdus(), outcome.plan.manifests)
     tackers = {vdu: each.body for vdu, each in recorded_workloads(instance).items()}
@@ -206,17 +192,16 @@ def delete_others(script: Json, output: Json) -> None:  # noqa: ARG001 (has noth
             for body in listing.items
             if instance_of(body) == base.instance_id
         }
-        request = TerminateRequest(
-            package,
-            base.def_files,
-            base.namespace,
-            one_namespace=True,
-            instance_id=instance["id"],
-            delete_data=True,
-        )
+        request = TerminateRequest(package, **_where(base), delete_data=True)
         if live_objects.live_names(live) or _has_others(request, options):
             run(Uninstall(request, options, is_recorded=True), cluster, options)
         HistoryWriter(cluster, base.namespace, instance["id"]).clear()
+
+
+def _where(base: UpdateRequest) -> dict[str, Any]:
+    """Return which def-files the instance has, and where, as every request says it."""
+    names = ("def_files", "namespace", "one_namespace", "instance_id")
+    return {name: getattr(base, name) for name in names}
 
 
 def _has_others(request: TerminateRequest, options: Options) -> bool:

@@ -76,13 +76,15 @@ class PackageChange(PackageGoal):
         packages: Packages | None = None,
     ) -> None:
         self._given, self._cluster, self._options = request, cluster, options
-        self._open, self._opened, body = ExitStack(), None, request.body
-        if "vnfdId" not in body:  # the new package says it, and stays open until it is read
-            package = csar.open_package(request.new, options=options)
-            self._opened = self._open.enter_context(package)
-            body = {**body, "vnfdId": self._opened.vnfd_id or "unknown"}
-        self.change = change = ChangeRequest.of(body, _VIM)
-        self._planner: type[Planner] = upgrade_types.find(_VIM, change.upgrade_type)
+        self._opened, body = None, request.body
+        with ExitStack() as opened:  # closes the package where the request is wrong
+            if "vnfdId" not in body:  # the new package says it, and stays open until it is read
+                package = csar.open_package(request.new, options=options)
+                self._opened = opened.enter_context(package)
+                body = {**body, "vnfdId": self._opened.vnfd_id or "unknown"}
+            self.change = change = ChangeRequest.of(body, _VIM)
+            self._planner: type[Planner] = upgrade_types.find(_VIM, change.upgrade_type)
+            self._open = opened.pop_all()
         self.coordination = Coordination.of(request, change, options, vnfm, cluster.access)
         self.scripts, self.kind = change.script_params, change.upgrade_type
         self.namespace, self.instance_id = request.namespace, request.instance_id
