@@ -474,7 +474,7 @@ class KubernetesCluster:
             raise ClusterError(
                 f"{what}: cannot reach {self._host}: {responses.cause(error)}: check the address, "
                 "the network and the CA certificate",
-                transient=not responses.is_tls(error),
+                transient=not responses.is_refused_certificate(error),
             ) from error
 
 

@@ -22,6 +22,7 @@ from http.client import HTTPConnection, HTTPException
 from urllib.parse import SplitResult, urlencode
 
 from container_update.cluster.credentials import checked_url
+from container_update.cluster.responses import is_refused_certificate
 from container_update.model.errors import ClusterError
 from container_update.package.fetch import Deadline, split_url, watch
 
@@ -108,7 +109,7 @@ class OidcToken:
             except (OSError, HTTPException) as error:
                 if deadline.passed or isinstance(error, TimeoutError):
                     raise self._no_answer("no complete answer") from error
-                if _is_tls(error):
+                if is_refused_certificate(error):
                     raise ClusterError(
                         f"{url}: {error}: expected a certificate that the VIM's CA has issued"
                     ) from error
@@ -200,9 +201,3 @@ def _post(
     if deadline.passed:  # a connection that was shut down looks like the end of the body
         raise TimeoutError
     return answer.status, body
-
-
-def _is_tls(error: Exception) -> bool:
-    """Return whether it is an error of TLS that will not pass the next time either."""
-    broken = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
-    return isinstance(error, ssl.SSLError) and not isinstance(error, broken)

@@ -16,6 +16,7 @@ import json
 import math
 import re
 import socket
+import ssl
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -133,13 +134,12 @@ def cause(error: BaseException) -> str:
     return _CONNECTION.sub("", str(error))
 
 
-def is_tls(error: BaseException) -> bool:
-    """Tell whether it is a certificate error: it will not pass the next time either."""
-    import urllib3  # noqa: PLC0415
-
-    reason = getattr(error, "reason", None)
-    return isinstance(error, urllib3.exceptions.SSLError) or (
-        isinstance(reason, BaseException) and is_tls(reason)
+def is_refused_certificate(error: BaseException) -> bool:
+    """Tell whether the server's certificate is refused: it will be the next time too. A connection
+    that ends during or after its handshake is an error of TLS as well, and passes."""
+    reasons = (getattr(error, "reason", None), error.__context__, *error.args)
+    return isinstance(error, ssl.SSLCertVerificationError) or any(
+        isinstance(each, BaseException) and is_refused_certificate(each) for each in reasons
     )
 
 

@@ -24,7 +24,7 @@ from keystoneauth1 import adapter, exceptions
 
 from container_update.cluster import journal_key
 from container_update.cluster.keeping import stretched
-from container_update.cluster.responses import MALFORMED
+from container_update.cluster.responses import MALFORMED, is_refused_certificate
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
 from container_update.model.options import Options
@@ -334,11 +334,10 @@ class Heat:
                 status=status,
                 transient=status in _TRANSIENT,
             ) from error
-        except exceptions.SSLError as error:
-            raise ClusterError(f"{what}: the certificate is not accepted: {error}") from error
         except exceptions.ConnectionError as error:
             raise ClusterError(
-                f"{what}: cannot reach OpenStack: {error}", transient=True
+                f"{what}: cannot reach OpenStack: {error}",
+                transient=not is_refused_certificate(error),
             ) from error
         except exceptions.ClientException as error:
             raise ClusterError(f"{what}: {error}") from error

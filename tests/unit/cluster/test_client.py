@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import ssl
 import os
 import tempfile
 import traceback
@@ -178,7 +179,8 @@ def test_a_watch_that_is_too_old_raises_410_whether_by_status_or_by_event() -> N
 
 
 UNREACHABLE = urllib3.exceptions.NewConnectionError(None, "Connection refused")
-UNTRUSTED = urllib3.exceptions.SSLError("certificate verify failed")
+UNTRUSTED = urllib3.exceptions.SSLError(ssl.SSLCertVerificationError("certificate verify failed"))
+CUT_OFF = urllib3.exceptions.SSLError(ssl.SSLEOFError(8, "EOF occurred in violation of protocol"))
 
 
 @pytest.mark.parametrize(
@@ -230,6 +232,8 @@ def test_a_refusal_is_told_with_what_to_do_next(
         *((Answer(code, b"{}"), False) for code in (400, 403, 409, 501)),
         (urllib3.exceptions.MaxRetryError(None, "/", UNREACHABLE), True),
         (urllib3.exceptions.MaxRetryError(None, "/", UNTRUSTED), False),
+        (UNTRUSTED, False),
+        (CUT_OFF, True),
     ],
 )
 def test_only_what_may_pass_by_itself_is_transient(answer: Any, is_transient: bool) -> None:
