@@ -47,6 +47,11 @@ _BUILT_IN = frozenset(
 """The groups that kube-apiserver serves itself, with dry run for each kind (since 1.18)."""
 
 
+def has_known_url(group: str, kind: str) -> bool:
+    """Tell whether the URL of a kind is known without discovery, and so what the kind is."""
+    return kind in _KNOWN.get(group, ())
+
+
 def is_built_in(group: str) -> bool:
     """Tell whether the API server itself has the kinds of a group."""
     return group in _BUILT_IN
@@ -168,7 +173,7 @@ class Resources:
         return found
 
     def _resource(self, group: str, kind: str, wanted: str) -> tuple[str, str, bool]:
-        if kind in _KNOWN.get(group, ()):
+        if has_known_url(group, kind):
             version = f"{group}/v1" if group else "v1"
             return version, f"{kind.lower()}s", kind not in CLUSTER_SCOPED
         if (known := self._discovered.get((group, kind, wanted))) is not None:

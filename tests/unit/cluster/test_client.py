@@ -6,8 +6,8 @@ from __future__ import annotations
 import base64
 import io
 import json
-import ssl
 import os
+import ssl
 import tempfile
 import traceback
 from dataclasses import replace

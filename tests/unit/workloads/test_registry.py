@@ -115,3 +115,10 @@ def test_a_plugin_is_refused_by_its_name_that(
     folder = plugins.distribution(tmp_path / "d", entries(*targets), wrong_kind=text)
     with plugins.installed(folder), pytest.raises(ContainerUpdateError, match=message):
         registry.is_workload(KEY)
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Secret", "Service"])
+def test_no_plugin_is_loaded_for_what_runs_no_containers(tmp_path: Path, kind: str) -> None:
+    broken = plugins.distribution(tmp_path / "d", entries("broken_kind:Other"), broken_kind="1 / 0")
+    with plugins.installed(broken):
+        assert not registry.is_workload(ObjectKey("", kind, "ns", "x"))
