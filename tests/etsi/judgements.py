@@ -194,11 +194,6 @@ JUDGEMENTS: tuple[Judgement, ...] = (
         "The image of the VNFD is not in the package: it has no path in it (SOL003 3.3.1, "
         "10.5.3.2: 0..1)",
     ),
-    Judgement(
-        SERVICE,
-        r".*VnfLcmOperationOccurences: .*Invalid attribute selector: 200 != 400",
-        "``fields`` with an attribute that the resource does not have is no error here: open",
-    ),
 )
 
 

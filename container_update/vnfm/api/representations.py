@@ -170,7 +170,11 @@ def operation(base_url: str) -> RestResource:
             "error": document(OperationRow.error),
             "resourceChanges": document(OperationRow.changes),
             **{name: _changed(name) for name in (CHANGED_INFO, CHANGED_BY_PACKAGE)},
-        }
+        },
+        absent=frozenset(
+            {"grantId", "changedExtConnectivity", "vnfSnapshotInfoId", "warnings",
+             "lcmCoordinations", "rejectedLcmCoordinations"}
+        ),
     )  # fmt: skip
 
 

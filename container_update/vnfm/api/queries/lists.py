@@ -271,6 +271,8 @@ class PageRequest:
         marker = self._parameters.pop(_MARKER, None)
         root = Filter() if text is None else query_filters.parse(text)
         selection = Selection.of(self._parameters, listing.attributes)
+        if unknown := listing.resource.unknown(selection.keep or ()):
+            raise ProblemError(400, f"query: the resource has no attribute {unknown[0][:64]!r}")
         shown = selection.names(listing.resource.names)
         names = {*shown, *listing.resource.named(root)}
         with service.database.reading() as session:

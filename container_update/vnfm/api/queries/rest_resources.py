@@ -7,7 +7,7 @@ names, is what the whole resource shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -95,6 +95,14 @@ class RestResource:
 
     attributes: Mapping[str, Attribute]
     body: InstrumentedAttribute[Any] | None = None
+    absent: frozenset[str] = frozenset()
+    """Attributes of the specification that this service has no value for."""
+
+    def unknown(self, names: Iterable[str]) -> list[str]:
+        """Return the names that no attribute has; none where there is a body, which has any."""
+        if self.body is not None:
+            return []
+        return [each for each in names if each not in self.attributes and each not in self.absent]
 
     def columns(self, names: Collection[str]) -> list[Made]:
         """Return what the attributes with these names are made of; REST: those of the body."""
