@@ -72,7 +72,7 @@ if TYPE_CHECKING:
         UpdateRequest,
     )
     from container_update.model.scripts import ScriptStep
-    from container_update.planning.change import Planner
+    from container_update.planning.strategy import Strategy
     from container_update.workloads.kind import WorkloadKind
 
     __version__: str
@@ -94,7 +94,6 @@ __all__ = [
     "PackageError",
     "Plan",
     "PlanError",
-    "Planner",
     "ReadOnlyCluster",
     "ResumeStarted",
     "Revision",
@@ -104,6 +103,7 @@ __all__ = [
     "Step",
     "StepResult",
     "StepWait",
+    "Strategy",
     "TerminateRequest",
     "UndoIncompleteError",
     "UndoRequest",
@@ -153,7 +153,7 @@ _MODULES = {
     "Options": "model.options",
     "Outcome": "model.outcome",
     "Plan": "model.plan",
-    "Planner": "planning.change",
+    "Strategy": "planning.strategy",
     "ReadOnlyCluster": "model.cluster",
     "ScaleRequest": "model.requests",
     "ScriptStep": "model.scripts",

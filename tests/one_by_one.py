@@ -14,12 +14,12 @@ from tests import plugins
 _MODULE = "one_by_one"
 _FILES = {
     f"{_MODULE}.py": """
-from container_update import Planner
+from container_update import Strategy
 
 planned = []
 
 
-class OneByOne(Planner):
+class OneByOne(Strategy):
     def phases(self, steps):
         planned.append(self.params["upgrade_type"])
         for step in steps:

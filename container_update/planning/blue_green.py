@@ -18,7 +18,6 @@ from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Reason, Step
 from container_update.planning import release_labels as labels
-from container_update.planning.change import HOLD, Planner, pauses, refuse_headless, what_differs
 from container_update.planning.comparison import live_objects, meaning
 from container_update.planning.comparison.package_pair import Objects
 from container_update.planning.configuration import ChangedUse, reasons_of
@@ -32,6 +31,7 @@ from container_update.planning.steps.manifest import (
 )
 from container_update.planning.steps.metadata import dropped as dropped_metadata
 from container_update.planning.steps.new_objects import new_object
+from container_update.planning.strategy import HOLD, Strategy, pauses, refuse_headless, what_differs
 from container_update.planning.summary import counted
 from container_update.workloads.kind import POD
 from container_update.workloads.kinds.deployment import HASH_LABEL
@@ -68,7 +68,7 @@ class Pair:
         return labels.pod_labels(self.new.body)
 
 
-class BlueGreenPlanner(Planner):
+class BlueGreenPlanner(Strategy):
     """Decides a Blue-Green change.
 
     Source: the specification's "Blue-Green deployment process for Kubernetes VIM": the Deployment's
@@ -96,7 +96,7 @@ class BlueGreenPlanner(Planner):
 
     def _pair(self, key: ObjectKey, new: Manifest) -> Pair | None:
         old_key = self._old_key(key)
-        old, blue = self.packages.old.get(old_key), self.live_key(old_key)
+        old, blue = self.packages.old.get(old_key), self._live_key(old_key)
         live = self.live.get(blue)
         if live is None:
             return None
@@ -104,11 +104,11 @@ class BlueGreenPlanner(Planner):
         stamp = recorded_digest(live)  # an update may have left out what the old package says
         alike = old is not None and old_key == key and meaning.is_same(old.body, new.body)
         from_old = old is not None and stamp in ("", manifest_digest(old.body))
-        same = alike and from_old and not self.is_left_behind(new, live)
+        same = alike and from_old and not self._is_left_behind(new, live)
         if (same or stamp == manifest_digest(new.body)) and not uses:
             return None
         self.config.refuse_unfit(blue, live)
-        self.refuse_foreign(blue, old, live)
+        self._refuse_foreign(blue, old, live)
         refuse_idle(new)
         return Pair(blue, live, new, old, uses)
 
@@ -144,14 +144,14 @@ class BlueGreenPlanner(Planner):
     def waits(self, steps: Sequence[Step]) -> Iterator[Iterable[Step]]:
         """Yield what the request wants to wait for: the new pods are Ready, the old ones serve."""
         if self.pairs:
-            yield from pauses(self.params, "before the switch", self.changes(steps))
+            yield from pauses(self.params, "before the switch", self._changes(steps))
 
     def successors(self) -> dict[str, str]:
-        """See Planner."""
+        """See Strategy."""
         return {pair.blue.name: self.beside[key].name for key, pair in self.pairs.items()}
 
     def names(self) -> dict[str, str]:
-        """See Planner: the names in the manifests, unless a rival prevents the hand-over."""
+        """See Strategy: the names in the manifests, unless a rival prevents the hand-over."""
         return {
             pair.blue.name: (self.beside[key] if key in self.rivals else key).name
             for key, pair in self.pairs.items()
@@ -226,13 +226,13 @@ class BlueGreenPlanner(Planner):
             key: replace(key, name=self._green_name(key, pair)) for key, pair in self.pairs.items()
         }
 
-    def workload_steps(self) -> Iterator[Step]:
+    def _workload_steps(self) -> Iterator[Step]:
         """Yield the steps of the workloads; an autoscaler refers to their names in the end."""
         for key in self.pairs:
             self.renamed.pop(key.name, None)
             if key in self.rivals:
                 self.renamed[key.name] = self.beside[key].name
-        yield from super().workload_steps()
+        yield from super()._workload_steps()
 
     def workload_step(self, key: ObjectKey) -> Iterator[Step]:
         """Yield a new Deployment beside the old one; anything else in place."""
@@ -241,12 +241,12 @@ class BlueGreenPlanner(Planner):
             yield self._green(key, pair)
             yield from self._end_of(key, pair)
             return
-        is_there = self.packages.concerns(key) and self.live_key(key) in self.live
+        is_there = self.packages.concerns(key) and self._live_key(key) in self.live
         if key.kind == "Deployment" and is_there:
             return  # it agrees with the new package, or it would be in a pair
         for step in super().workload_step(key):
             if step.action is not Action.CREATE:
-                self.note(key, "is no Deployment: changed in place")
+                self._note(key, "is no Deployment: changed in place")
             yield step
 
     def _end_of(self, key: ObjectKey, pair: Pair) -> Iterator[Step]:
@@ -254,7 +254,7 @@ class BlueGreenPlanner(Planner):
         successor, old_key = self.beside[key].name, self._old_key(key)
         what = f"{successor} takes its place"
         if old_key != key and (staying := why_it_stays(pair.blue, pair.live)):
-            self.keep(old_key, f"{what}, but {staying}: stays")
+            self._keep(old_key, f"{what}, but {staying}: stays")
         else:
             yield ManifestStep(
                 pair.blue, Action.DELETE, pair.live, reasons=(Reason(what),), successor=successor
@@ -269,7 +269,9 @@ class BlueGreenPlanner(Planner):
         until = "while both are there" if rival is None else (
             f"from then on too, since {rival} selects its pods and would take its ReplicaSet,"
         )  # fmt: skip
-        self.note(pair.blue, f"the new Deployment bears the same name: {until} it is called {name}")
+        self._note(
+            pair.blue, f"the new Deployment bears the same name: {until} it is called {name}"
+        )
         return name
 
     def green_body(self, pair: Pair) -> Json:
@@ -280,7 +282,7 @@ class BlueGreenPlanner(Planner):
 
     def _new_body(self, pair: Pair) -> Json:
         """Return the new Deployment under the name of its manifest."""
-        body = self.merged(pair.new, pair.old, pair.live)
+        body = self._merged(pair.new, pair.old, pair.live)
         if self.needs_release:
             body = labels.with_release(body, self.release)
         body = with_recorded_digest(body, manifest_digest(pair.new.body))
@@ -289,7 +291,7 @@ class BlueGreenPlanner(Planner):
 
     def _green(self, key: ObjectKey, pair: Pair) -> ManifestStep:
         for use in pair.uses:
-            self.note(
+            self._note(
                 use.change.key,
                 f"changes while pods of {pair.blue} still serve: one that restarts before the "
                 "traffic is switched starts with the new content",
@@ -306,9 +308,9 @@ class BlueGreenPlanner(Planner):
         body = self.green_body(pair)
         return ManifestStep(self.beside[key], Action.CREATE, None, body, reasons=tuple(reasons))
 
-    def is_succeeded(self, key: ObjectKey) -> bool:
+    def _is_succeeded(self, key: ObjectKey) -> bool:
         """Return True for an old Deployment that is removed with its pair."""
-        return any(pair.blue == self.live_key(key) for pair in self.pairs.values())
+        return any(pair.blue == self._live_key(key) for pair in self.pairs.values())
 
     def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
         """Yield the steps that hold a Service to the old pods and switch it to the new ones."""
@@ -317,7 +319,7 @@ class BlueGreenPlanner(Planner):
         if not pairs:
             yield from super().other_step(key, new)
         elif live is None:
-            yield replace(self.creation(new), content=self._switched(new, None, pairs))
+            yield replace(self._creation(new), content=self._switched(new, None, pairs))
         else:
             self.config.refuse_unfit(key, live)
             refuse_headless(new, live)
@@ -391,7 +393,7 @@ class BlueGreenPlanner(Planner):
         """Return the manifest of a Service that the strategy points to its pods, with what others
         have written besides."""
         pointed = {**live, "spec": {**live["spec"], "selector": labels.selector_of(new.body)}}
-        return self.merged(new, self.packages.old.get(new.key), pointed)
+        return self._merged(new, self.packages.old.get(new.key), pointed)
 
     def _refuse_losers(
         self, new: Manifest, now: dict[str, str], then: dict[str, str], pairs: list[Pair]

@@ -20,10 +20,10 @@ from container_update.model.plan import Action, Reason, Step
 from container_update.model.scripts import NEW, OLD
 from container_update.planning import release_labels as labels
 from container_update.planning.blue_green import BlueGreenPlanner, Pair
-from container_update.planning.change import Planner, pauses, refuse_headless, what_differs
 from container_update.planning.steps import ManifestStep, ScaleStep
 from container_update.planning.steps.manifest import manifest_digest, with_recorded_digest
 from container_update.planning.steps.new_objects import new_object
+from container_update.planning.strategy import Strategy, pauses, refuse_headless, what_differs
 from container_update.workloads.readiness import replicas, with_replicas
 from container_update.workloads.traffic import selects
 
@@ -69,11 +69,11 @@ class CanaryPlanner(BlueGreenPlanner):
         for percent, entry in self.shares:
             yield list(self._more(before, percent)) if before else ()
             if percent == _WHOLE:  # while there are old pods
-                yield from self.script_phases(OLD, steps)
+                yield from self._script_phases(OLD, steps)
             yield list(self._fewer(before, percent))
             if not before:
-                yield from self.script_phases(NEW, steps)
-            yield from pauses(entry, f"canary of {percent} %", self.changes(steps))
+                yield from self._script_phases(NEW, steps)
+            yield from pauses(entry, f"canary of {percent} %", self._changes(steps))
             before = percent
         yield [step for step in steps if step.is_switch]
         yield [step for step in steps if step.is_removal]
@@ -102,7 +102,7 @@ class CanaryPlanner(BlueGreenPlanner):
         if key.kind == "HorizontalPodAutoscaler":
             self._refuse_scaled(key, live)
         if not (pairs and live):
-            yield from Planner.other_step(self, key, new)
+            yield from Strategy.other_step(self, key, new)
             return
         shared = labels.without_release(live)
         self._refuse_unshared(new, live, shared, pairs)
@@ -116,7 +116,7 @@ class CanaryPlanner(BlueGreenPlanner):
             yield ManifestStep(key, Action.REPLACE, live, opened, reasons=(why,))
             live = {**live, "spec": opened["spec"]}
         step = ManifestStep(key, Action.SWITCH, live, content)
-        if self.is_changed(step, new):
+        if self._is_changed(step, new):
             yield replace(step, reasons=tuple(what_differs(self.packages.old.get(key), new)))
 
     def _refuse_unshared(self, new: Manifest, live: Json, shared: Json, pairs: list[Pair]) -> None:

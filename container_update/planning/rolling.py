@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from container_update.model.objects import Manifest, ObjectKey
 from container_update.model.plan import Step
 from container_update.model.scripts import NEW
-from container_update.planning.change import Planner
 from container_update.planning.release_labels import pod_labels, selector_of
+from container_update.planning.strategy import Strategy
 from container_update.workloads.traffic import selects
 
 
-class RollingPlanner(Planner):
+class RollingPlanner(Strategy):
     """Decides a rolling update: a change of the package with everything in place.
 
     Source: the specification's "Rolling update process for Kubernetes VIM": Deployment and
@@ -34,11 +34,11 @@ class RollingPlanner(Planner):
             return
         now, then = selector_of(live), selector_of(new.body)
         for workload_key, manifest in self.packages.new.items():
-            before = self.live.get(self.live_key(workload_key))
+            before = self.live.get(self._live_key(workload_key))
             if before is None or workload_key.kind != "Deployment" or now == then:
                 continue
             if selects(now, pod_labels(before)) and selects(then, pod_labels(manifest.body)):
-                self.note(
+                self._note(
                     key,
                     f"its selector changes along with the labels of {workload_key}: between the "
                     "two it has no endpoints; Blue-Green has no such gap",

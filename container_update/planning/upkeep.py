@@ -11,11 +11,6 @@ from typing import ClassVar
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Plan, Reason, Step
-from container_update.planning.change import (
-    FOLLOWS_PODS,
-    Planner,
-    refuse_other_selector,
-)
 from container_update.planning.comparison import live_objects
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.configuration import Live
@@ -24,6 +19,11 @@ from container_update.planning.kept_claims import with_claims_kept
 from container_update.planning.staying import HOLDS_DATA
 from container_update.planning.steps import PodsStep, ScaleStep
 from container_update.planning.steps.manifest import without_recorded_digest
+from container_update.planning.strategy import (
+    FOLLOWS_PODS,
+    Strategy,
+    refuse_other_selector,
+)
 from container_update.planning.update import UpdatePlanner
 from container_update.workloads import ownership
 from container_update.workloads.kind import POD, REPLICA_SET
@@ -103,7 +103,7 @@ _WHOLE = Reason("the whole VNF is healed")
 
 
 @dataclass(eq=False, repr=False)
-class HealPlanner(Planner):
+class HealPlanner(Strategy):
     """Decides one heal.
 
     :param packages: the VNF's package, as the old and as the new one; of Jobs that are gone the old
@@ -118,16 +118,16 @@ class HealPlanner(Planner):
 
     def workload_step(self, key: ObjectKey) -> Iterator[Step]:
         """Yield the step that creates a workload, or mends it and replaces its pods."""
-        new, live = self.packages.new[key], self.live.get(self.live_key(key))
+        new, live = self.packages.new[key], self.live.get(self._live_key(key))
         kind = known_kind(key)
         if live is None and has_run(new, self.packages.old.get(key)):
-            self.note(key, HAS_RUN)
+            self._note(key, HAS_RUN)
         elif live is None:
             yield self._missing(new)
         elif kind.runs_to_completion:
             yield from self._mended(new, live, kind.action(live, (), ()))
         else:
-            self.config.refuse_unfit(self.live_key(key), live)
+            self.config.refuse_unfit(self._live_key(key), live)
             step = self._replacement(new, live)
             if not kind.is_pod:
                 digest = hashlib.sha256(self.heal_id.encode()).hexdigest()[:32]
@@ -146,7 +146,7 @@ class HealPlanner(Planner):
             yield from self._mended(new, live, Action.SWITCH if follows else Action.REPLACE)
 
     def _missing(self, new: Manifest) -> Step:
-        return replace(self.creation(new), reasons=(Reason("it was not in the cluster any more"),))
+        return replace(self._creation(new), reasons=(Reason("it was not in the cluster any more"),))
 
     def _mended(self, new: Manifest, live: Json, action: Action) -> Iterator[Step]:
         step = replace(self._replacement(new, live), mends=True)
@@ -154,7 +154,7 @@ class HealPlanner(Planner):
         if live_objects.covers(live, without_recorded_digest(step.content)):
             return
         if new.key.kind in HOLDS_DATA:
-            self.note(new.key, "differs from its manifest: left as it is, because it holds data")
+            self._note(new.key, "differs from its manifest: left as it is, because it holds data")
             return
         self.config.refuse_unfit(step.key, live)
         yield replace(step, action=action, reasons=(Reason("it differs from its manifest"),))
@@ -191,10 +191,10 @@ class HealPlanner(Planner):
             yield self._vnfc_step(key, names)
 
     def _vnfc_step(self, key: ObjectKey, names: Sequence[str]) -> Step:
-        new, live = self.packages.new[key], self.live.get(self.live_key(key))
+        new, live = self.packages.new[key], self.live.get(self._live_key(key))
         if live is None:
             return self._missing(new)
-        self.config.refuse_unfit(self.live_key(key), live)
+        self.config.refuse_unfit(self._live_key(key), live)
         if known_kind(key).is_pod:
             step = self._replacement(new, live)
             return replace(step, action=Action.RECREATE_POD, reasons=(Reason("it is healed"),))
@@ -206,4 +206,6 @@ class HealPlanner(Planner):
             if pod["metadata"]["name"] in names
         )
         reasons = tuple(Reason(f"pod {name} is healed") for name in names)
-        return PodsStep(self.live_key(key), Action.REPLACE_PODS, live, reasons=reasons, pods=healed)
+        return PodsStep(
+            self._live_key(key), Action.REPLACE_PODS, live, reasons=reasons, pods=healed
+        )

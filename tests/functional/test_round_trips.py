@@ -35,7 +35,7 @@ OF_OTHER_COMMANDS = frozenset(
         "cli.commands.listing", "cli.commands.recover", "drivers", "engine.verbs",
         "emulator", "engine.goals.change", "engine.goals.change_request", "engine.goals.go_back",
         "engine.goals.install", "engine.goals.uninstall", "engine.recover",
-        "engine.scripts.coordination", "openstack", "package.tools", "planning.change",
+        "engine.scripts.coordination", "openstack", "package.tools", "planning.strategy",
         "planning.going_back", "records", "vnfm",
     }
 )  # fmt: skip

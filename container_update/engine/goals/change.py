@@ -32,11 +32,11 @@ from container_update.model.plan import Plan
 from container_update.model.requests import ChangePackageRequest
 from container_update.model.scripts import ScriptReport
 from container_update.package import csar
-from container_update.planning.change import Planner
 from container_update.planning.comparison import live_objects
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.steps import object_steps
 from container_update.planning.steps.manifest import unexplained
+from container_update.planning.strategy import Strategy
 from container_update.records.vnf_records import Records, services, workloads_of
 from container_update.workloads import ownership
 
@@ -83,7 +83,7 @@ class PackageChange(PackageGoal):
                 self._opened = opened.enter_context(package)
                 body = {**body, "vnfdId": self._opened.vnfd_id or "unknown"}
             self.change = change = ChangeRequest.of(body, _VIM)
-            self._planner: type[Planner] = upgrade_types.find(_VIM, change.upgrade_type)
+            self._planner: type[Strategy] = upgrade_types.find(_VIM, change.upgrade_type)
             self._open = opened.pop_all()
         self.coordination = Coordination.of(request, change, options, vnfm, cluster.access)
         self.scripts, self.kind = change.script_params, change.upgrade_type

@@ -13,12 +13,12 @@ from container_update.model.errors import PlanError
 from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey, Source
 from container_update.model.plan import Action, FieldChange, Plan, Reason
 from container_update.planning.blue_green import BlueGreenPlanner
-from container_update.planning.change import Planner
 from container_update.planning.comparison.live_objects import NAME_ANNOTATION
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.release_labels import RELEASE_LABEL
 from container_update.planning.rolling import RollingPlanner
 from container_update.planning.steps.manifest import with_recorded_digest
+from container_update.planning.strategy import Strategy
 from container_update.workloads.registry import is_workload
 
 INSTANCE = "i"
@@ -82,12 +82,12 @@ def live(bodies: Sequence[Json], label: str | None = INSTANCE) -> dict[ObjectKey
 
 
 def planner(
-    kind: type[Planner],
+    kind: type[Strategy],
     old: Sequence[Json],
     new: Sequence[Json],
     there: dict[ObjectKey, Json] | None = None,
     **more: Any,
-) -> Planner:
+) -> Strategy:
     """What plans the way from one package to another."""
     vdus = {"VDU1": "web", "VDU2": "other"}
     packages = Packages(
@@ -104,7 +104,7 @@ def planner(
     return kind(packages, live(old) if there is None else there, "n", INSTANCE)
 
 
-def plan(kind: type[Planner], *packages: Any, **more: Any) -> Plan:
+def plan(kind: type[Strategy], *packages: Any, **more: Any) -> Plan:
     """The plan from one package to another."""
     return planner(kind, *packages, **more).plan()
 
@@ -247,7 +247,7 @@ def test_a_name_of_the_new_package_is_taken_as_it_is() -> None:
 @pytest.mark.parametrize("kind", [RollingPlanner, BlueGreenPlanner])
 @pytest.mark.parametrize(("number", "is_noted"), [(2, False), (9, True), (3, False)])
 def test_another_number_of_replicas_is_noted(
-    kind: type[Planner], number: int, is_noted: bool
+    kind: type[Strategy], number: int, is_noted: bool
 ) -> None:
     """Of a VNF that was scaled to 3; its packages have 2 and another number."""
     there = live([OLD])
@@ -276,7 +276,7 @@ def test_a_held_service_is_switched_from_where_it_is_held() -> None:
 
 def test_a_script_is_told_of_the_services_that_are_switched() -> None:
     made = planner(BlueGreenPlanner, [OLD, service()], [NEW, service()])
-    (change,) = made.changes(made.plan().steps)
+    (change,) = made._changes(made.plan().steps)
     assert [each["name"] for each in change.details["services"]] == ["web"]
 
 
@@ -337,7 +337,7 @@ def test_only_chosen_vdus_change_and_the_others_are_told_of() -> None:
         assert [note.key.name for note in planned.notes if "vdu_params" in note.text] == ["third"]
 
 
-REFUSED: list[tuple[str, type[Planner], list[Json], list[Json], dict[str, Any], str]] = [
+REFUSED: list[tuple[str, type[Strategy], list[Json], list[Json], dict[str, Any], str]] = [
     (
         "a selector that changes in place",
         RollingPlanner,
@@ -387,7 +387,7 @@ REFUSED: list[tuple[str, type[Planner], list[Json], list[Json], dict[str, Any], 
     ids=[case[0] for case in REFUSED],
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(
-    kind: type[Planner], old: list[Json], new: list[Json], more: dict[str, Any], says: str
+    kind: type[Strategy], old: list[Json], new: list[Json], more: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(PlanError, match=says):
         plan(kind, old, new, **more)
@@ -424,7 +424,7 @@ def test_an_object_that_was_made_of_another_manifest_since_is_written_again() ->
 @pytest.mark.parametrize("kind", [BlueGreenPlanner, RollingPlanner])
 @pytest.mark.parametrize(("key", "is_told"), [("a", True), ("b", False)])
 def test_an_object_of_an_unknown_kind_that_uses_a_changed_key_is_told(
-    kind: type[Planner], key: str, is_told: bool
+    kind: type[Strategy], key: str, is_told: bool
 ) -> None:
     reference = {"configMapKeyRef": {"name": "cm", "key": key}}
     other = {**deployment(), "apiVersion": "example.org/v1", "kind": "Rollout"}

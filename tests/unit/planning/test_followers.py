@@ -11,8 +11,8 @@ from container_update.model.errors import PlanError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import Action
 from container_update.planning.blue_green import BlueGreenPlanner
-from container_update.planning.change import Planner
 from container_update.planning.rolling import RollingPlanner
+from container_update.planning.strategy import Strategy
 from tests.unit.planning.test_change import deployment, live, manifests, plan, service, told
 
 STRATEGIES = pytest.mark.parametrize("kind", [RollingPlanner, BlueGreenPlanner])
@@ -20,7 +20,7 @@ OLD = deployment(app="web", version="1")
 NEW = deployment(image="a:2", app="web", version="2")
 
 
-def changed(kind: type[Planner], stays: Json, new: Json = NEW, *more: Json) -> Any:
+def changed(kind: type[Strategy], stays: Json, new: Json = NEW, *more: Json) -> Any:
     """The plan of a change that applies a Deployment beside what stays."""
     return plan(kind, [OLD, stays, *more], [new], kept=manifests([stays, *more]))
 
@@ -38,7 +38,7 @@ def autoscaler() -> Json:
 
 @STRATEGIES
 def test_the_selector_of_a_service_gets_the_values_of_the_new_pods(
-    kind: type[Planner],
+    kind: type[Strategy],
 ) -> None:
     planned = changed(kind, service(app="web", version="1"))
     (switch,) = [step for step in planned.steps if step.action is Action.SWITCH]
@@ -57,14 +57,14 @@ def test_blue_green_holds_and_switches_a_service_that_selects_old_and_new_pods()
 
 
 @STRATEGIES
-def test_a_service_of_other_pods_stays(kind: type[Planner]) -> None:
+def test_a_service_of_other_pods_stays(kind: type[Strategy]) -> None:
     planned = changed(kind, service(app="another"))
     assert not [step for step in planned.steps if step.key.kind == "Service"]
     assert ObjectKey("", "Service", "n", "web") in planned.unchanged
 
 
 @STRATEGIES
-def test_a_service_stays_while_no_pods_change(kind: type[Planner]) -> None:
+def test_a_service_stays_while_no_pods_change(kind: type[Strategy]) -> None:
     assert not changed(kind, service(app="web"), OLD).steps
 
 
@@ -79,7 +79,7 @@ def test_an_autoscaler_names_the_new_deployment_of_another_name() -> None:
 
 
 @STRATEGIES
-def test_an_autoscaler_stays_where_the_name_does(kind: type[Planner]) -> None:
+def test_an_autoscaler_stays_where_the_name_does(kind: type[Strategy]) -> None:
     planned = changed(kind, autoscaler())
     assert not [step for step in planned.steps if step.key.kind == "HorizontalPodAutoscaler"]
 
@@ -94,7 +94,7 @@ def test_an_autoscaler_stays_where_the_name_does(kind: type[Planner]) -> None:
     ids=["the new pods lack the label", "another workload would lose it"],
 )
 def test_a_service_that_cannot_follow_is_refused_with_its_file(
-    kind: type[Planner], new: Json, more: list[Json], words: str
+    kind: type[Strategy], new: Json, more: list[Json], words: str
 ) -> None:
     with pytest.raises(PlanError, match=rf"Service n/web.*{words}.*add Service\.yaml"):
         changed(kind, service(app="web", version="1"), new, *more)
@@ -102,7 +102,7 @@ def test_a_service_that_cannot_follow_is_refused_with_its_file(
 
 @STRATEGIES
 def test_a_workload_that_stays_restarts_for_configuration_that_changes(
-    kind: type[Planner],
+    kind: type[Strategy],
 ) -> None:
     reader = deployment("other", app="other")
     source = [{"configMapRef": {"name": "cm"}}]
@@ -118,7 +118,7 @@ def test_a_workload_that_stays_restarts_for_configuration_that_changes(
 
 @STRATEGIES
 def test_what_an_earlier_change_left_behind_is_applied_when_it_is_listed(
-    kind: type[Planner],
+    kind: type[Strategy],
 ) -> None:
     """Both packages describe it alike, but the cluster has what came before them."""
     there = live([OLD, service(app="web", version="1")])

@@ -72,13 +72,16 @@ FOLLOWS_PODS = {("", "Service"), ("autoscaling", "HorizontalPodAutoscaler")}
 
 
 @dataclass(eq=False, repr=False)
-class Planner:
-    """Decides one change of the package: a strategy. Collects the notes on the way.
+class Strategy:
+    """Decides one change of the package, and collects the notes on the way.
 
-    A subclass says by ``workload_step`` and ``other_step`` what becomes of an object, and by
-    ``phases`` in which order. It is found by its entry point in ``container_update.strategies``.
+    A subclass has eight hooks: ``workload_step`` and ``other_step`` say what becomes of an object,
+    ``phases`` in which order, ``waits`` for what; ``moves`` says whose pods change, and
+    ``successors``, ``names`` and ``connection_points`` what replaces what, for the VNFM's records.
+    Everything else is private. A strategy is found by its entry point in
+    ``container_update.strategies``.
 
-    >>> class OneByOne(Planner):
+    >>> class OneByOne(Strategy):
     ...     def phases(self, steps):
     ...         yield from ([step] for step in steps)
 
@@ -109,7 +112,7 @@ class Planner:
         self.renamed = {named.name: live.name for named, live in self.live_names.items()}
         """A Deployment's name in its manifest to its name in the cluster after the change."""
         self.config = UpdatePlanner(self.live, self.instance_id, restart_for=self.restart_for)
-        self._merged: dict[ObjectKey, Json] = {}
+        self._merge_results: dict[ObjectKey, Json] = {}
         self._staying: list[ObjectKey] = []
         """Old objects that are not in the new package and stay."""
 
@@ -124,13 +127,13 @@ class Planner:
         steps = [*self._config_steps()]
         withdrawn = [*self._withdrawals()]
         self._follow()
-        steps += [*self.workload_steps(), *self._restarts(), *self._other_steps()]
+        steps += [*self._workload_steps(), *self._restarts(), *self._other_steps()]
         steps += self._removals()
         if not any(is_workload(step.key) for step in steps):
             steps = [_in_its_place(step) for step in steps]
         untouched = self.live.keys() - {step.key for step in (*withdrawn, *steps)}
         self._note_drift()
-        live_keys = map(self.live_key, dict.fromkeys((*self.packages.new, *self.packages.kept)))
+        live_keys = map(self._live_key, dict.fromkeys((*self.packages.new, *self.packages.kept)))
         return Plan(
             namespace=self.namespace,
             instance_id=self.instance_id,
@@ -141,6 +144,8 @@ class Planner:
             manifests=tuple(self._in_force()),
         )
 
+    # --- the eight hooks: what a strategy may say otherwise ---------------------------------------
+
     def phases(self, steps: Sequence[Step]) -> Iterator[Iterable[Step]]:
         """Yield the steps in their order, with the scripts: one phase is done before the next.
 
@@ -149,10 +154,10 @@ class Planner:
         :param steps: that change, create or delete objects.
         """
         yield [step for step in steps if not (step.is_switch or step.is_removal)]
-        yield from self.script_phases(NEW, steps)
+        yield from self._script_phases(NEW, steps)
         yield from self.waits(steps)
         yield [step for step in steps if step.is_switch]
-        yield from self.script_phases(OLD, steps)
+        yield from self._script_phases(OLD, steps)
         yield [step for step in steps if step.is_removal]
 
     def waits(self, steps: Sequence[Step]) -> Iterator[Iterable[Step]]:  # noqa: ARG002
@@ -169,16 +174,70 @@ class Planner:
             )
         return iter(())
 
+    def successors(self) -> dict[str, str]:
+        """Return old to new name of each workload of a VDU that another one replaces: the names
+        while both run."""
+        return {}
+
+    def names(self) -> dict[str, str]:
+        """Return the same with the names at the end of the change."""
+        return {}
+
+    def connection_points(self) -> dict[str, str]:
+        """Return old to new name of the VNF's Services, where another one replaces it."""
+        return {}
+
+    def moves(self) -> Iterator[followers.Move]:
+        """Yield the workloads whose pods change in place."""
+        for key, new in self.packages.new.items():
+            live = self.live.get(self._live_key(key)) if is_workload(key) else None
+            if live is not None and self.packages.concerns(key):
+                before, after = map(release_labels.pod_labels, (live, new.body))
+                yield followers.Move(self._live_key(key), key.name, before, after)
+
+    def workload_step(self, key: ObjectKey) -> Iterator[Step]:
+        """Yield the step that changes one workload in place, or creates it; none where it stays."""
+        new, old = self.packages.new[key], self.packages.old.get(key)
+        live = self.live.get(self._live_key(key))
+        if not self.packages.concerns(key):
+            self._leave(key, live)
+        elif live is None and has_run(new, old):
+            self._note(key, HAS_RUN)
+        elif live is None:
+            if old is not None:
+                self._note(key, "was not in the cluster any more: created")
+            yield self._creation(new)
+        elif old is not None and known_kind(key).is_pod and _only_images_differ(old, new):
+            yield from self._pod_images(old, new, live)
+        else:
+            yield from self._in_place(new, live)
+
+    def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
+        """Yield the step for an object that runs no containers and holds no configuration."""
+        old, live = self.packages.old.get(key), self.live.get(key)
+        if live is None:
+            yield self._creation(new)
+            return
+        step = self._replacement(new, live)
+        if step.remark and (old is None or old.body != new.body):
+            self._note(key, step.remark)
+        if self._is_changed(step, new):
+            self.config.refuse_unfit(key, live)
+            self._refuse_foreign(key, old, live)
+            refuse_headless(new, live)
+            action = Action.SWITCH if (key.group, key.kind) in FOLLOWS_PODS else Action.REPLACE
+            yield replace(step, action=action, reasons=tuple(what_differs(old, new)))
+
     # --- scripts, and what is recorded ----------------------------------------------------------
 
-    def script_phases(self, role: str, steps: Sequence[Step]) -> Iterator[Iterable[Step]]:
+    def _script_phases(self, role: str, steps: Sequence[Step]) -> Iterator[Iterable[Step]]:
         """Yield a phase for each VDU that changes, with its script; none where there is none."""
         path = self.scripts.get(role)
         if path and role in self.script_roles:
-            for vdu in self.changes(steps):
+            for vdu in self._changes(steps):
                 yield [ScriptStep.of(role, path, vdu)]
 
-    def changes(self, steps: Sequence[Step]) -> Iterator[VduChange]:
+    def _changes(self, steps: Sequence[Step]) -> Iterator[VduChange]:
         """Yield the VDUs whose workloads change."""
         old_names = {new: old for old, new in self.successors().items()}
         services = [
@@ -205,19 +264,6 @@ class Planner:
                     "services": services,
                 },
             )
-
-    def successors(self) -> dict[str, str]:
-        """Return old to new name of each workload of a VDU that another one replaces: the names
-        while both run."""
-        return {}
-
-    def names(self) -> dict[str, str]:
-        """Return the same with the names at the end of the change."""
-        return {}
-
-    def connection_points(self) -> dict[str, str]:
-        """Return old to new name of the VNF's Services, where another one replaces it."""
-        return {}
 
     def claims(self, plan: Plan) -> dict[str, str]:
         """Return old to new PersistentVolumeClaim of the workloads that others replace."""
@@ -252,20 +298,20 @@ class Planner:
     def _made_from(self, new: Manifest) -> Manifest | None:
         """Return the manifest of an object that stays as it is; None where there is no object. Only
         its digest shows whether an earlier change made it from the new manifest."""
-        live, old = self.live.get(self.live_key(new.key)), self.packages.old.get(new.key)
+        live, old = self.live.get(self._live_key(new.key)), self.packages.old.get(new.key)
         is_new = live is not None and recorded_digest(live) == manifest_digest(new.body)
         return new if is_new or (live is not None and old is None) else old
 
-    def live_key(self, key: ObjectKey) -> ObjectKey:
+    def _live_key(self, key: ObjectKey) -> ObjectKey:
         """Return the identity under which a manifest's object lives in the cluster."""
         return self.live_names.get(key, key)
 
-    def keep(self, named: ObjectKey, why: str) -> None:
+    def _keep(self, named: ObjectKey, why: str) -> None:
         """Keep an old object that is in no file of the new package, and note why."""
         self._staying.append(named)
-        self.note(self.live_key(named), why)
+        self._note(self._live_key(named), why)
 
-    def note(self, key: ObjectKey, text: str) -> None:
+    def _note(self, key: ObjectKey, text: str) -> None:
         """Note something for the operator."""
         self.notes.append(Note(key, text))
 
@@ -275,44 +321,44 @@ class Planner:
         for key, new in self.packages.out_of_scope.items():
             old, what = self.packages.old.get(key), "is of no VDU in vdu_params"
             if old is None:
-                self.note(key, f"{what}: not created ({new.source})")
+                self._note(key, f"{what}: not created ({new.source})")
             elif old.body != new.body:
-                self.note(key, f"differs in {new.source}, but {what}: stays as it is")
+                self._note(key, f"differs in {new.source}, but {what}: stays as it is")
 
     def _note_replicas(self) -> None:
         """Note where another number of replicas does not take effect: an autoscaler sets it."""
         for key, new in self.packages.new.items():
-            old, live = self.packages.old.get(key), self.live.get(self.live_key(key))
+            old, live = self.packages.old.get(key), self.live.get(self._live_key(key))
             if not is_workload(key) or old is None or live is None:
                 continue
             before, current, after = map(replicas, (old.body, live, new.body))
             if after not in (before, current):
-                self.note(
+                self._note(
                     key, f"keeps its {current} replicas: {after} in {new.source} do not take effect"
                 )
 
     def _restarts(self) -> Iterator[Step]:
         """Yield the restarts of workloads that stay and use configuration that changes."""
         for key in self.packages.kept:
-            live = self.live.get(self.live_key(key)) if is_workload(key) else None
+            live = self.live.get(self._live_key(key)) if is_workload(key) else None
             if live is None:
                 continue
             if not self.packages.concerns(key):
                 self._leave(key, live)
                 continue
-            live_key, kind = self.live_key(key), known_kind(key)
+            live_key, kind = self._live_key(key), known_kind(key)
             uses = self.config.config_uses(live_key, live)
             if uses and kind.can_change:
                 self.config.refuse_unfit(live_key, live)
                 yield self.config.restart_step(live_key, live, (), uses)
             elif uses:
-                self.note(key, f"a {kind.kind} cannot change, it uses configuration that does")
+                self._note(key, f"a {kind.kind} cannot change, it uses configuration that does")
 
     def _follow(self) -> None:
         """Make the Services and autoscalers that stay follow the pods that change."""
         pairs = list(followers.followers(self.packages.kept, self.live, list(self.moves())))
         for _, after in pairs:
-            self.note(
+            self._note(
                 after.key,
                 "is in no file of the request: only its selector or scaleTargetRef changes, for "
                 "the new pods",
@@ -322,14 +368,6 @@ class Planner:
             old={**self.packages.old, **{before.key: before for before, _ in pairs}},
             new={**self.packages.new, **{after.key: after for _, after in pairs}},
         )
-
-    def moves(self) -> Iterator[followers.Move]:
-        """Yield the workloads whose pods change in place."""
-        for key, new in self.packages.new.items():
-            live = self.live.get(self.live_key(key)) if is_workload(key) else None
-            if live is not None and self.packages.concerns(key):
-                before, after = map(release_labels.pod_labels, (live, new.body))
-                yield followers.Move(self.live_key(key), key.name, before, after)
 
     # --- configuration --------------------------------------------------------------------------
 
@@ -341,50 +379,33 @@ class Planner:
             stated = self.config.as_stated(old, manifest, is_demanded=self.brings_back)
             step = self.config.config_step(*stated)
             if step is not None and live is not None and self.instance_id:
-                self.refuse_foreign(key, old, live)
+                self._refuse_foreign(key, old, live)
             if step is not None:
                 yield step
 
     # --- workloads ------------------------------------------------------------------------------
 
-    def workload_steps(self) -> Iterator[Step]:
+    def _workload_steps(self) -> Iterator[Step]:
         """Yield the steps of everything that runs containers."""
         for key in self.packages.new:
             if is_workload(key):
                 yield from self.workload_step(key)
 
-    def workload_step(self, key: ObjectKey) -> Iterator[Step]:
-        """Yield the step that changes one workload in place, or creates it; none where it stays."""
-        new, old = self.packages.new[key], self.packages.old.get(key)
-        live = self.live.get(self.live_key(key))
-        if not self.packages.concerns(key):
-            self._leave(key, live)
-        elif live is None and has_run(new, old):
-            self.note(key, HAS_RUN)
-        elif live is None:
-            if old is not None:
-                self.note(key, "was not in the cluster any more: created")
-            yield self.creation(new)
-        elif old is not None and known_kind(key).is_pod and _only_images_differ(old, new):
-            yield from self._pod_images(old, new, live)
-        else:
-            yield from self._in_place(new, live)
-
     def _note_drift(self) -> None:
         """Note what another client has changed in the objects that no step has looked at, too."""
         for key, new in self.packages.new.items():
-            old, live = self.packages.old.get(key), self.live.get(self.live_key(key))
+            old, live = self.packages.old.get(key), self.live.get(self._live_key(key))
             if old and live and self.packages.concerns(key) and not key.is_config:
-                self.merged(new, old, live)
+                self._merged(new, old, live)
 
     def _leave(self, key: ObjectKey, live: Json | None) -> None:
         if live is None:
-            self.note(key, "is of no VDU in vdu_params: not created")
+            self._note(key, "is of no VDU in vdu_params: not created")
         elif self.config.config_uses(key, live):
             text = "uses configuration that changes, but is of no VDU in vdu_params: not restarted"
-            self.note(key, text)
+            self._note(key, text)
 
-    def creation(self, new: Manifest) -> ManifestStep:
+    def _creation(self, new: Manifest) -> ManifestStep:
         """Return the step that creates an object."""
         refuse_idle(new)
         content = self._content_of(new, None)
@@ -406,15 +427,15 @@ class Planner:
     def _in_place(self, new: Manifest, live: Json) -> Iterator[Step]:
         step, old = self._replacement(new, live), self.packages.old.get(new.key)
         uses = self.config.config_uses(step.key, live)
-        if not self.is_changed(step, new) and not uses:
+        if not self._is_changed(step, new) and not uses:
             return
         kind = known_kind(new.key)
         if not kind.can_change and (uses or _changes_what_is_fixed(live, old, new)):
             text = f"a {kind.kind} cannot change: delete it to have the new one started"
-            self.note(new.key, text)
+            self._note(new.key, text)
             return
         self.config.refuse_unfit(step.key, live)
-        self.refuse_foreign(step.key, old, live)
+        self._refuse_foreign(step.key, old, live)
         refuse_idle(new)
         refuse_other_selector(step)
         references = [use.use for use in uses]
@@ -445,22 +466,22 @@ class Planner:
             return live_objects.covers(live_objects.as_named(live, new.body, {}), then)
         return meaning.is_same(old.body["spec"], new.body["spec"])
 
-    def is_changed(self, step: ManifestStep, new: Manifest) -> bool:
+    def _is_changed(self, step: ManifestStep, new: Manifest) -> bool:
         """Tell whether the live object was made from another manifest."""
         old = self.packages.old.get(new.key)
         stored = self.stored.get(step.key)
         if (step if stored is None else step.with_stored(stored)).is_applied(step.old):
             return False
-        if old is None or old.body != new.body or self.is_left_behind(new, step.old):
+        if old is None or old.body != new.body or self._is_left_behind(new, step.old):
             return True
         stamp, digest = recorded_digest(step.old), manifest_digest(new.body)
         kind = kind_of(new.key)
         if kind is not None:
             return stamp not in ("", digest) and not kind.is_pod
-        body = self.merged(new, old, step.old)
+        body = self._merged(new, old, step.old)
         return bool(stamp) or step.content != with_recorded_digest(body, digest)
 
-    def is_left_behind(self, new: Manifest, live: Json) -> bool:
+    def _is_left_behind(self, new: Manifest, live: Json) -> bool:
         """Tell whether an earlier change left the object as it was before its present manifest.
 
         That change did not list its file. An object with a digest tells by itself what it was made
@@ -477,7 +498,7 @@ class Planner:
         return any(recorded_digest(self.live.get(key, {})) for key in self.packages.keys)
 
     def _replacement(self, new: Manifest, live: Json) -> ManifestStep:
-        key, content = self.live_key(new.key), self._content_of(new, live)
+        key, content = self._live_key(new.key), self._content_of(new, live)
         live_objects.rename(content, key.name)
         old = self.packages.old.get(new.key)
         if is_workload(key) and not known_kind(key).can_change:
@@ -488,7 +509,7 @@ class Planner:
     def _content_of(self, new: Manifest, live: Json | None) -> Json:
         """Return a manifest with its digest and what earlier changes added: labels and names."""
         old = self.packages.old.get(new.key)
-        body = self.merged(new, old, live) if live else new.body
+        body = self._merged(new, old, live) if live else new.body
         if old is not None and live is not None:
             body = release_labels.with_live_limits(body, old.body, live)
         release = release_labels.release_of(live) if live is not None else ""
@@ -497,10 +518,10 @@ class Planner:
         body = release_labels.with_targets(body, self.renamed)
         return with_recorded_digest(body, manifest_digest(new.body))
 
-    def merged(self, new: Manifest, old: Manifest | None, live: Json) -> Json:
+    def _merged(self, new: Manifest, old: Manifest | None, live: Json) -> Json:
         """Return a manifest with what others have written into the live object: where neither
         manifest says anything, and where both say the same, which is noted."""
-        if new.key not in self._merged:
+        if new.key not in self._merge_results:
             base = self._base(new, old, live)
             body = new.body
             drift: tuple[live_objects.Drift, ...] = ()
@@ -508,15 +529,15 @@ class Planner:
                 shown = live_objects.as_named(live, new.body, self.live_names)
                 body, drift = live_objects.three_ways(new.body, base.body, shown)
             before = None if old is None else old.body
-            self._merged[new.key] = live_objects.with_fields_of_others(body, before, live)
+            self._merge_results[new.key] = live_objects.with_fields_of_others(body, before, live)
             for each in drift:
-                self.note(self.live_key(new.key), each.note(new.source))
-        return self._merged[new.key]
+                self._note(self._live_key(new.key), each.note(new.source))
+        return self._merge_results[new.key]
 
     def _base(self, new: Manifest, old: Manifest | None, live: Json) -> Manifest | None:
         """Return the old manifest, where the live object was made from it, in its version of the
         API: then what differs in it is another client's."""
-        if old is None or self.brings_back or self.is_left_behind(new, live):
+        if old is None or self.brings_back or self._is_left_behind(new, live):
             return None
         versions = {body.get("apiVersion") for body in (old.body, new.body, live)}
         made_from = ("", *(manifest_digest(each.body) for each in (old, new)))
@@ -528,25 +549,9 @@ class Planner:
         for key, new in self.packages.new.items():
             if not key.is_config and not is_workload(key):
                 yield from self.other_step(key, new)
-                self.config.note_unknown(self.live_key(key))
+                self.config.note_unknown(self._live_key(key))
 
-    def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
-        """Yield the step for an object that runs no containers and holds no configuration."""
-        old, live = self.packages.old.get(key), self.live.get(key)
-        if live is None:
-            yield self.creation(new)
-            return
-        step = self._replacement(new, live)
-        if step.remark and (old is None or old.body != new.body):
-            self.note(key, step.remark)
-        if self.is_changed(step, new):
-            self.config.refuse_unfit(key, live)
-            self.refuse_foreign(key, old, live)
-            refuse_headless(new, live)
-            action = Action.SWITCH if (key.group, key.kind) in FOLLOWS_PODS else Action.REPLACE
-            yield replace(step, action=action, reasons=tuple(what_differs(old, new)))
-
-    def refuse_foreign(self, key: ObjectKey, old: Manifest | None, live: Json) -> None:
+    def _refuse_foreign(self, key: ObjectKey, old: Manifest | None, live: Json) -> None:
         """Raise PlanError where a new object's name is taken by what is not this VNF's."""
         if old is None and not is_of(self.instance_id, live) and not recorded_digest(live):
             raise PlanError(
@@ -567,7 +572,7 @@ class Planner:
     def _removals(self) -> Iterator[Step]:
         for key in self.packages.old:
             gone = not self._is_there(key) and not self._is_optional(key)
-            if gone and not self.is_succeeded(key):
+            if gone and not self._is_succeeded(key):
                 yield from self._removal(key)
 
     def _is_there(self, key: ObjectKey) -> bool:
@@ -591,12 +596,12 @@ class Planner:
         manifests = {**self.packages.kept, **self.packages.new}
         return {key: manifest.body for key, manifest in manifests.items()}
 
-    def is_succeeded(self, key: ObjectKey) -> bool:  # noqa: ARG002
+    def _is_succeeded(self, key: ObjectKey) -> bool:  # noqa: ARG002
         """Tell whether an old object is removed because another one takes its place."""
         return False
 
     def _removal(self, named: ObjectKey) -> Iterator[Step]:
-        key = self.live_key(named)
+        key = self._live_key(named)
         live = self.live.get(key)
         if live is None:
             return
@@ -604,7 +609,7 @@ class Planner:
         what = f"no file of the new package describes it (it was in {source})"
         staying = self._why_out_of_reach(named, live) or why_it_stays(key, live)
         if staying:
-            self.keep(named, f"{what}, but {staying}: stays")
+            self._keep(named, f"{what}, but {staying}: stays")
         else:
             self._note_users(key)
             step = ManifestStep(key, Action.DELETE, live, reasons=(Reason(what),))
@@ -614,7 +619,7 @@ class Planner:
         """Note which workloads cannot start without an object that is deleted."""
         for user, config, use in users(self._bodies) if gone.is_config else ():
             if config == gone and not use.optional:
-                self.note(gone, f"is deleted, and {user} of the new package needs it: {use.what}")
+                self._note(gone, f"is deleted, and {user} of the new package needs it: {use.what}")
 
     def _why_out_of_reach(self, key: ObjectKey, live: Json) -> str:
         """Return why a change may not delete an object that another one would; '' where it may."""
