@@ -11,20 +11,18 @@ from __future__ import annotations
 import json
 import logging
 import math
-import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
-from urllib.parse import SplitResult, urlencode
+from http.client import HTTPException
+from urllib.parse import urlencode
 
 from container_update.cluster.credentials import checked_url
 from container_update.cluster.responses import is_refused_certificate
 from container_update.model.errors import ClusterError
-from container_update.package.fetch import Deadline, split_url, watch
+from container_update.package.fetch import exchange, split_url
 
 LOG = logging.getLogger(__name__)
 
@@ -34,7 +32,11 @@ _LIFETIME = 300.0
 """Seconds that a token is used for if the provider does not say how long it is valid."""
 MAX_BYTES = 256 * 1024
 """Of an answer with a token."""
-_PORTS = {"http": 80, "https": 443}
+_HEADERS = {
+    "Accept": "application/json",
+    "Content-Type": "application/x-www-form-urlencoded",
+    "User-Agent": "container-update",
+}
 
 
 @dataclass(frozen=True)
@@ -102,19 +104,20 @@ class OidcToken:
 
     def _renewed(self) -> _Token:
         url = self._url
-        form = {"grant_type": "password", "scope": "openid", **self._form}
-        with Deadline(self._seconds) as deadline:
-            try:
-                status, body = _post(split_url(url), urlencode(form), self._tls, deadline)
-            except (OSError, HTTPException) as error:
-                if deadline.passed or isinstance(error, TimeoutError):
-                    raise self._no_answer("no complete answer") from error
-                if is_refused_certificate(error):
-                    raise ClusterError(
-                        f"{url}: {error}: expected a certificate that the VIM's CA has issued"
-                    ) from error
-                cause = getattr(error, "strerror", None) or type(error).__name__
-                raise self._no_answer(cause) from error
+        form = urlencode({"grant_type": "password", "scope": "openid", **self._form})
+        try:
+            status, body = exchange(
+                split_url(url), self._seconds, MAX_BYTES, tls=self._tls, headers=_HEADERS, form=form
+            )
+        except TimeoutError as error:
+            raise self._no_answer("no complete answer") from error
+        except (OSError, HTTPException) as error:
+            if is_refused_certificate(error):
+                raise ClusterError(
+                    f"{url}: {error}: expected a certificate that the VIM's CA has issued"
+                ) from error
+            cause = getattr(error, "strerror", None) or type(error).__name__
+            raise self._no_answer(cause) from error
         if status == 429 or status >= 500:
             raise ClusterError(f"{url}: it answered {status}", status=status, transient=True)
         if not 200 <= status < 300:
@@ -176,28 +179,3 @@ def read_token(body: bytes, names: Sequence[str]) -> tuple[str, float]:
     if not 0 <= seconds < math.inf:
         raise ValueError("no lifetime in expires_in")
     return text, seconds
-
-
-def _post(
-    url: SplitResult, form: str, tls: Callable[[], ssl.SSLContext], deadline: Deadline
-) -> tuple[int, bytes]:
-    """Return the status of the answer to a form, and its body: cut off after the allowed size.
-
-    :raises OSError, HTTPException: there was no complete answer.
-    """
-    host, port = str(url.hostname), url.port or _PORTS[url.scheme]
-    headers = {
-        "Accept": "application/json",
-        "Content-Type": "application/x-www-form-urlencoded",
-        "User-Agent": "container-update",
-    }
-    with closing(HTTPConnection(host, port)) as connection:
-        connection.sock = socket.create_connection((host, port), deadline.left())
-        watch(connection, deadline, tls() if url.scheme == "https" else None)
-        path = f"{url.path or '/'}{'?' if url.query else ''}{url.query}"
-        connection.request("POST", path, form, headers)
-        answer = connection.getresponse()
-        body = answer.read(MAX_BYTES + 1)
-    if deadline.passed:  # a connection that was shut down looks like the end of the body
-        raise TimeoutError
-    return answer.status, body

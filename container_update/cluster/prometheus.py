@@ -6,8 +6,6 @@ from __future__ import annotations
 import http.client
 import json
 import math
-import socket
-import ssl
 import threading
 import time
 import urllib.parse
@@ -80,24 +78,11 @@ def _asked(parts: urllib.parse.SplitResult, query: str) -> bytes:
     :raises OSError: there is none; TimeoutError: it did not come in time.
     :raises HTTPException: it has another status than 200, or is none.
     """
-    is_secure = parts.scheme == "https"
-    port = parts.port or (443 if is_secure else 80)
-    path = f"{parts.path.rstrip('/')}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
-    connection = http.client.HTTPConnection(str(parts.hostname), port)
-    with fetch.Deadline(_SECONDS) as deadline:
-        try:
-            connection.sock = socket.create_connection((parts.hostname, port), deadline.left())
-            tls = ssl.create_default_context() if is_secure else None
-            fetch.watch(connection, deadline, tls)
-            connection.request("GET", path)
-            answer = connection.getresponse()
-            body = answer.read(_MOST_BYTES + 1)
-            if deadline.passed:
-                raise TimeoutError
-        finally:
-            connection.close()
-    if answer.status != http.HTTPStatus.OK:
-        raise http.client.HTTPException(f"expected the status 200, found {answer.status}")
+    query = urllib.parse.urlencode({"query": query})
+    url = parts._replace(path=f"{parts.path.rstrip('/')}/api/v1/query", query=query)
+    status, body = fetch.exchange(url, _SECONDS, _MOST_BYTES)
+    if status != http.HTTPStatus.OK:
+        raise http.client.HTTPException(f"expected the status 200, found {status}")
     return body
 
 

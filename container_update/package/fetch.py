@@ -19,7 +19,7 @@ import threading
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import closing
@@ -237,7 +237,7 @@ def _resolved(host: str, port: int, seconds: float) -> list[str]:
 
 
 def _connection(
-    url: str, parts: urllib.parse.SplitResult, options: Options, deadline: Deadline
+    url: str, parts: SplitResult, options: Options, deadline: Deadline
 ) -> http.client.HTTPConnection:
     """Connect to a checked address of the host; TLS verifies the host's name."""
     host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
@@ -276,6 +276,45 @@ def _connect(addresses: list[str], port: int, seconds: float) -> socket.socket:
         with contextlib.suppress(OSError):
             return socket.create_connection((address, port), share)
     return socket.create_connection((addresses[-1], port), share)
+
+
+def exchange(  # noqa: PLR0913
+    url: SplitResult,
+    seconds: float,
+    most: int,
+    *,
+    tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
+    headers: Mapping[str, str] = MappingProxyType({}),
+    form: str | None = None,
+) -> tuple[int, bytes]:
+    """Send one request, without a proxy; return the status and the body, cut off after *most* bytes
+    and one. No redirect is followed.
+
+    :param seconds: for all of it, the handshake with TLS too.
+    :param form: sent by POST; None: a GET.
+    :raises TimeoutError: the time is over.
+    :raises OSError: the connection failed.
+    :raises http.client.HTTPException: the answer is no HTTP.
+    """
+    port = url.port or {"http": 80, "https": 443}[url.scheme]
+    path = f"{url.path or '/'}{'?' if url.query else ''}{url.query}"
+    with (
+        Deadline(seconds) as deadline,
+        closing(http.client.HTTPConnection(str(url.hostname), port)) as connection,
+    ):
+        try:
+            connection.sock = socket.create_connection((url.hostname, port), deadline.left())
+            watch(connection, deadline, tls() if url.scheme == "https" else None)
+            connection.request("GET" if form is None else "POST", path, form, dict(headers))
+            answer = connection.getresponse()
+            body = answer.read(most + 1)
+        except (OSError, http.client.HTTPException) as error:
+            if deadline.passed:
+                raise TimeoutError from error
+            raise
+    if deadline.passed:  # a connection that was shut down looks like the end of the body
+        raise TimeoutError
+    return answer.status, body
 
 
 class Deadline:
