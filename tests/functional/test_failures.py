@@ -66,7 +66,7 @@ def test_an_image_that_cannot_be_pulled_is_reported_and_undone(cnf: Cnf, kind: s
     assert cnf.plan(old).is_empty
 
 
-@pytest.mark.parametrize("kind", one_of(2, KINDS))
+@pytest.mark.parametrize("kind", one_of(2, KINDS, everywhere=True))
 def test_a_workload_that_does_not_get_ready_in_time_is_undone(cnf: Cnf, kind: str) -> None:
     """Its new configuration lacks a required key; the grace period is longer than the timeout."""
     cnf.instantiate(cm=OLD, w=workload(kind, container=ENV))

@@ -129,7 +129,9 @@ def roll(cnf: Cnf, files: Mapping[str, str], meddler: Meddler) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "act"), one_of(3, [row[1:] for row in ROWS]), ids=[row[0] for row in ROWS]
+    ("kind", "act"),
+    one_of(3, [row[1:] for row in ROWS], everywhere=True),
+    ids=[row[0] for row in ROWS],
 )
 def test_an_update_fails_where_another_client(
     cnf: Cnf, kind: str, act: Callable[[Cnf, ObjectKey], None]
