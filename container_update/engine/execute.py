@@ -56,7 +56,7 @@ from container_update.workloads.registry import is_workload
 
 LOG = logging.getLogger(__name__)
 
-_UNDO_GRACE = 30.0
+UNDO_GRACE = 30.0
 """While undoing, pods show the trouble of the failed update until their kubelet has caught up."""
 
 _NAMES = {UPDATE: "update", INSTALL: "installation", UNINSTALL: "uninstallation", UNDO: "undo"}
@@ -246,7 +246,7 @@ class Execution:
         LOG.warning("undoing %d steps: %s", len(steps), cause, extra=REPORTED)
         self.before_undo()
         self.informer.watch(followed_by(steps))
-        waiter = Waiter(self.informer, max(self.options.grace_period, _UNDO_GRACE))
+        waiter = Waiter(self.informer, max(self.options.grace_period, UNDO_GRACE))
         self.cancel.on_request(lambda: waiter.abort() if self.cancel.lease_lost else None)
         self.progress(UndoStarted(cause, tuple(steps)))
 

@@ -3,7 +3,7 @@
 
     CONTAINER_UPDATE_KUBECONFIG=... pytest tests/functional
 
-A file that brings a server of its own is not run then: it would say the same again.
+What brings a server of its own, or needs none, is not run then: it would say the same again.
 
 Each test has a namespace of its own, which is deleted in the end. What is instantiated and looked
 at there is so by the administrator; what updates has exactly the rights of samples/rbac/role.yaml.
@@ -27,17 +27,46 @@ from tests.functional.reference_update import Lab
 from tests.internals.core import Json, KubernetesCluster, ObjectKey, Right
 
 WITHOUT_REAL = {
+    "change_vnfpkg/test_command.py": "what the command writes of a change",
     "change_vnfpkg/test_records.py": "its VNFs are in stacks",
+    "change_vnfpkg/test_third_strategy.py": "how a strategy is installed and found",
     "test_api_client.py": "its client is a mock",
+    "test_cli.py": "what the command writes, and its exit status",
+    "test_cost.py": "the requests that are sent, which are counted in this process",
     "test_driver_inputs.py": "what the driver refuses, before it reaches a cluster or at its first "
     "answer",
     "test_driver_rollback.py": "the records of a Tacker that runs beside the embedded cluster",
     "test_host_changes.py": "the records of a Tacker that runs beside the embedded cluster",
+    "test_hostile_server.py": "answers that no real server gives",
+    "test_inputs.py": "how packages are found and read",
     "test_json_documents.py": "documents of the command against their schema",
+    "test_saved_plans.py": "files of plans; that every verb carries one out, the promises prove",
 }
-"""Files that start a server of their own, and what they are about."""
+"""Files of which a real cluster proves nothing that other files do not: they start a server of
+their own, or are about what this program does by itself. With what they are about."""
 
 collect_ignore = [*WITHOUT_REAL] if REAL else []
+
+REACHING = frozenset({"admin_kubeconfig", "lab", "workers"})
+"""Fixtures that lead to the real cluster. Those of a module with a ``lab`` of its own do not; those
+of change_vnfpkg/ ask for them by name."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out, on a real cluster, the tests that would not reach it."""
+    if not REAL:
+        return
+    left_out = [item for item in items if not _reaches_it(item)]
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=left_out)
+
+
+def _reaches_it(item: pytest.Item) -> bool:
+    assert isinstance(item, pytest.Function)
+    own = {"lab"} if hasattr(item.module, "lab") else set()
+    is_named = "change_vnfpkg/" in item.nodeid
+    return is_named or not REACHING.isdisjoint({*item.fixturenames} - own)
+
 
 OPTIONS = Options(timeout=120, grace_period=3 if REAL else 0.5)
 """A real cluster pulls images and has slower kubelets."""

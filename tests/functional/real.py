@@ -17,12 +17,15 @@ SETTLE_SECONDS = 60.0 if REAL else 10.0
 steps of seconds."""
 
 
-def one_of(every: int, rows: Iterable[Any]) -> list[Any]:
+def one_of(every: int, rows: Iterable[Any], *, everywhere: bool = False) -> list[Any]:
     """Return the rows of a table: on a real cluster, where each one takes many seconds, one of so
-    many is in the default circle, and the others are in the thorough one."""
+    many is in the default circle, and the others are in the thorough one.
+
+    :param everywhere: on the embedded cluster too.
+    """
     return [
         row
-        if not REAL or number % every == 0
+        if not (REAL or everywhere) or number % every == 0
         else pytest.param(*(row if isinstance(row, tuple) else [row]), marks=pytest.mark.thorough)
         for number, row in enumerate(rows)
     ]

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import functools
 import json
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 import yaml
-from kubernetes import client, config
 
+from tests.functional.proxy import Upstream
 from tests.internals.core import Json, ObjectKey, samples
 
 ROLE = samples.root() / "rbac/role.yaml"
@@ -37,20 +38,18 @@ def write_kubeconfig(admin_kubeconfig: str, namespace: str, path: Path) -> str:
     return str(path)
 
 
-@functools.cache
-def _settings(kubeconfig: str) -> client.Configuration:
-    """Read a kubeconfig, once for all tests: its reader takes longer than the request."""
-    settings = client.Configuration()
-    config.load_kube_config(kubeconfig, client_configuration=settings, persist_config=False)
-    return settings
+_upstream = functools.cache(Upstream.of)
 
 
 def _token(admin_kubeconfig: str, namespace: str) -> str:
     """Request a token as ``kubectl create token`` does."""
-    with client.ApiClient(_settings(admin_kubeconfig)) as api:
-        spec = client.V1TokenRequestSpec(audiences=[], expiration_seconds=3600)
-        request = client.AuthenticationV1TokenRequest(spec=spec)
-        answer = client.CoreV1Api(api).create_namespaced_service_account_token(
-            NAME, namespace, request
-        )
-    return str(answer.status.token)
+    server = _upstream(admin_kubeconfig)
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{NAME}/token"
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
+    request = urllib.request.Request(
+        server.url + path,
+        json.dumps({**body, "spec": {"audiences": [], "expirationSeconds": 3600}}).encode(),
+        {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, context=server.context) as answer:
+        return str(json.load(answer)["status"]["token"])

@@ -28,6 +28,7 @@ from container_update import (
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.conftest import overwrite, until
 from tests.functional.manifests import ENV, ENV_FROM, config_map, secret, workload
+from tests.functional.real import one_of
 from tests.internals.core import Collection, Event, ObjectKey, StepState, connect_vim
 
 KINDS = ("Pod", "Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
@@ -40,7 +41,7 @@ def is_running(cnf: Cnf, kind: str, name: str, image: str) -> bool:
     return bool(pods) and {pod.image for pod in pods.values()} == {image}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", one_of(2, KINDS))
 def test_an_image_that_cannot_be_pulled_is_reported_and_undone(cnf: Cnf, kind: str) -> None:
     replicas = 2 if kind in ("Deployment", "ReplicaSet", "StatefulSet") else None
     other = workload(kind, "other")
@@ -65,7 +66,7 @@ def test_an_image_that_cannot_be_pulled_is_reported_and_undone(cnf: Cnf, kind: s
     assert cnf.plan(old).is_empty
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", one_of(2, KINDS, everywhere=True))
 def test_a_workload_that_does_not_get_ready_in_time_is_undone(cnf: Cnf, kind: str) -> None:
     """Its new configuration lacks a required key; the grace period is longer than the timeout."""
     cnf.instantiate(cm=OLD, w=workload(kind, container=ENV))

@@ -238,9 +238,9 @@ LARGE = {name: random.Random(name).randbytes(400_000).hex() for name in ("old", 
 """Content of which one value is nearly all that a ConfigMap may hold, and hardly gets smaller."""
 
 
-def large(setting: str) -> dict[str, str]:
+def large(setting: str, characters: int | None = None) -> dict[str, str]:
     names = ("cm", "cm1", "cm2")
-    objects = {name: config_map(name, setting=LARGE[setting]) for name in names}
+    objects = {name: config_map(name, setting=LARGE[setting][:characters]) for name in names}
     return {**objects, "user": workload("Deployment", "user", container=ENV)}
 
 
@@ -362,7 +362,8 @@ def test_a_run_that_ends_twice_is_once_in_the_history(
 def test_parts_that_a_killed_run_has_not_written_are_written_by_the_next(
     cnf: Cnf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cnf.instantiate(**large("old"))
+    monkeypatch.setattr(keeping, "PART_BYTES", 1000)
+    cnf.instantiate(**large("old", 5000))
     keep_history = JournalledRun._keep_history
 
     def keep_without_parts(*arguments: Any) -> None:
@@ -370,10 +371,12 @@ def test_parts_that_a_killed_run_has_not_written_are_written_by_the_next(
             patch.setattr(operation_secrets, "write_parts", lambda *_: None)
             keep_history(*arguments)
 
-    update_and_die(cnf, monkeypatch, keep_without_parts, large("new"))
+    update_and_die(cnf, monkeypatch, keep_without_parts, large("new", 5000))
     assert [revision.is_kept for revision in cnf.history()] == [False]
+    assert parts(cnf) == []
     cnf.resume()
     assert [revision.is_kept for revision in cnf.history()] == [True]
+    assert len(parts(cnf)) > 1
 
 
 def test_a_run_that_is_undone_after_it_was_kept_as_done_is_kept_as_undone(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -210,23 +210,18 @@ def verbs(package: str, good: str) -> Sequence[Sequence[str]]:
     ]
 
 
-@pytest.mark.parametrize("write", [written, zipped], ids=["folder", "zip"])
-@pytest.mark.parametrize(("files", "message"), NOTHING.values(), ids=NOTHING)
 def test_a_package_without_manifests_is_an_error_of_each_verb_that_says_what_is_there(
-    files: Mapping[str, str],
-    message: str,
-    write: Callable[[Path, Mapping[str, str]], str],
-    shell: Shell,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    package = write(tmp_path / "package", files)
     shell.cnf.instantiate(**FILES)
-    found = [
-        (verb[0], shell.run(*verb)[0], message in capsys.readouterr().err)
-        for verb in verbs(package, shell.cnf.old)
-    ]
-    assert [each for each in found if each[1:] != (4, True)] == []
+    wrong = []
+    for number, (name, (files, message)) in enumerate(NOTHING.items()):
+        package = (written, zipped)[number % 2](tmp_path / f"package{number}", files)
+        for verb in verbs(package, shell.cnf.old):
+            status, told = shell.run(*verb)[0], capsys.readouterr().err
+            if (status, message in told) != (4, True):
+                wrong.append((name, verb, status, told))
+    assert wrong == []
 
 
 def test_nothing_on_standard_input_is_an_error(
@@ -237,18 +232,16 @@ def test_nothing_on_standard_input_is_an_error(
     assert told in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("files", "message"), NOTHING.values(), ids=NOTHING)
-def test_doctor_and_check_find_that_there_are_no_manifests(
-    files: Mapping[str, str], message: str, shell: Shell, tmp_path: Path
-) -> None:
-    package = written(tmp_path / "package", files)
+def test_doctor_and_check_find_that_there_are_no_manifests(shell: Shell, tmp_path: Path) -> None:
     shell.cnf.instantiate(**FILES)
-    status, text = shell.run("doctor", shell.cnf.old, package)
-    assert status == 4
-    assert f"problem  update: {package}: expected manifests" in text
-    found = (message.partition("found ")[2] or message).partition(":")[0]
-    if "BaseHOT" not in message:
-        assert found in shell.run("csar", "check", package)[1]
+    for number, (name, (files, message)) in enumerate(NOTHING.items()):
+        package = written(tmp_path / f"package{number}", files)
+        status, text = shell.run("doctor", shell.cnf.old, package)
+        assert status == 4, name
+        assert f"problem  update: {package}: expected manifests" in text, name
+        found = (message.partition("found ")[2] or message).partition(":")[0]
+        if "BaseHOT" not in message:
+            assert found in shell.run("csar", "check", package)[1], name
 
 
 def test_files_that_a_request_names_have_manifests(cnf: Cnf) -> None:

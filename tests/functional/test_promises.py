@@ -60,7 +60,16 @@ from tests.functional.verbs import (
     Site,
     Verb,
 )
-from tests.internals.core import INSTANCE_LABEL, Action, Event, ObjectKey, Right, attach, main
+from tests.internals.core import (
+    INSTANCE_LABEL,
+    Action,
+    Event,
+    ObjectKey,
+    Right,
+    attach,
+    execute,
+    main,
+)
 
 OTHERS = "others:1"
 """The image that another client writes."""
@@ -408,6 +417,13 @@ def make_stale(site: Site) -> None:
 # --- what comes of it -----------------------------------------------------------------------------
 
 
+@pytest.fixture
+def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have an undo bear the trouble of the pods that it starts for a moment only."""
+    monkeypatch.setattr(execute, "UNDO_GRACE", 1.0)
+
+
+@pytest.mark.usefixtures("short_patience")
 @promise("fails early")
 def test_pods_that_crash_are_named_before_the_time_is_up(verb: Verb, site: Site) -> None:
     with site.broken(verb.image), pytest.raises(UpdateFailedError) as raised:
@@ -490,6 +506,7 @@ def test_it_is_a_document_and_its_exit_status_says_what_became_of_it(
     assert VALIDATOR.is_valid(json.loads(text))
 
 
+@pytest.mark.usefixtures("short_patience")
 @promise("JSON", "fails early")
 def test_a_failure_is_a_document_too(verb: Verb, site: Site) -> None:
     assert verb.command is not None

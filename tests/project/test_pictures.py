@@ -38,6 +38,7 @@ def words(svg: str) -> list[str]:
     return "".join(texts).replace("&#160;", " ").split()
 
 
+@pytest.mark.thorough
 def test_a_picture_of_a_terminal_has_the_words_that_it_shows_today(pictures: ModuleType) -> None:
     kept = {path.name: words(path.read_text("utf-8")) for path in PICTURES.glob("*.svg")}
     for _ in range(RECORDINGS):

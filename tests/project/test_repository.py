@@ -21,7 +21,7 @@ DEMO = (
     "&& .venv/bin/container-update try demo"
 )
 TESTS = "python3 -m venv .venv && .venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest"
-ON_THE_LAB = "tests/functional --ignore=tests/functional/stacks -n 3 --durations=40"
+ON_THE_LAB = "tests/functional --ignore=tests/functional/stacks -n 4 --durations=40"
 PLACES = re.compile(r"/(?:work|home|root|Users|opt/pypi[a-z-]*)/[A-Za-z0-9.]")
 """Paths that only exist on somebody's own machine."""
 

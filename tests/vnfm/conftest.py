@@ -97,6 +97,15 @@ def http(options: Options, tmp_path: Path) -> Iterator[TestClient]:
         yield client
 
 
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """A client of a service that the tests of a module share: it stores nothing of theirs."""
+    state = tmp_path_factory.mktemp("refusing")
+    service = Service(Settings(state_dir=str(state / "state"), auth="none"), Options())
+    with TestClient(service.app, base_url="http://127.0.0.1:9890") as client:
+        yield client
+
+
 @pytest.fixture(params=["v1", "v2"])
 def client(request: pytest.FixtureRequest, http: TestClient) -> Client:
     """A client of each of the two APIs, one after the other."""

@@ -104,14 +104,14 @@ REFUSALS: dict[str, tuple[int, str, str, Any, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_a_refusal_is_a_problem_details_body(name: str, http: TestClient) -> None:
+def test_a_refusal_is_a_problem_details_body(name: str, refusing: TestClient) -> None:
     status, method, path, body, headers = REFUSALS[name]
     if name == "half a character":
         text = '{"vnfdId": "x", "metadata": {"a": "\\ud800"}}'
         headers = {"Content-Type": "application/json"}
-        answer = http.request(method, path, content=text, headers=headers)
+        answer = refusing.request(method, path, content=text, headers=headers)
     else:
-        answer = http.request(method, path, json=body, headers=headers)
+        answer = refusing.request(method, path, json=body, headers=headers)
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     problem = answer.json()
@@ -136,10 +136,10 @@ ALLOWED: dict[str, str] = {
 
 @pytest.mark.parametrize("path", ALLOWED)
 def test_a_method_that_a_resource_does_not_have_is_told_those_that_it_has(
-    path: str, http: TestClient
+    path: str, refusing: TestClient
 ) -> None:
     for method in ("OPTIONS", "TRACE"):
-        answer = http.request(method, path, headers=V2)
+        answer = refusing.request(method, path, headers=V2)
         assert answer.status_code == 405
         assert answer.headers["allow"] == ALLOWED[path]
         assert answer.json()["detail"].endswith(f"found {method}")
@@ -148,9 +148,9 @@ def test_a_method_that_a_resource_does_not_have_is_told_those_that_it_has(
 @pytest.mark.parametrize(
     "accept", ["text/html, */*;q=0.1", "Application/JSON", "application/*", "application/json;q=1"]
 )
-def test_an_answer_is_json_where_the_client_admits_it(accept: str, http: TestClient) -> None:
+def test_an_answer_is_json_where_the_client_admits_it(accept: str, refusing: TestClient) -> None:
     """RFC 9110, 12.5.1."""
-    answer = http.get("/vnflcm/v1/vnf_instances", headers={"Accept": accept})
+    answer = refusing.get("/vnflcm/v1/vnf_instances", headers={"Accept": accept})
     assert answer.status_code == 200, answer.text
 
 
@@ -164,9 +164,9 @@ def test_an_answer_is_json_where_the_client_admits_it(accept: str, http: TestCli
         ("/vnfpkgm/v1", ["1.2.0"]),
     ],
 )
-def test_each_api_says_its_versions(path: str, versions: list[str], http: TestClient) -> None:
+def test_each_api_says_its_versions(path: str, versions: list[str], refusing: TestClient) -> None:
     """SOL013, 9.3."""
-    answer = http.get(f"{path}/api_versions").json()
+    answer = refusing.get(f"{path}/api_versions").json()
     shown = [{"version": version, "isDeprecated": False} for version in versions]
     assert answer == {"uriPrefix": path, "apiVersions": shown}
 

@@ -13,6 +13,7 @@ from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import V1, V2, Arguments, ContractSite
 from tests.functional.manifests import workload
+from tests.functional.real import one_of
 from tests.functional.upgrade_types import UPGRADE_TYPES
 
 Site = KubernetesContractSite
@@ -27,7 +28,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ContractSit
         yield contract_site
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", one_of(2, KINDS, everywhere=True))
 def test_pods_without_their_service_account_end_the_change_with_the_servers_words(
     site: Site, kind: str
 ) -> None:
@@ -44,7 +45,7 @@ def test_pods_without_their_service_account_end_the_change_with_the_servers_word
 MISSING = "volumes: [{name: v, secret: {secretName: gone}}]"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", one_of(2, KINDS, everywhere=True))
 def test_a_secret_that_is_missing_is_named(site: Site, kind: str) -> None:
     site.shape = Shape(more={"x.yaml": workload(kind, "x", pod=MISSING)})
     with pytest.raises(UpdateFailedError) as raised:

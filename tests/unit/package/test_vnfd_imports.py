@@ -143,7 +143,7 @@ REPEATED = {
 @pytest.mark.parametrize("name", REPEATED.values(), ids=REPEATED)
 def test_the_imports_of_a_vnfd_are_counted(name: str, tmp_path: Path) -> None:
     """Each is looked for in its file, and in the package."""
-    imports = [name.format(importing="types.yaml")] * 100_000
+    imports = [name.format(importing="types.yaml")] * 20_000
     text = flavour("simple", {"VDU1": "web"}).replace("- file: types.yaml\n", "")
     text = text.replace("imports:\n", "imports: [" + ", ".join(imports) + "]\n")
     source = write_folder(tmp_path, with_vnfd({"df.yaml": text}))
@@ -153,17 +153,17 @@ def test_the_imports_of_a_vnfd_are_counted(name: str, tmp_path: Path) -> None:
     assert str(caught.value) == (
         "Definitions/df.yaml:2: the VNFD has more than 200 imports: join its files"
     )
-    assert time.process_time() - started < 20
+    assert time.process_time() - started < 4
 
 
 def test_types_that_derive_from_each_other_in_a_long_chain_take_linear_time(tmp_path: Path) -> None:
-    chain = "".join(f"  t{n}: {{derived_from: t{n + 1}}}\n" for n in range(20_000))
+    chain = "".join(f"  t{n}: {{derived_from: t{n + 1}}}\n" for n in range(5_000))
     text = flavour("simple", {"VDU1": "web"}).replace("topology_", f"node_types:\n{chain}topology_")
     source = write_folder(tmp_path, with_vnfd({"df.yaml": text}))
     started = time.process_time()
     with csar.open_package(source) as opened:
         assert opened.vdus() == {"VDU1": "web"}
-    assert time.process_time() - started < 60
+    assert time.process_time() - started < 15
 
 
 @pytest.mark.parametrize("imported", [True, False])
