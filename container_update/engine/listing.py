@@ -76,7 +76,8 @@ class InstanceState:
             return "not known: its records are not signed with the key of this host"
         record = self.current.record
         if record is None:
-            return f"held by {self.current.holder}" if self.current.holder else ""
+            held = f"held by {self.current.holder}" if self.current.holder else ""
+            return held or str(self.current.frozen or "")
         return f"operation of {record.host}, {record.progress}"
 
     def as_dict(self) -> Json:
