@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -72,10 +72,11 @@ class JournalledRun:
         :param cause: why it was undone.
         :raises LeaseLostError: another run may have gone on with it.
         """
-        stay = frozenset(self.marked if undone is None else (*undone.left_to_others, *undone.kept))
+        left = () if undone is None else (*undone.left_to_others, *undone.kept)
+        stay = frozenset(self.marked if undone is None else left)
         execution = self.execution
         execution.events.finish()
-        if (own := self._deleted_namespace(undone)) is None:
+        if (own := self._deleted_namespace(undone, left)) is None:
             self._confirm_and_keep(undone, cause)
         else:
             self.lock.confirm()
@@ -92,11 +93,14 @@ class JournalledRun:
                 LOG.warning("the journal of a run that ended could not be removed: %s", error)
         self.lock.check()
 
-    def _deleted_namespace(self, undone: Outcome | None) -> ManifestStep | None:
+    def _deleted_namespace(
+        self, undone: Outcome | None, left: Container[ObjectKey]
+    ) -> ManifestStep | None:
         """Return the step of the VNF's own Namespace where the run, or its undo, deletes that."""
         action = Action.DELETE if undone is None else Action.CREATE
         for step in self.record.object_steps:
-            if step.key == namespace_key(self.journal.namespace) and step.action is action:
+            is_own = step.key == namespace_key(self.journal.namespace)
+            if is_own and step.action is action and step.key not in left:
                 assert isinstance(step, ManifestStep), "its manifest is its content"
                 return step
         return None
