@@ -16,6 +16,7 @@ from container_update.engine.execute import Execution
 from container_update.engine.fence import Fence
 from container_update.model import context_threads, errors, operation
 from container_update.model.objects import Json, ObjectKey, namespace_key
+from container_update.model.options import OF_VNFM
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import UNINSTALL, Action
 from container_update.planning.steps import ManifestStep
@@ -83,7 +84,7 @@ class JournalledRun:
         for _ in range(2):
             try:
                 if self._is_uninstalled and undone is None:
-                    self._forget_instance()
+                    self._forget_instance(is_kept=own is None)
                 fence = Fence(execution.cluster, execution.options.workers)
                 fence.lower(self.marked, self.journal.owner, stay)
                 if own is None or not self._delete_namespace(own):
@@ -180,11 +181,14 @@ class JournalledRun:
     def _is_uninstalled(self) -> bool:
         return self.record.origin.kind == UNINSTALL
 
-    def _forget_instance(self) -> None:
+    def _forget_instance(self, *, is_kept: bool) -> None:
         """Delete the history of an instance that is no more.
 
+        :param is_kept: its namespace stays, and a summary of the history in it.
         :raises ClusterError: that is not possible now.
         """
         if not self.is_over:
             self.record = self.journal.set_phase(self.record, operation.Phase.END)
-        self._history.clear()
+        is_kept = is_kept and self.execution.options.history > OF_VNFM
+        ended = Revision.of(self.record, utc_now(), self.journal.owner["uid"])
+        self._history.clear(ended if is_kept else None)

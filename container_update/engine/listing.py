@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from container_update.cluster import uninstalled
 from container_update.cluster.history import History, kept_instances
 from container_update.cluster.operation import Revision
 from container_update.cluster.retry import RetryingReader
@@ -18,6 +19,7 @@ from container_update.model.errors import ClusterError, ContainerUpdateError
 from container_update.model.objects import Json
 from container_update.model.operation import Status
 from container_update.model.options import Options
+from container_update.model.plan import UNINSTALL
 from container_update.model.requests import names
 from container_update.model.times import time_of
 
@@ -56,9 +58,15 @@ class InstanceState:
         return min(times).isoformat() if times else None
 
     @property
+    def _is_uninstalled(self) -> bool:
+        return self.last is not None and self.last.origin.kind == UNINSTALL
+
+    @property
     def state(self) -> str:
         """In a word or two: what is under way, or else how its workloads are."""
         current = self.current
+        if self._is_uninstalled:
+            return "uninstalled"
         if current is None:
             return "unknown"
         if current.is_held:
@@ -71,7 +79,10 @@ class InstanceState:
 
     @property
     def under_way(self) -> str:
-        """What is under way, for people; '': nothing."""
+        """What is under way, or by whom it was uninstalled, for people; '': nothing."""
+        if self.last and self._is_uninstalled:
+            origin = self.last.origin
+            return f"uninstalled by {origin.who}{f': {origin.why}' if origin.why else ''}"
         if self.current is None:
             return "not known: its records are not signed with the key of this host"
         record = self.current.record
@@ -135,6 +146,28 @@ def list_histories(
         for revision in _believed(History(reader, *instance).read) or ()
     ]
     return tuple(sorted(found, key=lambda each: time_of(each[2].ended), reverse=True))
+
+
+def list_uninstalled(
+    cluster: ReadOnlyCluster,
+    namespace: str = "",
+    options: Options = Options(),  # noqa: B008
+) -> tuple[tuple[InstanceState, ...], tuple[tuple[str, str | None, Revision], ...]]:
+    """Return the VNF instances that were uninstalled, and their operations, the newest first.
+
+    :param namespace: '': all of them.
+    :raises ClusterError: the account may not list Secrets there.
+    """
+    found = sorted(
+        uninstalled.read(RetryingReader(cluster, options.retry_seconds), namespace),
+        key=lambda each: time_of(each[2][0].ended),
+        reverse=True,
+    )
+    gone = [
+        InstanceState(place, name, (), all_[0], names(all_[0].origin.packages), Status(None))
+        for place, name, all_ in found
+    ]
+    return tuple(gone), tuple((place, name, each) for place, name, all_ in found for each in all_)
 
 
 def _state(
