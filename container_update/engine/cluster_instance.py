@@ -237,7 +237,7 @@ class ClusterInstance(ClusterView):
             plan,
             self.cluster.guarded(lock.check),
             informer,
-            EventRecorder(self.cluster.unretried),
+            EventRecorder(self.cluster.unretried, record.origin.why),
             self.options,
             record.pods_before,
             lock.cancel,

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -125,7 +126,8 @@ def list_instances(
     """
     found = kept_instances(RetryingReader(cluster, options.retry_seconds), namespace)
     by_name = sorted(found, key=lambda each: (each[0], each[1] or ""))
-    return tuple(_state(cluster, *each, options) for each in by_name)
+    with _warned_once() as refused:
+        return tuple(_state(cluster, *each, options, refused) for each in by_name)
 
 
 def list_histories(
@@ -140,11 +142,12 @@ def list_histories(
     :raises ClusterError: the account may not list Secrets there.
     """
     reader = RetryingReader(cluster, options.retry_seconds)
-    found = [
-        (*instance, revision)
-        for instance in kept_instances(reader, namespace)
-        for revision in _believed(History(reader, *instance).read) or ()
-    ]
+    with _warned_once() as refused:
+        found = [
+            (*instance, revision)
+            for instance in kept_instances(reader, namespace)
+            for revision in _believed(History(reader, *instance).read, refused) or ()
+        ]
     return tuple(sorted(found, key=lambda each: time_of(each[2].ended), reverse=True))
 
 
@@ -171,10 +174,14 @@ def list_uninstalled(
 
 
 def _state(
-    cluster: ReadOnlyCluster, namespace: str, instance_id: str | None, options: Options
+    cluster: ReadOnlyCluster,
+    namespace: str,
+    instance_id: str | None,
+    options: Options,
+    refused: list[ContainerUpdateError],
 ) -> InstanceState:
     history = History(RetryingReader(cluster, options.retry_seconds), namespace, instance_id)
-    kept = _believed(lambda: (history.read(), history.instance()))
+    kept = _believed(lambda: (history.read(), history.instance()), refused)
     revisions, record = kept or ((), None)
     return InstanceState(
         namespace,
@@ -183,19 +190,31 @@ def _state(
         revisions[0] if revisions else None,
         names([record.package]) if record and record.package else "",
         _believed(
-            lambda: resume.status(cluster, options, namespace=namespace, instance_id=instance_id)
+            lambda: resume.status(cluster, options, namespace=namespace, instance_id=instance_id),
+            refused,
         )
         if kept
         else None,
     )
 
 
-def _believed(read: Callable[[], ValueT]) -> ValueT | None:
-    """Return what is read; None, with a warning, where it is not believed: the list goes on."""
+@contextmanager
+def _warned_once() -> Iterator[list[ContainerUpdateError]]:
+    """Yield a list for the errors of what is not believed; say the first one in full, and how many
+    others there are."""
+    refused: list[ContainerUpdateError] = []
+    yield refused
+    if refused:
+        more = f"; {len(refused) - 1} more instances are not believed" if refused[1:] else ""
+        LOG.warning("%s%s", refused[0], more)
+
+
+def _believed(read: Callable[[], ValueT], refused: list[ContainerUpdateError]) -> ValueT | None:
+    """Return what is read; None where it is not believed: the list goes on."""
     try:
         return read()
     except ClusterError:
         raise
     except ContainerUpdateError as error:
-        LOG.warning("%s", error)
+        refused.append(error)
         return None
