@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from container_update.cluster.client import connect
     from container_update.cluster.operation import Revision
+    from container_update.engine.freezing import freeze, unfreeze
     from container_update.engine.goal import Goal
     from container_update.engine.goals.change_request import ChangeRequest
     from container_update.engine.goals.events import events
@@ -119,6 +120,7 @@ __all__ = [
     "change_package",
     "connect",
     "events",
+    "freeze",
     "heal",
     "history",
     "install",
@@ -138,6 +140,7 @@ __all__ = [
     "status",
     "terminate",
     "undo",
+    "unfreeze",
     "uninstall",
     "update",
 ]
@@ -171,6 +174,8 @@ _MODULES = {
     "connect": "cluster.client",
     "events": "engine.goals.events",
     "history": "engine.goals.go_back",
+    "freeze": "engine.freezing",
+    "unfreeze": "engine.freezing",
     "abort": "engine.resume",
     "promote": "engine.resume",
     "resume": "engine.resume",

@@ -10,6 +10,7 @@ import pytest
 KUBECTL = pytest.mark.skipif(
     shutil.which("kubectl") is None, reason="no kubectl: apt-get install kubernetes-client"
 )
+JQ = pytest.mark.skipif(shutil.which("jq") is None, reason="no jq: apt-get install jq")
 OPENSSL = pytest.mark.skipif(
     shutil.which("openssl") is None, reason="no openssl: apt-get install openssl"
 )

@@ -79,6 +79,12 @@ def add_all_namespaces(command: argparse.ArgumentParser) -> None:
         help="those of all namespaces; the account lists Secrets of the whole cluster")  # fmt: skip
 
 
+def add_uninstalled(command: argparse.ArgumentParser) -> None:
+    """Add the option for the instances that are gone."""
+    command.add_argument("--uninstalled", action="store_true",
+        help="those that were uninstalled: when, by whom, why")  # fmt: skip
+
+
 def add_output(command: argparse.ArgumentParser, formats: Sequence[str]) -> None:
     """Add the option for the format of the output."""
     command.add_argument("-o", "--output", metavar="FORMAT", choices=formats, default=output.TEXT,

@@ -109,6 +109,7 @@ _MODULES: Mapping[str, Collection[str]] = {
     "history": ("history",),
     "listing": ("list",),
     "recover": ("status", "resume", "rollback", "promote", "abort"),
+    "freezing": ("freeze", "unfreeze"),
     "doctor": ("doctor",),
     "version": ("version",),
 }
@@ -152,7 +153,7 @@ def _subcommands(command: argparse.ArgumentParser) -> Any:
 _GROUPS: Mapping[str, Sequence[str]] = {
     "every day": (
         *("plan", "apply", "change", "undo", "history", "status", "list", "install"),
-        *("uninstall", "doctor"),
+        *("uninstall", "freeze", "unfreeze", "doctor"),
     ),
     "when something is under way": ("resume", "rollback", "promote", "abort"),
     "more": ("csar", "try", "vnfm", "heat", "completion", "version"),
@@ -248,8 +249,7 @@ class _Version(argparse.Action):
 _EPILOG = """\
 begin with:
   container-update try demo                an update, on an embedded cluster
-  container-update plan v1.csar v2.csar    what an update would do here, and why
-  container-update apply v1.csar v2.csar   the same, then do it
+  container-update plan v1.csar v2.csar    what an update would do here, and why; or: apply
 """
 EXAMPLES: Mapping[str, Sequence[str]] = {
     "plan": ("plan v1.csar v2.csar -n core", "plan v1.csar v2.csar -o markdown > change.md"),
@@ -287,6 +287,8 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "resume v1.csar v2.csar -n core   a change with coordination scripts",
     ),
     "rollback": ("rollback -n core",),
+    "freeze": ("freeze -n core --until 8h -m 'night of the football final'",),
+    "unfreeze": ("unfreeze -n core",),
     "promote": ("promote -n core",),
     "abort": ("abort -n core",),
     "doctor": ("doctor v1.csar v2.csar -n core",),

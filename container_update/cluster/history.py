@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from container_update.cluster import keeping
+from container_update.cluster import keeping, uninstalled
 from container_update.cluster import operation_codec as codec
 from container_update.cluster import operation_secrets as secrets
 from container_update.cluster.instance_record import InstanceRecord
@@ -32,7 +32,7 @@ from container_update.model.operation import name_of
 
 LOG = logging.getLogger(__name__)
 
-SECRET_TYPE = "container-update/revision"  # noqa: S105, a type
+SECRET_TYPE = uninstalled.SECRET_TYPE
 _OPERATION = "container-update/operation"
 """The label with the id of the operation."""
 _ATTEMPTS = 3
@@ -129,9 +129,15 @@ class History:
 
     def bodies(self) -> Sequence[Json]:
         """Return the Secrets of this instance, the newest revision first."""
+        return self._own(self._of_type())
+
+    def _of_type(self) -> Sequence[Json]:
+        """Return all Secrets of this type in the namespace, of other instances too."""
         every = Collection("", "Secret", self.namespace, fields=f"type={SECRET_TYPE}")
-        bodies = [body for body in self.cluster.list(every).items if self._number(body)]
-        return sorted(bodies, key=self._number, reverse=True)
+        return self.cluster.list(every).items
+
+    def _own(self, bodies: Sequence[Json]) -> Sequence[Json]:
+        return sorted(filter(self._number, bodies), key=self._number, reverse=True)
 
     def _number(self, body: Json) -> int:
         """Return the number in the name of a Secret; 0 where it is of another instance."""
@@ -177,13 +183,21 @@ class HistoryWriter(History):
             LOG.exception("the history of the VNF instance could not be written")
         return None
 
-    def clear(self) -> None:
+    def clear(self, ended: Revision | None = None) -> None:
         """Delete all revisions, as far as the account may: the VNF instance is no more.
 
+        :param ended: its uninstallation, of which and of the revisions a summary is kept.
         :raises ClusterError: not all could be deleted, another try may help.
         """
         try:
-            for body in self.bodies():
+            others = self._of_type()
+            bodies = self._own(others)
+            if ended is not None:
+                number = self._number(bodies[0]) + 1 if bodies else 1
+                earlier = filter(None, map(_decoded, filter(self._is_believed, bodies)))
+                revisions = (replace(ended, number=number), *earlier)
+                uninstalled.keep(revisions, others, self.cluster, self.namespace, self.instance_id)
+            for body in bodies:
                 self._delete(body)
         except ClusterError as error:
             if error.status != 403:

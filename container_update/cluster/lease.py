@@ -5,6 +5,9 @@ Another's Lease is judged by our own observation, as client-go's leader election
 its duration on our monotonic clock, it is free. The clocks of the hosts may differ by any amount.
 A holder that is a process of this host and has ended is free at once.
 
+A freeze of the instance is an annotation of the Lease, which stays for it without a holder: who has
+to take the Lease meets it, at no further request.
+
 A Lease keeps others from beginning. It cannot call back a request that its last holder had sent:
 see :mod:`container_update.engine.fence`.
 
@@ -13,6 +16,7 @@ Source: API reference, coordination.k8s.io/v1 Lease; package leaderelection of c
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import threading
@@ -26,15 +30,20 @@ from container_update.cluster.retry import RetryingCluster
 from container_update.model import context_threads, errors
 from container_update.model.cancellation import CancelToken
 from container_update.model.objects import Json, ObjectKey
-from container_update.model.operation import name_of
+from container_update.model.operation import Freeze, name_of
 from container_update.model.options import LONGEST_LEASE
 from container_update.model.process_identity import ProcessIdentity
+from container_update.model.schema import LINE, Text, complete
 from container_update.model.times import time_of
 
 LOG = logging.getLogger(__name__)
 
 PROCESS_ANNOTATION = "container-update/process"
 """On a Lease: which process holds it."""
+FROZEN_ANNOTATION = "container-update/frozen"
+"""On a Lease: who has frozen the instance, since when, until when, and why."""
+_SHORT = Text("a line of at most 300 characters", LINE.pattern, 300)
+_FREEZE = complete(who=_SHORT, since=_SHORT, until=_SHORT, why=_SHORT)
 
 _TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 _LOOKS = 10
@@ -53,6 +62,17 @@ def lease_key(namespace: str, instance_id: str | None) -> ObjectKey:
     return ObjectKey("coordination.k8s.io", "Lease", namespace, name_of(instance_id))
 
 
+def idle_lease(namespace: str, instance_id: str | None) -> Json:
+    """Return the Lease of an instance that no process holds."""
+    metadata = {"name": name_of(instance_id), "namespace": namespace}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": metadata,
+        "spec": {},
+    }
+
+
 @dataclass
 class LeaseLock:
     """The lease of a VNF instance, held while in the block; a thread of its own renews it.
@@ -61,9 +81,11 @@ class LeaseLock:
     :param host: who holds it, for others to see.
     :param seconds: after how long without renewal another may take it.
     :param cancel: cancelled when the lease is lost.
+    :param ends: only what is under way is ended, which a freeze allows.
     :param now: the time of this host, for people.
     :param clock: seconds that only grow.
     :raises UpdateInProgressError: on entering, another holds it.
+    :raises FrozenError: on entering, the instance is frozen.
     :raises PlanError: on entering, another holds it for longer than any run of ours would.
     """
 
@@ -74,6 +96,7 @@ class LeaseLock:
     host: str
     seconds: float
     cancel: CancelToken
+    ends: bool = False
     now: Callable[[], datetime] = utc_now
     clock: Callable[[], float] = time.monotonic
     _lease: Json = field(default_factory=dict, init=False)
@@ -128,6 +151,8 @@ class LeaseLock:
         if lease is not None and Holder.of(lease).identity == self._identity:
             self._lease = lease  # our own creation, whose response was lost
             return sent
+        if lease is not None and not self.ends:
+            refuse_frozen(frozen_by(lease, self.now()), self.namespace, self.instance_id)
         is_free = lease is not None and self._observe(lease)
         sent = self.clock()
         if lease is not None and is_free:
@@ -165,6 +190,7 @@ class LeaseLock:
         LOG.warning("%s: taking over from %s", self.key, Holder.of(lease).run or "no process")
         body = self._body()
         body["metadata"] |= {name: lease["metadata"][name] for name in ("uid", "resourceVersion")}
+        body["metadata"]["annotations"] |= _frozen(lease)
         try:
             self._lease = self.cluster.replace(body)
         except errors.ClusterError as error:
@@ -185,11 +211,10 @@ class LeaseLock:
         moment = self.now().strftime(_TIME)
         process = ProcessIdentity.current()
         annotations = {PROCESS_ANNOTATION: str(process)} if process is not None else {}
-        metadata = {"name": self.key.name, "namespace": self.namespace, "annotations": annotations}
+        idle = idle_lease(self.namespace, self.instance_id)
         return {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": metadata,
+            **idle,
+            "metadata": {**idle["metadata"], "annotations": annotations},
             "spec": {
                 "holderIdentity": self._identity,
                 "leaseDurationSeconds": math.ceil(self.seconds),
@@ -275,13 +300,16 @@ class LeaseLock:
     # --- releasing ------------------------------------------------------------------------------
 
     def _release(self) -> None:
-        """Delete the Lease, and no other's."""
+        """Delete the Lease, and no other's; one of a frozen instance stays without a holder."""
         for is_last in (False, True):
             metadata = self._lease["metadata"]
             try:
-                self.cluster.delete(
-                    self.key, uid=metadata["uid"], version=metadata["resourceVersion"]
-                )
+                if frozen_by(self._lease, self.now()):
+                    self.cluster.replace({**self._lease, "spec": {}})
+                else:
+                    self.cluster.delete(
+                        self.key, uid=metadata["uid"], version=metadata["resourceVersion"]
+                    )
                 return
             except errors.ClusterError as error:
                 if is_last or error.transient:
@@ -290,6 +318,36 @@ class LeaseLock:
                 if lease is None or Holder.of(lease).identity != self._identity:
                     return  # another's by now
                 self._lease = lease
+
+
+def _frozen(lease: Json) -> dict[str, str]:
+    """Return the annotation of a freeze, where the Lease has it."""
+    annotations = lease["metadata"].get("annotations") or {}
+    return {name: text for name, text in annotations.items() if name == FROZEN_ANNOTATION}
+
+
+def frozen_by(lease: Json, now: datetime) -> Freeze | None:
+    """Return the freeze that a Lease has and whose time has not passed.
+
+    One that cannot be read is in force: another client has written it.
+    """
+    for text in _frozen(lease).values():
+        try:
+            values = json.loads(text)
+            if (wrong := _FREEZE.first_violation(values)) is not None:
+                raise ValueError(str(wrong))
+            freeze = Freeze(**values)
+            return None if freeze.is_over(now) else freeze
+        except (ValueError, TypeError, RecursionError):
+            return Freeze("another client", "a time that is not known")
+    return None
+
+
+def refuse_frozen(freeze: Freeze | None, namespace: str, instance_id: str | None) -> None:
+    """Raise FrozenError where there is a freeze."""
+    if freeze is not None:
+        name = f"VNF instance {instance_id or 'without an id'} in namespace {namespace}"
+        raise errors.FrozenError(f"{name} is {freeze}: no operation of it may begin")
 
 
 def _time(text: str, lease: Json) -> datetime:

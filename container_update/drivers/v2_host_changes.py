@@ -19,6 +19,7 @@ from typing import Any
 
 from container_update.cluster.history import HistoryWriter
 from container_update.cluster.instance_record import InstanceRecord
+from container_update.cluster.lease import refuse_frozen
 from container_update.drivers import v2_memory
 from container_update.drivers.v2_process import NEXT_STEP
 from container_update.drivers.v2_records import (
@@ -239,8 +240,10 @@ def _preview(
 
 
 def _refuse_unfinished(base: UpdateRequest, cluster: Cluster, options: Options) -> None:
-    """Refuse while an operation of ours runs, or has left a journal: Tacker knows of neither."""
+    """Refuse while the instance is frozen, an operation of ours runs, or has left a journal: Tacker
+    knows of none of it."""
     current = status(cluster, options, namespace=base.namespace, instance_id=base.instance_id)
+    refuse_frozen(current.frozen, base.namespace, base.instance_id)
     if current.holder is not None and not current.expired:
         raise errors.UpdateInProgressError(f"VNF instance {base.instance_id}: {current}")
     if current.record is not None:

@@ -75,8 +75,11 @@ class ClusterInstance(ClusterView):
         cluster = self.cluster.guarded(lock.check)
         return Journal(cluster, self.namespace, self.instance_id, lock.operation)
 
-    def lock(self, run_id: str) -> LeaseLock:
-        """Return the lease that keeps a second operation of this instance out."""
+    def lock(self, run_id: str, *, ends: bool = False) -> LeaseLock:
+        """Return the lease that keeps a second operation of this instance out.
+
+        :param ends: only what is under way is ended.
+        """
         return LeaseLock(
             self.cluster,
             self.namespace,
@@ -85,6 +88,7 @@ class ClusterInstance(ClusterView):
             host_name(),
             self.options.lease_seconds,
             self.cancel,
+            ends,
         )
 
     # --- an operation, step by step -------------------------------------------------------------
@@ -116,6 +120,7 @@ class ClusterInstance(ClusterView):
         """Hold the lease and the journal while the block carries out the plan of a goal.
 
         :raises ClusterError: the account lacks a right; nothing was written.
+        :raises FrozenError: the instance is frozen.
         :raises UpdateInProgressError: another update of this instance runs, or ran since the
             plan was made.
         """
@@ -232,7 +237,7 @@ class ClusterInstance(ClusterView):
             plan,
             self.cluster.guarded(lock.check),
             informer,
-            EventRecorder(self.cluster.unretried),
+            EventRecorder(self.cluster.unretried, record.origin.why),
             self.options,
             record.pods_before,
             lock.cancel,
@@ -276,7 +281,7 @@ class ClusterInstance(ClusterView):
                 LOG.warning("the lease of a run that ended could not be removed: %s", error)
 
     def _take_and_clear(self) -> None:
-        with self.lock(str(uuid.uuid4())) as lock:
+        with self.lock(str(uuid.uuid4()), ends=True) as lock:
             self.journal_of(lock).clear()
 
 

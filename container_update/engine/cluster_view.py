@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from container_update.cluster.informer import Informer
 from container_update.cluster.journal import JournalReader
-from container_update.cluster.lease import Holder, lease_key, utc_now
+from container_update.cluster.lease import Holder, frozen_by, lease_key, utc_now
 from container_update.cluster.operation import Operation
 from container_update.cluster.retry import RetryingReader
 from container_update.engine.checks.server_check import check_with_server
@@ -76,18 +76,25 @@ class ClusterView:
     def status(self) -> operation.Status:
         """Return what is under way."""
         journal = self.journal
-        record, holder = journal.read(), self.holder()
+        record, (holder, frozen) = journal.read(), self._lease()
         leftovers = journal.leftovers() if record is None else ()
         if holder is None:
-            return operation.Status(record, leftovers=leftovers)
+            return operation.Status(record, leftovers=leftovers, frozen=frozen)
         expired = not holder.seems_alive(utc_now())
         since = f"since {holder.since}"
-        return operation.Status(record, holder.identity, since, expired, leftovers)
+        return operation.Status(record, holder.identity, since, expired, leftovers, frozen)
 
     def holder(self) -> Holder | None:
         """Return who holds the lease, also where it has expired."""
+        return self._lease()[0]
+
+    def _lease(self) -> tuple[Holder | None, operation.Freeze | None]:
+        """Return who holds the lease, and the freeze of the instance."""
         lease = self.cluster.get(lease_key(self.namespace, self.instance_id))
-        return None if lease is None else Holder.of(lease)
+        if lease is None:
+            return None, None
+        holder, frozen = Holder.of(lease), frozen_by(lease, utc_now())
+        return (holder if holder.identity or not frozen else None), frozen
 
     def _without_foreign(self, plan: Plan, goal: Goal) -> Plan:
         """Return a plan made from an unsigned history, as far as that is believed.

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +16,7 @@ from container_update.engine.execute import Execution
 from container_update.engine.fence import Fence
 from container_update.model import context_threads, errors, operation
 from container_update.model.objects import Json, ObjectKey, namespace_key
+from container_update.model.options import OF_VNFM
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import UNINSTALL, Action
 from container_update.planning.steps import ManifestStep
@@ -72,17 +73,18 @@ class JournalledRun:
         :param cause: why it was undone.
         :raises LeaseLostError: another run may have gone on with it.
         """
-        stay = frozenset(self.marked if undone is None else (*undone.left_to_others, *undone.kept))
+        left = () if undone is None else (*undone.left_to_others, *undone.kept)
+        stay = frozenset(self.marked if undone is None else left)
         execution = self.execution
         execution.events.finish()
-        if (own := self._deleted_namespace(undone)) is None:
+        if (own := self._deleted_namespace(undone, left)) is None:
             self._confirm_and_keep(undone, cause)
         else:
             self.lock.confirm()
         for _ in range(2):
             try:
                 if self._is_uninstalled and undone is None:
-                    self._forget_instance()
+                    self._forget_instance(is_kept=own is None)
                 fence = Fence(execution.cluster, execution.options.workers)
                 fence.lower(self.marked, self.journal.owner, stay)
                 if own is None or not self._delete_namespace(own):
@@ -92,11 +94,14 @@ class JournalledRun:
                 LOG.warning("the journal of a run that ended could not be removed: %s", error)
         self.lock.check()
 
-    def _deleted_namespace(self, undone: Outcome | None) -> ManifestStep | None:
+    def _deleted_namespace(
+        self, undone: Outcome | None, left: Container[ObjectKey]
+    ) -> ManifestStep | None:
         """Return the step of the VNF's own Namespace where the run, or its undo, deletes that."""
         action = Action.DELETE if undone is None else Action.CREATE
         for step in self.record.object_steps:
-            if step.key == namespace_key(self.journal.namespace) and step.action is action:
+            is_own = step.key == namespace_key(self.journal.namespace)
+            if is_own and step.action is action and step.key not in left:
                 assert isinstance(step, ManifestStep), "its manifest is its content"
                 return step
         return None
@@ -176,11 +181,14 @@ class JournalledRun:
     def _is_uninstalled(self) -> bool:
         return self.record.origin.kind == UNINSTALL
 
-    def _forget_instance(self) -> None:
+    def _forget_instance(self, *, is_kept: bool) -> None:
         """Delete the history of an instance that is no more.
 
+        :param is_kept: its namespace stays, and a summary of the history in it.
         :raises ClusterError: that is not possible now.
         """
         if not self.is_over:
             self.record = self.journal.set_phase(self.record, operation.Phase.END)
-        self._history.clear()
+        is_kept = is_kept and self.execution.options.history > OF_VNFM
+        ended = Revision.of(self.record, utc_now(), self.journal.owner["uid"])
+        self._history.clear(ended if is_kept else None)

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
+from container_update.cluster import uninstalled
 from container_update.cluster.history import History, kept_instances
 from container_update.cluster.operation import Revision
 from container_update.cluster.retry import RetryingReader
@@ -18,6 +20,7 @@ from container_update.model.errors import ClusterError, ContainerUpdateError
 from container_update.model.objects import Json
 from container_update.model.operation import Status
 from container_update.model.options import Options
+from container_update.model.plan import UNINSTALL
 from container_update.model.requests import names
 from container_update.model.times import time_of
 
@@ -56,9 +59,15 @@ class InstanceState:
         return min(times).isoformat() if times else None
 
     @property
+    def _is_uninstalled(self) -> bool:
+        return self.last is not None and self.last.origin.kind == UNINSTALL
+
+    @property
     def state(self) -> str:
         """In a word or two: what is under way, or else how its workloads are."""
         current = self.current
+        if self._is_uninstalled:
+            return "uninstalled"
         if current is None:
             return "unknown"
         if current.is_held:
@@ -71,12 +80,16 @@ class InstanceState:
 
     @property
     def under_way(self) -> str:
-        """What is under way, for people; '': nothing."""
+        """What is under way, or by whom it was uninstalled, for people; '': nothing."""
+        if self.last and self._is_uninstalled:
+            origin = self.last.origin
+            return f"uninstalled by {origin.who}{f': {origin.why}' if origin.why else ''}"
         if self.current is None:
             return "not known: its records are not signed with the key of this host"
         record = self.current.record
         if record is None:
-            return f"held by {self.current.holder}" if self.current.holder else ""
+            held = f"held by {self.current.holder}" if self.current.holder else ""
+            return held or str(self.current.frozen or "")
         return f"operation of {record.host}, {record.progress}"
 
     def as_dict(self) -> Json:
@@ -113,7 +126,8 @@ def list_instances(
     """
     found = kept_instances(RetryingReader(cluster, options.retry_seconds), namespace)
     by_name = sorted(found, key=lambda each: (each[0], each[1] or ""))
-    return tuple(_state(cluster, *each, options) for each in by_name)
+    with _warned_once() as refused:
+        return tuple(_state(cluster, *each, options, refused) for each in by_name)
 
 
 def list_histories(
@@ -128,19 +142,46 @@ def list_histories(
     :raises ClusterError: the account may not list Secrets there.
     """
     reader = RetryingReader(cluster, options.retry_seconds)
-    found = [
-        (*instance, revision)
-        for instance in kept_instances(reader, namespace)
-        for revision in _believed(History(reader, *instance).read) or ()
-    ]
+    with _warned_once() as refused:
+        found = [
+            (*instance, revision)
+            for instance in kept_instances(reader, namespace)
+            for revision in _believed(History(reader, *instance).read, refused) or ()
+        ]
     return tuple(sorted(found, key=lambda each: time_of(each[2].ended), reverse=True))
 
 
+def list_uninstalled(
+    cluster: ReadOnlyCluster,
+    namespace: str = "",
+    options: Options = Options(),  # noqa: B008
+) -> tuple[tuple[InstanceState, ...], tuple[tuple[str, str | None, Revision], ...]]:
+    """Return the VNF instances that were uninstalled, and their operations, the newest first.
+
+    :param namespace: '': all of them.
+    :raises ClusterError: the account may not list Secrets there.
+    """
+    found = sorted(
+        uninstalled.read(RetryingReader(cluster, options.retry_seconds), namespace),
+        key=lambda each: time_of(each[2][0].ended),
+        reverse=True,
+    )
+    gone = [
+        InstanceState(place, name, (), all_[0], names(all_[0].origin.packages), Status(None))
+        for place, name, all_ in found
+    ]
+    return tuple(gone), tuple((place, name, each) for place, name, all_ in found for each in all_)
+
+
 def _state(
-    cluster: ReadOnlyCluster, namespace: str, instance_id: str | None, options: Options
+    cluster: ReadOnlyCluster,
+    namespace: str,
+    instance_id: str | None,
+    options: Options,
+    refused: list[ContainerUpdateError],
 ) -> InstanceState:
     history = History(RetryingReader(cluster, options.retry_seconds), namespace, instance_id)
-    kept = _believed(lambda: (history.read(), history.instance()))
+    kept = _believed(lambda: (history.read(), history.instance()), refused)
     revisions, record = kept or ((), None)
     return InstanceState(
         namespace,
@@ -149,19 +190,31 @@ def _state(
         revisions[0] if revisions else None,
         names([record.package]) if record and record.package else "",
         _believed(
-            lambda: resume.status(cluster, options, namespace=namespace, instance_id=instance_id)
+            lambda: resume.status(cluster, options, namespace=namespace, instance_id=instance_id),
+            refused,
         )
         if kept
         else None,
     )
 
 
-def _believed(read: Callable[[], ValueT]) -> ValueT | None:
-    """Return what is read; None, with a warning, where it is not believed: the list goes on."""
+@contextmanager
+def _warned_once() -> Iterator[list[ContainerUpdateError]]:
+    """Yield a list for the errors of what is not believed; say the first one in full, and how many
+    others there are."""
+    refused: list[ContainerUpdateError] = []
+    yield refused
+    if refused:
+        more = f"; {len(refused) - 1} more instances are not believed" if refused[1:] else ""
+        LOG.warning("%s%s", refused[0], more)
+
+
+def _believed(read: Callable[[], ValueT], refused: list[ContainerUpdateError]) -> ValueT | None:
+    """Return what is read; None where it is not believed: the list goes on."""
     try:
         return read()
     except ClusterError:
         raise
     except ContainerUpdateError as error:
-        LOG.warning("%s", error)
+        refused.append(error)
         return None

@@ -154,6 +154,8 @@ class ClusterRecovery(Recovery[Operation]):
     def hold(self, record: Operation) -> Iterator[None]:
         """See Recovery; what the block opens is closed after it.
 
+        A frozen instance lets an operation be ended, not make room for another one.
+
         :raises ClusterError: the account lacks a right; nothing was written.
         """
         try:
@@ -161,6 +163,7 @@ class ClusterRecovery(Recovery[Operation]):
         except errors.ClusterError:  # an untrustworthy journal is the more important error
             self._believed(record, goes_back=self.back or record.phase is Phase.UNDO)
             raise
+        self._lock.ends = self.back or self.goal is None or self.goal() == record.goal
         with self._lock, self._until_released:
             yield
 

@@ -53,6 +53,7 @@ _VALUES = {
     **dict.fromkeys(("namespace", "old", "new", "package"), schema.TEXT),
     **dict.fromkeys(("instance_id", "instance", "records"), schema.TEXT),
     **dict.fromkeys(("one_namespace", "delete_data", "delete_shared"), schema.TRUTH),
+    "create_namespace": schema.TRUTH,
     **dict.fromkeys(("def_files", "config_paths", "packages"), schema.ListOf(schema.TEXT)),
     "revision": schema.WHOLE,
     "body": schema.MAPPING,

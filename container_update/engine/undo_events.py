@@ -34,9 +34,11 @@ class EventRecorder:
     """Records the Events of one run.
 
     :param cluster: without retries: an Event is not worth waiting for.
+    :param why: the reason that the user gave for the operation.
     """
 
     cluster: Cluster
+    why: str = ""
     _refused: bool = field(default=False, init=False)
     _sending: list[Future[None]] = field(default_factory=list, init=False)
     _pool: ThreadPoolExecutor = field(
@@ -53,7 +55,8 @@ class EventRecorder:
         step, state = result.step, result.state.value
         about = step.before if isinstance(step, ObjectStep) else None
         if about is not None and "uid" in about["metadata"]:  # the undo does not wait for it
-            message = f"{step.action.value}: {state}: {cause}"
+            asked = f" ({self.why})" if self.why else ""
+            message = f"{step.action.value}{asked}: {state}: {cause}"
             self._sending.append(self._pool.submit(self._send, about, message))
 
     def _send(self, about: Json, message: str) -> None:

@@ -44,6 +44,8 @@ class NextStep(enum.Enum):
     """What a journal says is not believed about an object: name packages that describe it."""
     NAME_BOTH_PACKAGES = "name both packages"
     """The history is not believed about an object: make the request with both packages."""
+    UNFREEZE = "unfreeze"
+    """The instance is frozen: lift that, or wait for its end, then repeat the request."""
     CHECK_STATUS = "check status"
     """Another run may hold the instance: check its status, then resume or roll back."""
 
@@ -132,6 +134,12 @@ class PlanError(ContainerUpdateError):
 
     exit_status = 5
     next_step = NextStep.FIX_TARGET
+
+
+class FrozenError(PlanError):
+    """The instance is frozen: no operation of it may begin. Nothing was written."""
+
+    next_step = NextStep.UNFREEZE
 
 
 class CoordinationError(ContainerUpdateError):

@@ -12,7 +12,7 @@ import hashlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -82,6 +82,30 @@ def name_of(instance_id: str | None) -> str:
 
 
 @dataclass(frozen=True)
+class Freeze:
+    """No operation of an instance begins until its end; those under way can be ended.
+
+    >>> print(Freeze("ann@host", "2026-01-02T03:04:05+00:00", "", "the trial of the year"))
+    frozen by ann@host since 2026-01-02T03:04:05+00:00: the trial of the year
+    """
+
+    who: str
+    since: str
+    """When, in UTC (RFC 3339)."""
+    until: str = ""
+    """Likewise, by the clock of each host; '': it does not end by itself."""
+    why: str = ""
+
+    def is_over(self, now: datetime) -> bool:
+        """Tell whether its time has passed."""
+        return bool(self.until) and now >= datetime.fromisoformat(self.until)
+
+    def __str__(self) -> str:
+        until = f" until {self.until}" if self.until else ""
+        return f"frozen by {self.who} since {self.since}{until}{f': {self.why}' * bool(self.why)}"
+
+
+@dataclass(frozen=True)
 class Status:
     """What is under way for an instance; as text it never shows content.
 
@@ -99,6 +123,8 @@ class Status:
     """The holder has been silent for too long: another may take over."""
     leftovers: Sequence[ObjectKey] = ()
     """What a run left that ended before it changed anything: a resume or a rollback removes it."""
+    frozen: Freeze | None = None
+    """No operation may begin."""
 
     @property
     def is_held(self) -> bool:
@@ -113,6 +139,8 @@ class Status:
         if self.leftovers:
             names = ", ".join(map(str, self.leftovers))
             lines.append(f"Left of a run that changed nothing; a rollback removes it: {names}.")
+        if self.frozen is not None:
+            lines.append(f"The VNF instance is {self.frozen}.")
         return "\n".join(lines)
 
     def as_dict(self) -> Json:
@@ -126,6 +154,7 @@ class Status:
             "holder": self.holder,
             "expired": self.expired,
             "leftovers": [key.as_dict() for key in self.leftovers],
+            "frozen": self.frozen and asdict(self.frozen),
         }
 
 

@@ -36,6 +36,8 @@ PACKAGE_OPTIONS = (
 
 KUBECTL, TACKER = "kubectl", "tacker"
 
+OF_VNFM = 2
+"""The most operations of an instance that are kept where a VNFM has it on record."""
 LONGEST_LEASE = 3600.0
 """In seconds. Who may write into the VNF's namespace can write a lease: it keeps no operation
 waiting for longer, and one that says so is refused."""
@@ -253,7 +255,7 @@ class Options:
         change of the package what the one before led to, too), and no more, since the record would
         not know of another undo. Its files are read as Tacker does, which the user guides show.
         """
-        return replace(self, history=min(self.history, 2), file_end=TACKER)
+        return replace(self, history=min(self.history, OF_VNFM), file_end=TACKER)
 
     @classmethod
     def from_conf(cls, conf: Any) -> Options:

@@ -87,6 +87,8 @@ class InstallRequest:
     instance_id: str | None = None
     """The VNF instance; becomes the label that Tacker puts on what it creates. None: the product's
     name, where no instance has it yet."""
+    create_namespace: bool = False
+    """Create *namespace* where it does not exist. It is no part of the package."""
 
 
 @dataclass(frozen=True)

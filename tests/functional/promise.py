@@ -191,7 +191,7 @@ class Checker:
         leases = [
             f"Lease {name}"
             for name, body in snapshot.objects["Lease"].items()
-            if body["spec"]["holderIdentity"]
+            if body["spec"].get("holderIdentity")
         ]
         journals = [
             f"journal {name}"

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from container_update import __version__, install
-from tests.functional.cnf import Cnf
+from tests.functional.cnf import BAD_IMAGE, Cnf
 from tests.functional.manifests import workload
-from tests.internals.core import main
+from tests.internals.core import Collection, main
 
 
 def said(*words: str, status: int = 0) -> str:
@@ -145,3 +145,18 @@ def test_yaml_has_what_json_has(command: str, cnf: Cnf, admin_kubeconfig: str) -
     document = json.loads(out["json"].getvalue())
     assert document["kind"]
     assert yaml.safe_load(out["yaml"].getvalue()) == document
+
+
+def test_the_event_of_an_undone_update_has_the_reason_that_it_was_given(
+    cnf: Cnf, admin_kubeconfig: str
+) -> None:
+    old, bad = (
+        cnf.package({"w.yaml": workload("Deployment", "a", image=image)})
+        for image in ("nginx:1.27", BAD_IMAGE)
+    )
+    install(old, cnf.admin, namespace=cnf.namespace, instance_id="one", options=cnf.options)
+    where = ("--kubeconfig", admin_kubeconfig, "-n", cnf.namespace, "--grace-period", "0.5")
+    said("apply", bad, *where, "-m", "ticket 4711", status=7)
+    every = Collection("", "Event", cnf.namespace)
+    told = [body for body in cnf.admin.list(every).items if body.get("reason") == "UpdateUndone"]
+    assert ["(ticket 4711)" in body["message"] for body in told] == [True]

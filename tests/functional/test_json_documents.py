@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from container_update import connect, install
+from container_update import NextStep, connect, install
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
 from tests.internals.core import guide_request, main, samples
 
@@ -115,6 +115,12 @@ def check(programs: Programs, folder: Path) -> None:
 
 def test_the_schema_is_one() -> None:
     Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("step", NextStep, ids=lambda each: each.value)
+def test_the_schema_has_every_next_step(step: NextStep) -> None:
+    told = {"error": "PlanError", "message": "m", "nextStep": step.value, "advice": ""}
+    VALIDATOR.validate({"apiVersion": "container-update/v1", "kind": "Error", **told})
 
 
 def test_every_document_and_every_line_of_a_stream_is_as_the_schema_says(

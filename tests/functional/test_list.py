@@ -48,15 +48,19 @@ def test_each_instance_is_listed_with_its_package_its_pods_and_what_is_under_way
     with connect(admin_kubeconfig, options=Options(journal_key="of another host")) as other:
         foreign = cnf.package({"w.yaml": workload("Deployment", "c")})
         install(foreign, other, instance_id="three", **here)
+        more = cnf.package({"w.yaml": workload("Deployment", "d")})
+        install(more, other, instance_id="four", **here)
     caplog.clear()
-    first, third, second = listed(cnf, admin_kubeconfig, "-n", cnf.namespace)
+    fourth, first, third, second = listed(cnf, admin_kubeconfig, "-n", cnf.namespace)
     assert [first, second] == [one, two]
     assert (third["instanceId"], third["package"], third["result"]) == ("three", "", None)
     assert third["state"] == "unknown"
-    assert "three.v1: expected a revision" in caplog.text
+    assert caplog.text.count(": expected a revision") == 1
+    assert "four.v1: expected a revision" in caplog.text
+    assert "; 1 more instances are not believed" in caplog.text
 
     terminate(None, cnf.admin, instance_id="one", **here)
-    assert [third, two] == listed(cnf, admin_kubeconfig, "-n", cnf.namespace)
+    assert [fourth, third, two] == listed(cnf, admin_kubeconfig, "-n", cnf.namespace)
 
 
 def test_an_instance_with_a_pod_in_trouble_is_degraded_although_the_old_pod_is_ready(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from container_update import (
     CancelToken,
@@ -22,6 +24,7 @@ from container_update import (
     UpdateFailedError,
     UpdateInProgressError,
     UpdateInterruptedError,
+    change_package,
     connect,
     history,
     install,
@@ -29,12 +32,13 @@ from container_update import (
     rollback,
     status,
     terminate,
+    undo,
 )
 from tests.functional import role
 from tests.functional.cnf import BAD_IMAGE, INSTANCE, Cnf
 from tests.functional.conftest import OPTIONS, until
 from tests.functional.manifests import ENV, config_map, secret, workload
-from tests.internals.core import Included, Json, LeaseLock, ObjectKey
+from tests.internals.core import Included, Json, LeaseLock, ObjectKey, main
 
 ALL = Included(shared=True)
 POD = """
@@ -241,3 +245,85 @@ def _may_read(cluster: Any, key: ObjectKey) -> bool:
 def test_one_of_another_name_that_is_nowhere_is_an_error_still(site: Site) -> None:
     with pytest.raises(PlanError, match="does not exist: create it"):
         install(site.package(), site.cnf.admin, namespace="nowhere", instance_id=INSTANCE)
+
+
+# --- one that no package has, created with the installation --------------------------------------
+
+
+@pytest.fixture
+def bare(cnf: Cnf, site: Site) -> dict[str, str]:
+    """Packages without a Namespace: one, the next one, and one that fails."""
+    images = {"old": "nginx:1.27", "new": "nginx:1.28", "bad": BAD_IMAGE}
+    return {
+        name: cnf.package(
+            {
+                "a.yaml": config_map(setting=name),
+                "w.yaml": workload("Deployment", container=ENV, image=image),
+            }
+        )
+        for name, image in images.items()
+    }
+
+
+def test_it_is_created_where_that_is_asked_for_and_no_later_operation_deletes_it(
+    site: Site, bare: dict[str, str]
+) -> None:
+    cluster, options = site.cnf.admin, site.cnf.options
+    with pytest.raises(PlanError, match="does not exist"):
+        site.install(bare["old"])
+    request = InstallRequest(bare["old"], **site.where, create_namespace=True)
+    plan = plan_of(request, cluster, options)
+    assert [step.key.kind for step in plan.steps if step.group == 0] == ["Namespace"]
+    assert site.namespace() is None
+    site.install(bare["old"], create_namespace=True)
+    assert not site.install(bare["old"], create_namespace=True).results
+    change = {"vnfdId": "new", "additionalParams": {"upgrade_type": "RollingUpdate"}}
+    assert change_package(change, cluster, options, old="", new=bare["new"], **site.where).results
+    assert undo(cluster, options, namespace=site.name, instance_id=INSTANCE)
+    ended = terminate(None, cluster, **site.where, options=options, included=ALL)
+    assert "Namespace" not in {result.step.key.kind for result in ended.results}
+    assert "deletionTimestamp" not in (site.namespace() or {})["metadata"]
+    assert site.install(bare["old"], create_namespace=True).results
+
+
+@pytest.mark.parametrize("other", [None, config_map("another", setting="1"), POD])
+def test_a_failed_installation_takes_it_back_unless_something_else_is_in_it(
+    site: Site, bare: dict[str, str], other: str | None
+) -> None:
+    def put(event: object) -> None:
+        if other and isinstance(event, StepResult) and event.step.key.kind == "ConfigMap":
+            body = yaml.safe_load(other)
+            body["metadata"]["namespace"] = site.name
+            if site.cnf.admin.get(ObjectKey.of(body)) is None:
+                site.cnf.admin.create(body)
+
+    with pytest.raises(UpdateFailedError):
+        site.install(bare["bad"], create_namespace=True, progress=put)
+    assert status(site.cnf.admin, **site.where).record is None if other else True
+    if other is None:
+        site.until_gone()
+    else:
+        assert "deletionTimestamp" not in (site.namespace() or {})["metadata"]
+
+
+def test_a_failed_installation_leaves_a_namespace_that_it_did_not_create(
+    site: Site, bare: dict[str, str]
+) -> None:
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": site.name}}
+    site.cnf.admin.create(body)
+    with pytest.raises(UpdateFailedError):
+        site.install(bare["bad"], create_namespace=True)
+    assert "deletionTimestamp" not in (site.namespace() or {})["metadata"]
+
+
+def test_the_command_creates_it_and_an_approved_plan_says_so(
+    site: Site, bare: dict[str, str], admin_kubeconfig: str, tmp_path: Path
+) -> None:
+    saved = str(tmp_path / "install.plan")
+    where = ["--kubeconfig", admin_kubeconfig, "-n", site.name]
+    command = ["install", bare["old"], "--instance-id", "one", "--create-namespace", *where]
+    out = io.StringIO()
+    assert main([*command, "--plan", "--out", saved], out) == 3
+    assert f"Namespace {site.name}" in out.getvalue()
+    assert main(["apply", saved, *where], out) == 0
+    assert site.namespace()

@@ -414,7 +414,8 @@ VERBS = (
         reasons={
             "writes of others": "It writes nothing: what is the instance's is deleted as it is.",
             "fails early": "It starts no pods.",
-            "history": "The history ends with the instance: nothing is left of it.",
+            "history": "The history ends with the instance: a summary of it stays, for ``history "
+            "--uninstalled``.",
         },
     ),
     Verb("heal", _heal, reasons=_UPKEEP),

@@ -75,7 +75,8 @@ ERRORS = {kind.__name__: lambda kind=kind: made(kind) for kind in every_class()}
 }
 
 COMMAND = (
-    r"container-update (heat )?(resume|rollback|promote|status) --|[Rr]un the (same )?command again"
+    r"container-update (heat )?(resume|rollback|promote|status|unfreeze) --"
+    r"|[Rr]un the (same )?command again"
 )
 API = r"POST /vnflcm/v2/vnf_lcm_op_occs/7/(retry|rollback|fail)\b"
 TACKER_V1 = r"openstack vnflcm modify\b"

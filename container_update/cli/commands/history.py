@@ -28,6 +28,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     command.add_argument("revision", metavar="REV", type=int, nargs="?",
         help="show this one, by its number in the list")  # fmt: skip
     connection.add_all_namespaces(command)
+    connection.add_uninstalled(command)
     command.add_argument("--last", action="store_true", help="show the newest one")
     command.add_argument("--diff", action="store_true",
         help="show the images and the lines of ConfigMaps that it changed")  # fmt: skip
@@ -37,8 +38,8 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 def _history(parsed: argparse.Namespace, out: TextIO) -> int:
     """List the operations that have ended, or show one; return the exit status."""
-    if parsed.all_namespaces:
-        return _all_namespaces(parsed, out)
+    if parsed.all_namespaces or parsed.uninstalled:
+        return _several(parsed, out)
     from container_update.engine import instances  # noqa: PLC0415, slow to load
     from container_update.engine.goals import go_back as operations  # noqa: PLC0415, slow to load
 
@@ -62,15 +63,26 @@ def _history(parsed: argparse.Namespace, out: TextIO) -> int:
     return DONE if revisions else NOTHING_TO_DO
 
 
-def _all_namespaces(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.engine.listing import list_histories  # noqa: PLC0415, slow to load
+def _several(parsed: argparse.Namespace, out: TextIO) -> int:
+    """List the operations of several instances, of all namespaces, or of those that are gone."""
+    from container_update.engine.listing import (  # noqa: PLC0415, slow to load
+        list_histories,
+        list_uninstalled,
+    )
 
     if _is_one(parsed):
-        raise UsageError("-A lists operations: to show one, name its namespace with -n")
+        raise UsageError(
+            "-A and --uninstalled list operations: to show one of an instance that is there, name "
+            "its namespace with -n"
+        )
     with connection.connected_cluster(parsed) as cluster:
-        found = list_histories(cluster, "", option_arguments.read(parsed))
+        namespace = "" if parsed.all_namespaces else parsed.namespace
+        where = cluster, namespace, option_arguments.read(parsed)
+        found = list_uninstalled(*where)[1] if parsed.uninstalled else list_histories(*where)
+    if parsed.instance_id is not None:
+        found = tuple(each for each in found if each[1] == (parsed.instance_id or None))
     if not found and not output.is_document(parsed):
-        return output.write_nothing("No operation is kept in the cluster.", parsed, out)
+        return output.write_nothing("No operation is kept there.", parsed, out)
     lines = history_report.histories_lines(found)
     page = history_report.histories_markdown(found)
     _write(lines, history_report.histories_dict(found), page, parsed, out)

@@ -22,16 +22,24 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     text = "list the VNF instances: package, state, age, last operation, what is under way"
     command = add("list", _list, text)
     connection.add_all_namespaces(command)
+    connection.add_uninstalled(command)
     connection.add_cluster_arguments(command, output.DOCUMENTS, used=option_arguments.READING)
 
 
 def _list(parsed: argparse.Namespace, out: TextIO) -> int:
     """List the instances; return the exit status."""
-    from container_update.engine.listing import list_instances  # noqa: PLC0415, slow to load
+    from container_update.engine.listing import (  # noqa: PLC0415, slow to load
+        list_instances,
+        list_uninstalled,
+    )
 
     with connection.connected_cluster(parsed) as cluster:
         namespace = "" if parsed.all_namespaces else parsed.namespace
-        found = list_instances(cluster, namespace, option_arguments.read(parsed))
+        options = option_arguments.read(parsed)
+        if parsed.uninstalled:
+            found, _ = list_uninstalled(cluster, namespace, options)
+        else:
+            found = list_instances(cluster, namespace, options)
     if parsed.instance_id is not None:
         found = tuple(each for each in found if each.instance_id == (parsed.instance_id or None))
     if output.is_document(parsed):
@@ -41,5 +49,6 @@ def _list(parsed: argparse.Namespace, out: TextIO) -> int:
         Screen(out).show(listing_report.instance_lines(found, datetime.now(timezone.utc)))
     else:
         where = f"namespace {namespace}" if namespace else "the cluster"
-        out.write(f"No VNF instance is known in {where}.\n")
+        what = "was uninstalled" if parsed.uninstalled else "is known"
+        out.write(f"No VNF instance {what} in {where}.\n")
     return DONE

@@ -55,6 +55,9 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     text = "create what a package describes, and wait until it is ready"
     command = add("install", partial(operate.run, _install_request), text)
     command.add_argument("package", metavar="PACKAGE", help=connection.PACKAGE)
+    command.add_argument("--create-namespace", action="store_true",
+        help="create the namespace where it does not exist; no command deletes it later"
+    )  # fmt: skip
     _add_instance(command)
 
     text = "delete the objects of a VNF instance, and wait until they are gone"
@@ -149,7 +152,8 @@ def _undo_request(parsed: argparse.Namespace) -> UndoRequest:
 
 def _install_request(parsed: argparse.Namespace) -> InstallRequest:
     where = parsed.package, tuple(parsed.def_file), parsed.namespace
-    return InstallRequest(*where, instance_id=parsed.instance_id or None)
+    create, instance_id = parsed.create_namespace, parsed.instance_id or None
+    return InstallRequest(*where, instance_id=instance_id, create_namespace=create)
 
 
 def _uninstall_request(parsed: argparse.Namespace) -> TerminateRequest:

@@ -4,10 +4,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
+from container_update.cluster.keeping import KEPT
 from container_update.model.cluster import ReadOnlyCluster, if_allowed
 from container_update.model.errors import PlanError
-from container_update.model.objects import ObjectKey, namespace_key
+from container_update.model.objects import (
+    Collection,
+    Json,
+    Manifest,
+    ObjectKey,
+    Source,
+    namespace_key,
+)
+from container_update.workloads import registry
+
+_CONTENT = (
+    *(("", "ConfigMap"), ("", "PersistentVolumeClaim"), ("", "Secret"), ("", "Service")),
+    *(("", "ServiceAccount"), ("networking.k8s.io", "Ingress")),
+)
+"""(group, kind) of what is in a namespace besides workloads."""
+_EVERYWHERE = frozenset({"default", "kube-root-ca.crt", "openshift-service-ca.crt"})
+"""What the control plane puts into each namespace."""
 
 
 def without_objects(keys: Iterable[ObjectKey], populated: Iterable[str]) -> list[str]:
@@ -45,6 +63,32 @@ def refuse_missing(namespace: str, cluster: ReadOnlyCluster) -> None:
             f"namespace {namespace} does not exist: create it and instantiate the VNF there, "
             "or name the right one"
         )
+
+
+def namespace_manifest(namespace: str) -> Manifest:
+    """Return the manifest of a namespace that is in no package."""
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    return Manifest(namespace_key(namespace), body, Source("--create-namespace", 0))
+
+
+def content(namespace: str, cluster: ReadOnlyCluster) -> tuple[ObjectKey, ...]:
+    """Return what is in a namespace, as far as the account may look: not what a controller, the
+    control plane or this program has put there, nor what is being deleted."""
+    kinds = (*registry.installed(), *_CONTENT)
+    listings = (
+        if_allowed(partial(cluster.list, Collection(*kind, namespace)), None, if_missing=True)
+        for kind in kinds
+    )
+    bodies = (body for listing in listings if listing for body in listing.items)
+    return tuple(ObjectKey.of(body) for body in bodies if _is_others(body))
+
+
+def _is_others(body: Json) -> bool:
+    metadata = body["metadata"]
+    is_kept = KEPT.items() <= (metadata.get("labels") or {}).items()
+    is_going = metadata.get("ownerReferences") or metadata.get("deletionTimestamp")
+    is_of_account = body.get("type") == "kubernetes.io/service-account-token"
+    return not (metadata["name"] in _EVERYWHERE or is_kept or is_going or is_of_account)
 
 
 def refuse_if_known_missing(namespace: str, cluster: ReadOnlyCluster) -> None:

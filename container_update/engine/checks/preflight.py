@@ -123,12 +123,14 @@ def rights(plan: Plan, cluster: ReadOnlyCluster) -> str:
 
 
 def idle(status: Status) -> str:
-    """Say that no operation is under way, and none was interrupted."""
+    """Say that no operation is under way, none was interrupted, and one may begin."""
     told = "; ".join(line.rstrip(".:") for line in _headlines(status))
     if status.record or status.holder:
         alive = status.holder is not None and not status.expired
         step = errors.NextStep.WAIT if alive else errors.NextStep.RESUME_OR_ROLLBACK
         raise errors.UpdateInProgressError(told, next_step=step)
+    if status.frozen:
+        raise errors.FrozenError(told)
     return told
 
 

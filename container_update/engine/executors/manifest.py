@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 
 from container_update.engine import claims
+from container_update.engine.checks.namespaces import content
 from container_update.engine.context import StepExecutor
 from container_update.engine.writer import ChangedByAnotherError
 from container_update.model.objects import Json, is_kept, namespace_key
@@ -20,6 +22,8 @@ from container_update.workloads.pod_status import is_deleting
 from container_update.workloads.pod_template import images
 from container_update.workloads.readiness import Baseline
 from container_update.workloads.registry import is_workload, kind_of
+
+LOG = logging.getLogger(__name__)
 
 
 class ManifestExecutor(StepExecutor[ManifestStep]):
@@ -131,6 +135,11 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             return Reverted.UNCHANGED
         assert step.content is not None, "what is created has its manifest"
         if not self._is_made_of(step.content, live):
+            return Reverted.OF_OTHERS
+        if step.key == namespace_key(self.writer.owner_namespace) and (
+            others := content(step.key.name, self.cluster)
+        ):
+            LOG.warning("%s stays: %s in it", step.key, ", ".join(map(str, others[:3])))
             return Reverted.OF_OTHERS
         if is_kept(live) and manifest_name(live) == step.key.name:  # no stand-in for another one
             return Reverted.KEPT

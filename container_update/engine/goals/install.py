@@ -12,7 +12,11 @@ from container_update.cluster.history import History
 from container_update.cluster.operation import digest_of
 from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
-from container_update.engine.checks.namespaces import refuse_missing, refuse_missing_namespaces
+from container_update.engine.checks.namespaces import (
+    namespace_manifest,
+    refuse_missing,
+    refuse_missing_namespaces,
+)
 from container_update.engine.goal import Observed, PackageGoal
 from container_update.engine.instances import manifests_in_record
 from container_update.engine.read_packages import packages_of
@@ -87,18 +91,22 @@ class Install(PackageGoal):
     def plan(self, observed: Observed) -> Plan:
         """See Goal."""
         packages, cluster = self.packages, observed.cluster
+        manifests, own = tuple(packages.new.values()), namespace_key(self.namespace)
         keys = packages.keys
-        if namespace_key(self.namespace) not in keys:
+        if own not in keys and self._given.create_namespace and cluster.get(own) is None:
+            keys = (own, *keys)
+            manifests = (namespace_manifest(self.namespace), *manifests)
+        elif own not in keys:
             refuse_missing(self.namespace, cluster)
         live = observed.read(keys)
         refuse_missing_namespaces(
             keys, live, {self.namespace, *observed.informer.namespaces}, cluster
         )
-        manifests, def_files = tuple(packages.new.values()), packages.def_files
         where = self.namespace, self.instance_id
         recorded = manifests_in_record(cluster, *where) if gone_jobs(manifests, live) else None
-        plan = install_plan(manifests, live, *where, def_files, recorded or {})
-        return replace(plan, packages=packages.identities)
+        plan = install_plan(manifests, live, *where, packages.def_files, recorded or {})
+        described = tuple(each for each in plan.manifests if each.key in packages.keys)
+        return replace(plan, packages=packages.identities, manifests=described)
 
 
 def _with_replicas(manifest: Manifest, replicas: Mapping[str, int]) -> Manifest:
