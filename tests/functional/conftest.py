@@ -49,7 +49,7 @@ collect_ignore = [*WITHOUT_REAL] if REAL else []
 
 REACHING = frozenset({"admin_kubeconfig", "lab", "workers"})
 """Fixtures that lead to the real cluster. Those of a module with a ``lab`` of its own do not; those
-of change_vnfpkg/ ask for them by name."""
+of change_vnfpkg/ ask for them by name; stacks/ and other folders are not about it."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -62,10 +62,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _reaches_it(item: pytest.Item) -> bool:
+    folder = item.path.parent.relative_to(Path(__file__).parents[1]).as_posix()
+    if folder not in ("functional", "functional/reference", "functional/rollouts"):
+        return True
     assert isinstance(item, pytest.Function)
     own = {"lab"} if hasattr(item.module, "lab") else set()
-    is_named = "change_vnfpkg/" in item.nodeid
-    return is_named or not REACHING.isdisjoint({*item.fixturenames} - own)
+    return not REACHING.isdisjoint({*item.fixturenames} - own)
 
 
 OPTIONS = Options(timeout=120, grace_period=3 if REAL else 0.5)

@@ -13,13 +13,11 @@ import pytest
 
 from container_update.cluster.informer import Informer
 from container_update.cluster.journal import Journal
-from container_update.cluster.keeping import INSTANCE_ANNOTATION
 from container_update.cluster.lease import LeaseLock
 from container_update.cluster.retry import RetryingCluster
 from container_update.engine.cluster_instance import ClusterInstance, JournalledRun
 from container_update.engine.fence import TAKEN_OVER
 from container_update.engine.goal import Goal, Observed
-from container_update.engine.instances import only_instance
 from container_update.engine.resume import Named
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Right
@@ -370,20 +368,6 @@ def test_the_status_names_who_holds_the_instance_and_whether_it_is_still_heard_o
     operation(cluster).recover()
     run(cluster)
     assert operation(cluster).status().record is None
-
-
-@pytest.mark.parametrize(
-    ("ids", "told"),
-    [(["b", "a"], "a, b: expected"), (["", "a"], "a and one without an id: expected")],
-)
-def test_of_several_instances_none_is_meant_unless_it_is_named(ids: list[str], told: str) -> None:
-    cluster = FakeCluster()
-    for number, instance_id in enumerate(ids):
-        annotations = {INSTANCE_ANNOTATION: instance_id}
-        metadata = {"name": f"s{number}", "namespace": "ns", "annotations": annotations}
-        cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
-    with pytest.raises(PlanError, match=f"VNF instances {told}"):
-        only_instance(cluster, "ns")
 
 
 def test_what_packages_describe_is_known_where_any_is_named() -> None:
