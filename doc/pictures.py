@@ -223,8 +223,8 @@ def style_of(char: pyte.screens.Char) -> str:
 
 
 def photograph_pages() -> None:
-    """Write the pictures of the service's page while an update runs."""
-    from tests.vnfm import site  # noqa: PLC0415, the extra test
+    """Write the pictures of the service's page: while an update runs, and with many instances."""
+    from tests.vnfm import many, site  # noqa: PLC0415, the extra test
     from tests.vnfm.browser import chromium, window  # noqa: PLC0415
     from tests.vnfm.visit import Visit, walk  # noqa: PLC0415
 
@@ -237,27 +237,39 @@ def photograph_pages() -> None:
         visit = Visit(context, vnfm)
         visit.enter(vnfm.token)
         walk(visit, vnfm, partial(_photograph, visit))
+        many.store(vnfm.service, 200)
+        for name, width in LISTS.items():
+            visit.tab.set_viewport_size({"width": width, "height": 640})
+            visit.go("Instances")
+            visit.tab.locator("#instances tbody").nth(9).wait_for()
+            visit.tab.screenshot(path=PICTURES / f"page-{name}.png")
 
 
 PAGE_PICTURES: Mapping[str, str] = {
     **dict.fromkeys(("resources", "plan", "failing", "failed", "change-plan"), "#instance"),
-    "history": "#history .card:has(details[open])",
+    "history": "#history",
 }
 """By its name the part of the page that the picture has."""
+LISTS: Mapping[str, int] = {"list": 1000, "phone": 390}
+"""By its name the width of the window in which the picture shows the list."""
 
 
 def _photograph(visit: Visit, name: str) -> None:
     """Photograph what the walk looks at; of what fails, while its steps run."""
     if name == "failing":
-        visit.operation.locator(".steps .told.busy").first.wait_for()
+        visit.tab.locator(".objects .badge", has_text="running").first.wait_for()
+    size = visit.tab.viewport_size
+    height = visit.tab.evaluate("document.documentElement.scrollHeight")
+    visit.tab.set_viewport_size({**size, "height": max(size["height"], height)})
     visit.tab.locator(PAGE_PICTURES[name]).first.screenshot(path=PICTURES / f"page-{name}.png")
+    visit.tab.set_viewport_size(size)
 
 
 def sources() -> Mapping[str, str]:
     """Return a digest of what each photograph is made of, by the name of its file."""
     files = b"".join(file.read_bytes() for file in sorted(SERVED.iterdir()))
     return dict.fromkeys(
-        (f"page-{name}.png" for name in PAGE_PICTURES), hashlib.sha256(files).hexdigest()
+        (f"page-{name}.png" for name in (*PAGE_PICTURES, *LISTS)), hashlib.sha256(files).hexdigest()
     )
 
 

@@ -39,9 +39,11 @@ class Demo:
 
         def answers() -> bool:
             assert self.process.poll() is None, self.log.read_text()
-            return "startup complete" in self.log.read_text()
+            *_, url = self.out.read_text().split("# the page")[0].split() or [""]
+            return "/#once=" in self.out.read_text() and requests.get(url, timeout=60).ok
 
         until(answers, "the demo to answer", 60)
+        assert self.log.read_text() == "", "nothing is below the link but what goes wrong"
         return self.out.read_text()
 
     def stop(self) -> int:

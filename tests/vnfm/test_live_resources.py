@@ -120,6 +120,7 @@ def test_during_an_update_old_and_new_pods_are_there_and_trouble_is_told_at_once
         front = workloads(resources(client, path))["Deployment default/front"]
     assert front["state"] == "bad"
     assert front["images"] == [NEW_IMAGE]
+    assert (front["ready"], front["readyOld"]) == (0, front["desired"]), "the old pods serve on"
     old = [vnfc for vnfc in front["vnfcs"] if vnfc["images"] != [NEW_IMAGE]]
     assert {vnfc["state"] for vnfc in old if vnfc["tone"] == "good"} == {"Running"}
     (bad, *_) = (vnfc for vnfc in front["vnfcs"] if vnfc["tone"] == "bad")

@@ -83,7 +83,7 @@ def test_the_page_shows_an_update_from_start_to_end(visit: Visit, vnfm: Site) ->
     visit.enter("not-the-token-of-anybody")
     visit.see(visit.tab.get_by_role("alert"), "This token is not known here")
     visit.enter(vnfm.token)
-    visit.see(visit.row(name), "INSTANTIATED")
+    visit.see(visit.row(name), "Instantiated")
 
     gate = Gate()
     fault = Fault(gate, method="PUT", path=f"*/namespaces/{GUIDE.name}/deployments/*")
@@ -93,21 +93,27 @@ def test_the_page_shows_an_update_from_start_to_end(visit: Visit, vnfm: Site) ->
     with gate.held():
         row = visit.row(name)
         visit.see(row, "Update runs")
-        visit.see(row, "steps done")
+        visit.see(row, "steps done, now: ")
         fits(visit)
         page = visit.instance(name)
         running = visit.operation
-        visit.see(running, "PROCESSING")
+        assert running.get_by_text("PROCESSING").count() == 0
         visit.see(running, "Sample VNF 1.0 \u2192 Sample VNF 2.0")
-        config = running.locator(".steps > li").filter(has_text="ConfigMap").first
-        visit.see(config, "done in")
-        deployment = running.locator(".steps > li").filter(has_text="Deployment").first
-        visit.see(deployment, "running")
-        deployment.get_by_text("Why").click()
+        visit.see(running, " UTC, ")
+        visit.see(visit.object(page, "ConfigMap"), "done in")
+        deployment = visit.object(page, "Deployment")
+        visit.see(deployment, "roll: running")
+        visit.see(deployment, "nginx \u2192 ")
+        assert deployment.get_by_text("which changed").count() == 0
+        visit.open(deployment)
         visit.see(deployment, "which changed")
+        objects = page.locator(".objects .open").all_text_contents()
+        assert len(objects) == len(set(objects)), "each object is in the table once"
+        order = page.locator(".objects .badge").all_text_contents()
+        at_work = [text.endswith(": running") for text in order if ": " in text]
+        assert at_work == sorted(at_work, reverse=True), "what runs is above what is done"
         bar = running.get_by_role("progressbar")
         assert 0 < bar.evaluate("bar => bar.value") < bar.evaluate("bar => bar.max")
-        visit.see(page.locator(".tree"), ": running")
         assert page.get_by_role("button", name="Terminate").count() == 0
         fits(visit)
         assert visit.faults() == []
@@ -115,20 +121,21 @@ def test_the_page_shows_an_update_from_start_to_end(visit: Visit, vnfm: Site) ->
     assert vnfm.settled(accepted)["operationState"] == "COMPLETED"
     vnfm.stage.cluster.middlewares.clear()
 
-    visit.badge("INSTANTIATED")
+    visit.badge("Instantiated")
     running.wait_for(state="hidden")
     news = visit.tab.locator("[aria-live=polite]")
-    news.filter(has_text="COMPLETED").wait_for(state="attached")
+    news.filter(has_text="Completed").wait_for(state="attached")
     page.get_by_role("tab", name="Details").click()
     visit.see(page.locator(".facts"), request["vnfdId"])
     visit.see(page.locator(".facts"), "vdu1-update-")
     fits(visit)
     past = visit.opened("History", f"Update {name}")
-    visit.see(past, "COMPLETED")
-    visit.see(past, "by admin")
-    changed = past.locator(".steps > li").filter(has_text="Deployment").first
+    visit.see(past, "Completed")
+    visit.see(past, "admin")
+    visit.see(past, " UTC, ")
+    changed = visit.object(past, "Deployment")
     visit.see(changed, "done in")
-    changed.get_by_text("Why").click()
+    visit.open(changed)
     visit.see(changed.locator(".diff"), "image")
     assert past.get_by_text("planned").count() == past.get_by_text("running").count() == 0
     fits(visit)
@@ -164,8 +171,23 @@ def test_a_failed_update_shows_cause_and_next_step_in_dark_mode_too(
     visit.see(visit.row("failing"), "cirros")
     visit.instance("failing")
     visit.badge("Update failed")
-    visit.see(visit.operation, "FAILED_TEMP")
+    assert visit.tab.get_by_text("FAILED_TEMP").count() == 0
     visit.see(visit.operation.locator(".cause"), "cirros")
+    visit.see(visit.operation.locator(".advice"), "The old version runs as before. Roll back ends")
+    buttons = visit.operation.get_by_role("button")
+    assert buttons.all_text_contents() == ["Roll back", "Retry", "Give up"]
+    kinds = buttons.evaluate_all("buttons => buttons.map((each) => each.className)")
+    assert kinds == ["main", "", "danger"]
+    failed = visit.card("History", "Update failing")
+    visit.see(failed, "Failed, needs a decision")
+    visit.see(failed, "cirros")
+    visit.open(failed)
+    state = visit.tab.get_by_role("region", name="History").get_by_label("State")
+    state.select_option("FAILED_TEMP")
+    visit.see(visit.card("History", "Update failing"), "Failed, needs a decision")
+    state.select_option("")
+    failed.get_by_role("link", name="Decide what becomes of it").click()
+    visit.badge("Update failed")
     assert visit.operation.get_by_text("POST /vnflcm").count() == 0
     assert visit.faults() == []
     assert visit.tab.evaluate(CONTRAST) == []
@@ -175,7 +197,7 @@ def test_a_failed_update_shows_cause_and_next_step_in_dark_mode_too(
     visit.press(visit.operation, "Retry")
     id_ = accepted.headers["Location"].rpartition("/")[2]
     assert visit.confirm("Retry") == (f"openstack vnflcm op retry {id_} --os-tacker-api-version 2")
-    visit.see(visit.card("History", "Update failing"), "COMPLETED")
+    visit.see(visit.card("History", "Update failing"), "Completed")
     vnfm.remove(path)
 
 
@@ -194,7 +216,8 @@ def test_a_newcomer_gets_by_on_the_page_alone(vnfm: Site, browser: Any, tmp_path
         commands = walk(visit, vnfm, photograph)
         assert faults == []
         visit.tab.emulate_media(media="print")
-        assert visit.tab.locator("button:visible, input:visible").count() == 0
+        names = ".open, .link"
+        assert visit.tab.locator(f"button:not({names}):visible, input:visible").count() == 0
         assert [text for text in visit.console_messages if "401" not in text] == []
     assert len(commands) == 10
     assert [text for text in commands if not text.startswith(("openstack vnf", "echo"))] == []
@@ -210,27 +233,27 @@ def test_an_instance_is_healed_scaled_terminated_and_deleted(
     visit.go("Packages")
     visit.tab.get_by_label("Drop CSAR packages here").set_input_files(scalable.package(tmp_path))
     package = visit.card("Packages", scalable.VNFD_ID)
-    visit.see(package, "ONBOARDED")
-    package.locator("summary").click()
+    visit.see(package, "Onboarded")
+    visit.open(package)
     visit.press(package, "New instance")
     visit.confirm("Create", Name="scaled")
     page = visit.tab.locator("#instance")
     visit.press(page, "Instantiate")
     visit.confirm("Instantiate")
-    visit.badge("INSTANTIATED")
+    visit.badge("Instantiated")
     visit.press(page, "Scale")
     assert "--type SCALE_OUT --aspect-id 'worker_instance' --number-of-steps 1" in (
         visit.confirm("Scale")
     )
-    visit.see(page.locator(".tree"), "2 of 2 ready")
-    visit.badge("INSTANTIATED")
+    visit.see(page.locator(".objects"), "2 of 2")
+    visit.badge("Instantiated")
     visit.press(page, "Heal")
     visit.confirm("Heal", Cause="it's slow")
     page.get_by_role("tab", name="History").click()
     visit.see(page, "Heal scaled")
     visit.press(page, "Terminate")
     visit.confirm("Terminate")
-    visit.badge("NOT_INSTANTIATED")
+    visit.badge("Not instantiated")
     visit.press(page, "Delete")
     visit.confirm("Delete")
     visit.row("scaled").wait_for(state="detached")
@@ -254,7 +277,7 @@ def test_an_operation_can_be_given_up(context: Any, vnfm: Site) -> None:
     visit.instance("given-up")
     visit.press(visit.operation, "Give up")
     visit.confirm("Give up")
-    visit.see(visit.card("History", "Update given-up"), "FAILED")
+    visit.see(visit.card("History", "Update given-up"), "Given up")
     vnfm.remove(path)
 
 
@@ -294,7 +317,7 @@ def test_an_answer_about_another_package_comes_too_late(
     visit.press(page, "Update now")
     visit.confirm("Update")
     past = visit.opened("History", f"Update late-{late}")
-    visit.see(past, "COMPLETED")
+    visit.see(past, "Completed")
     visit.see(past, "Sample VNF 1.0 \u2192 Sample VNF 2.0")
     vnfm.remove(path)
 
@@ -314,7 +337,7 @@ def test_operations_can_be_cancelled_before_they_begin_and_at_work(context: Any)
             visit.badge("Update waits")
             visit.press(visit.operation, "Cancel operation")
             command = visit.confirm("Cancel operation")
-            visit.see(visit.card("History", "Update waiting"), "ROLLED_BACK")
+            visit.see(visit.card("History", "Update waiting"), "Rolled back")
             visit.instance("at-work")
             visit.badge("Update runs")
             visit.press(visit.operation, "Cancel operation")
@@ -344,6 +367,73 @@ def test_a_refused_request_says_why_in_its_dialog(context: Any, vnfm: Site) -> N
     visit.press(dialog, "Cancel")
     dialog.wait_for(state="hidden")
     vnfm.call("DELETE", path)
+
+
+def test_a_second_instance_gets_a_namespace_of_its_own(context: Any, vnfm: Site) -> None:
+    first, second = vnfm.create(GUIDE, "first"), vnfm.create(GUIDE, "Second one")
+    visit = Visit(context, vnfm)
+    visit.enter(vnfm.token)
+    visit.press(visit.instance("first"), "Instantiate")
+    visit.confirm("Instantiate")
+    visit.badge("Instantiated")
+    visit.press(visit.instance("Second one"), "Instantiate")
+    dialog = visit.tab.get_by_role("dialog")
+    assert dialog.get_by_label("Namespace").input_value() == "second-one"
+    visit.see(dialog, "Another instance of this product runs in the namespace default")
+    dialog.get_by_label("Namespace").fill("default")
+    visit.press(dialog, "Instantiate")
+    visit.badge("Instantiation failed")
+    id_ = first.rpartition("/")[2]
+    visit.see(visit.operation.locator(".cause"), "first")
+    assert visit.tab.get_by_text(id_).count() == 0, "it is called by its name"
+    visit.see(visit.row("Second one"), "default")
+    visit.instance("Second one")
+    visit.press(visit.operation, "Roll back")
+    visit.confirm("Roll back")
+    visit.badge("Not instantiated")
+    vnfm.call("DELETE", second)
+    vnfm.remove(first)
+
+
+def test_what_cannot_be_undone_is_confirmed_by_the_name_of_the_instance(
+    context: Any, vnfm: Site
+) -> None:
+    path = vnfm.instantiated(GUIDE, "precious")
+    visit = Visit(context, vnfm)
+    visit.enter(vnfm.token)
+    visit.press(visit.instance("precious"), "Terminate")
+    dialog = visit.tab.get_by_role("dialog")
+    confirm = dialog.get_by_role("button", name="Terminate")
+    for typed in ("", "prec", "Precious"):
+        dialog.get_by_label("Type precious to confirm").fill(typed)
+        assert confirm.is_disabled()
+    dialog.get_by_label("Type precious to confirm").fill("precious")
+    assert confirm.is_enabled()
+    visit.press(dialog, "Cancel")
+    vnfm.remove(path)
+
+
+def test_update_now_stays_in_sight_beside_a_long_plan(vnfm: Site, browser: Any) -> None:
+    path = vnfm.instantiated(GUIDE, "in-sight")
+    with window(browser, viewport={"width": 390, "height": 400}) as context:
+        visit = Visit(context, vnfm)
+        visit.enter(vnfm.token)
+        page = visit.instance("in-sight")
+        visit.press(page, "Update")
+        visit.choose(page.get_by_label("New package"), "Sample VNF 2.1")
+        visit.press(page, "Show the plan")
+        visit.see(page, "to replace")
+        button = page.get_by_role("button", name="Update now")
+        for text in ("ConfigMap", "Deployment"):
+            visit.object(page.locator("#instance-panel-plan"), text).scroll_into_view_if_needed()
+            box = button.bounding_box()
+            assert 0 <= box["y"] <= 400 - box["height"]
+        mains = page.locator("button.main:visible").evaluate_all(
+            "all => all.filter((each) => getComputedStyle(each).backgroundColor !== "
+            "'rgba(0, 0, 0, 0)').map((each) => each.textContent)"
+        )
+        assert mains == ["Update now"], "one primary action"
+    vnfm.remove(path)
 
 
 def test_the_copied_command_does_the_same(context: Any, vnfm: Site) -> None:
@@ -383,7 +473,7 @@ def test_the_page_can_be_used_by_keyboard(context: Any, vnfm: Site) -> None:
     link = visit.tab.get_by_role("link", name="Packages")
     link.focus()
     visit.tab.keyboard.press("Enter")
-    first = visit.tab.locator("#packages .card").first
+    first = visit.tab.locator("#packages tbody").first
     first.wait_for(state="visible")
     for _ in range(50):
         visit.tab.keyboard.press("Tab")
@@ -397,17 +487,17 @@ def test_the_page_can_be_used_by_keyboard(context: Any, vnfm: Site) -> None:
 def test_the_token_is_kept_per_tab_and_deleted_on_request(context: Any, vnfm: Site) -> None:
     visit = Visit(context, vnfm)
     visit.enter(vnfm.token)
-    visit.see(visit.list("Packages"), "ONBOARDED")
+    visit.see(visit.list("Packages"), "Onboarded")
     assert visit.tab.evaluate("localStorage.length") == 0
     assert visit.tab.evaluate("document.cookie") == ""
     visit.tab.reload()
-    visit.see(visit.list("Packages"), "ONBOARDED")
+    visit.see(visit.list("Packages"), "Onboarded")
     other = Visit(context, vnfm)
     visit.see(other.tab, "A token is needed")
-    visit.tab.get_by_role("button", name="Forget the token").click()
-    visit.see(visit.tab, "The token is forgotten")
+    visit.tab.get_by_role("button", name="Sign out").click()
+    visit.see(visit.tab, "Signed out")
     assert visit.tab.evaluate("sessionStorage.length") == 0
-    assert visit.tab.get_by_text("ONBOARDED").count() == 0
+    assert visit.tab.get_by_text("Onboarded").count() == 0
 
 
 def test_a_link_signs_in_once_and_is_not_kept_in_the_address(context: Any, vnfm: Site) -> None:
@@ -415,15 +505,15 @@ def test_a_link_signs_in_once_and_is_not_kept_in_the_address(context: Any, vnfm:
     requested: list[str] = []
     context.on("request", lambda request: requested.append(request.url))
     visit = Visit(context, vnfm, link)
-    visit.see(visit.list("Packages"), "ONBOARDED")
+    visit.see(visit.list("Packages"), "Onboarded")
     assert visit.tab.url == f"{vnfm.url}/#/packages"
     assert "401" not in "".join(visit.console_messages), "it is exchanged before the first request"
     once = link.partition("=")[2]
     assert not [url for url in requested if once in url and url != link]
     visit.tab.reload()
-    visit.see(visit.list("Packages"), "ONBOARDED")
+    visit.see(visit.list("Packages"), "Onboarded")
     visit.tab.evaluate("address => { location.href = address; location.reload(); }", link)
-    visit.see(visit.list("Packages"), "ONBOARDED")
+    visit.see(visit.list("Packages"), "Onboarded")
     other = Visit(context, vnfm, link)
     visit.see(other.tab.get_by_role("alert"), "this link was used already or has expired")
     assert other.tab.url == f"{vnfm.url}/"
@@ -450,7 +540,7 @@ def test_the_page_shows_an_outage_and_reconnects(context: Any, tmp_path: Path) -
     with site.running(token_file=str(tokens)) as first:
         visit = Visit(context, first)
         visit.enter(first.token)
-        visit.see(visit.list("Packages"), "ONBOARDED")
+        visit.see(visit.list("Packages"), "Onboarded")
         port = int(first.url.rpartition(":")[2])
     visit.see(visit.tab.locator("#state"), "trying again")
     with site.running(token_file=str(tokens), port=port):
@@ -462,6 +552,6 @@ def test_the_page_loads_nothing_from_other_hosts(context: Any, vnfm: Site) -> No
     context.on("request", lambda request: urls.append(request.url))
     visit = Visit(context, vnfm)
     visit.enter(vnfm.token)
-    visit.see(visit.list("Packages"), "ONBOARDED")
+    visit.see(visit.list("Packages"), "Onboarded")
     assert len(urls) > 5
     assert [url for url in urls if not url.startswith((f"{vnfm.url}/", "data:"))] == []

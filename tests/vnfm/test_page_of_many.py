@@ -47,7 +47,7 @@ def looks_good(visit: Visit) -> None:
 
 def shows(visit: Visit, count: int, first: str) -> None:
     """Wait until the table has so many rows, and this one first."""
-    rows = visit.tab.locator("#rows tr")
+    rows = visit.tab.locator("#instances tbody")
     rows.nth(count - 1).wait_for()
     rows.nth(count).wait_for(state="detached")
     visit.see(rows.first, first)
@@ -56,7 +56,7 @@ def shows(visit: Visit, count: int, first: str) -> None:
 def test_an_operator_gets_by_among_two_hundred_instances(visit: Visit) -> None:
     tab = visit.tab
     shows(visit, PAGE, "upf-7")
-    rows = tab.locator("#rows tr")
+    rows = tab.locator("#instances tbody")
     visit.see(rows.nth(0), many.CAUSE)
     visit.see(rows.nth(1), "upf-120")
     visit.see(rows.nth(2), "upf-0")
@@ -67,6 +67,8 @@ def test_an_operator_gets_by_among_two_hundred_instances(visit: Visit) -> None:
     shows(visit, PAGE, "upf-49")
     visit.press(tab, f"Needs a decision {len(many.FAILED)}")
     shows(visit, 2, "upf-7")
+    visit.see(tab, "1\u20132 of 2")
+    tab.get_by_role("button", name="Next").wait_for(state="hidden")
     tab.reload()
     shows(visit, 2, "upf-7")
     rows.first.get_by_role("link").click()
@@ -77,7 +79,7 @@ def test_an_operator_gets_by_among_two_hundred_instances(visit: Visit) -> None:
     looks_good(visit)
     visit.press(visit.operation, "Give up")
     visit.confirm("Give up")
-    visit.badge("INSTANTIATED")
+    visit.badge("Instantiated")
     tab.get_by_role("button", name="Update").wait_for()
     tab.go_back()
     shows(visit, 1, "upf-120")
@@ -92,8 +94,10 @@ def test_an_operator_gets_by_among_two_hundred_instances(visit: Visit) -> None:
     tab.get_by_label("Package", exact=True).select_option(index=1)
     looks_good(visit)
     tab.get_by_role("link", name="web", exact=True).click()
-    pods = tab.locator("[data-pod]")
-    pods.first.click()
+    workload = visit.object(tab, "Deployment")
+    assert tab.locator("[data-pod]").count() == 0, "pods without trouble are folded"
+    visit.open(workload)
+    tab.locator("[data-pod]").first.click()
     dialog = tab.get_by_role("dialog")
     visit.see(dialog, "Started: ")
     visit.see(dialog, "nginx is starting")
@@ -102,6 +106,6 @@ def test_an_operator_gets_by_among_two_hundred_instances(visit: Visit) -> None:
     address = tab.url
     tab.goto("about:blank")
     tab.goto(address)
-    visit.badge("INSTANTIATED")
+    visit.badge("Instantiated")
     tab.get_by_role("link", name="All instances").click()
     shows(visit, PAGE, "upf-")

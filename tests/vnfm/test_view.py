@@ -280,7 +280,7 @@ def test_a_viewer_gets_the_steps_of_the_instance_that_is_open_only(vnfm: Site) -
     with watching(vnfm) as viewer:
         far = viewer.until("progress", lambda _: True)
         assert far["total"] > 0
-        assert far.keys() == {"id", "done", "total"}
+        assert far.keys() == {"id", "done", "total", "step"}
         assert viewer.known.get("steps", {}) == {}
     with watching(vnfm, f"?instance={path.rpartition('/')[2]}&text=nobody") as viewer:
         assert len(viewer.until("steps", lambda _: True)["steps"]) == far["total"]

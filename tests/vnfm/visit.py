@@ -40,32 +40,43 @@ class Visit:
     def enter(self, token: str) -> None:
         """Give a token."""
         self.tab.get_by_label("Token", exact=True).fill(token)
-        self.tab.get_by_role("button", name="Show").click()
+        self.tab.get_by_role("button", name="Sign in").click()
 
     def go(self, view: str) -> None:
         """Go to a view: Instances, Packages or History."""
         self.tab.get_by_role("link", name=view, exact=True).click()
 
     def list(self, view: str) -> Any:
-        """Go to a view, and return its list: Packages or History."""
+        """Go to a view, and return its table: Packages or History."""
         self.go(view)
-        return self.tab.get_by_role("region", name=view).locator("ul.cards").first
+        return self.tab.get_by_role("region", name=view).locator(".table").first
 
     def card(self, view: str, text: str) -> Any:
-        """Go to a view, and return the first entry of its list that contains a text."""
-        return self.list(view).locator("> li").filter(has_text=text).first
+        """Go to a view, and return the first entry of its table that contains a text."""
+        return self.list(view).locator("> tbody").filter(has_text=text).first
 
     def opened(self, view: str, text: str) -> Any:
-        """Go to a view, open an entry of its list, and return it."""
+        """Go to a view, open an entry of its table, and return it."""
         card = self.card(view, text)
-        card.locator("summary").first.click()
+        self.open(card)
         return card
+
+    def open(self, row: Any) -> None:
+        """Open a row of a table, unless it is open."""
+        opener = row.locator(".open").first
+        opener.wait_for()
+        if opener.get_attribute("aria-expanded") != "true":
+            opener.click()
+
+    def object(self, scope: Any, text: str) -> Any:
+        """Return the row of an object that changes or runs, by a text in it."""
+        return scope.locator(".objects > tbody").filter(has_text=text).first
 
     def row(self, name: str) -> Any:
         """Go to the table, and return the row of an instance."""
         self.go("Instances")
         link = self.tab.get_by_role("link", name=name, exact=True)
-        return self.tab.locator("#rows tr").filter(has=link)
+        return self.tab.locator("#instances tbody").filter(has=link)
 
     def instance(self, name: str) -> Any:
         """Go to the page of an instance, and return it."""
@@ -100,6 +111,11 @@ class Visit:
         for label, value in fields.items():
             field = dialog.get_by_label(label)
             (field.select_option if _is_select(field) else field.fill)(value)
+        typed = dialog.locator("#field-typed")
+        if typed.count():
+            assert dialog.get_by_role("button", name=name, exact=True).is_disabled()
+            label = dialog.locator("label[for=field-typed]").text_content()
+            typed.fill(label.removeprefix("Type ").removesuffix(" to confirm"))
         assert self.faults() == []
         command = dialog.locator("#dialog-command").text_content()
         dialog.get_by_role("button", name=name, exact=True).click()
@@ -159,12 +175,12 @@ def _onboard(visit: Visit, vnfm: Site, commands: list[str]) -> None:
     commands.append(visit.confirm("Delete"))
     card.wait_for(state="detached")
     visit.drop(package)
-    visit.see(visit.card("Packages", "Rolling update sample 2.0"), "ONBOARDED")
+    visit.see(visit.card("Packages", "Rolling update sample 2.0"), "Onboarded")
     visit.tab.get_by_label("Drop CSAR packages here").set_input_files(package)
-    bad = visit.card("Packages", "ERROR")
+    bad = visit.card("Packages", "Error")
     visit.see(bad, package.name)
     visit.see(bad, "VNFD")
-    bad.locator("summary").click()
+    visit.open(bad)
     visit.press(bad, "Delete")
     commands.append(visit.confirm("Delete"))
 
@@ -173,11 +189,11 @@ def _instantiate(visit: Visit, package: str, name: str, commands: list[str]) -> 
     """Create an instance, whose page is shown then, and instantiate it."""
     visit.press(visit.opened("Packages", package), "New instance")
     commands.append(visit.confirm("Create", Name=name))
-    visit.badge("NOT_INSTANTIATED")
+    visit.badge("Not instantiated")
     visit.press(visit.tab, "Instantiate")
     commands.append(visit.confirm("Instantiate"))
-    visit.badge("INSTANTIATED")
-    visit.tab.locator(".vnfc.good").first.wait_for()
+    visit.badge("Instantiated")
+    visit.tab.locator(".objects .badge.good").first.wait_for()
 
 
 def _fail_and_roll_back(
@@ -190,6 +206,8 @@ def _fail_and_roll_back(
     visit.choose(packages, "Sample VNF 2.1")
     visit.press(page, "Show the plan")
     visit.see(page, "to replace")
+    assert page.locator(".diff").count() == 0, "what a step is for is closed"
+    visit.open(visit.object(page, "ConfigMap"))
     visit.see(page.locator(".diff"), "+")
     photograph("plan")
     gate = Gate()
@@ -198,18 +216,18 @@ def _fail_and_roll_back(
     visit.press(page, "Update now")
     commands.append(visit.confirm("Update"))
     visit.badge("Update runs")
-    page.locator(".vnfc.bad").first.wait_for()
-    visit.see(visit.operation, "ImagePullBackOff")
+    broken = page.locator(".objects .pod .badge.bad").first
+    visit.see(broken, "ImagePullBackOff")
     photograph("failing")
     with gate.held():  # the undo: the pods are seen however slow this machine is
-        visit.see(visit.operation, "ImagePullBackOff")
+        visit.see(broken, "ImagePullBackOff")
     visit.badge("Update failed")
     vnfm.stage.cluster.middlewares.clear()
     photograph("failed")
     visit.press(visit.operation, "Roll back")
     commands.append(visit.confirm("Roll back"))
-    visit.badge("INSTANTIATED")
-    visit.see(visit.card("History", "Update web"), "ROLLED_BACK")
+    visit.badge("Instantiated")
+    visit.see(visit.card("History", "Update web"), "Rolled back")
 
 
 def _change_package(visit: Visit, photograph: Callable[[str], object], commands: list[str]) -> None:
@@ -223,4 +241,4 @@ def _change_package(visit: Visit, photograph: Callable[[str], object], commands:
     photograph("change-plan")
     visit.press(page, "Change package now")
     commands.append(visit.confirm("Change package"))
-    visit.see(visit.card("History", "Change the package of shop"), "COMPLETED")
+    visit.see(visit.card("History", "Change the package of shop"), "Completed")

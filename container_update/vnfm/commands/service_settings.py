@@ -8,6 +8,7 @@ import difflib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,13 +45,14 @@ def read(parsed: argparse.Namespace) -> tuple[Settings, Options]:
 
 
 def start_log(parsed: argparse.Namespace) -> None:
-    """Log as the configuration files say.
+    """Log as the configuration files say; the demo, whose output is for a person, its warnings.
 
     :raises ContainerUpdateError: a file cannot be read, or an option is invalid.
     """
     from container_update.vnfm.http import logs  # noqa: PLC0415, an extra
 
-    with _files(parsed, logs.register_options) as conf:
+    register = partial(logs.register_options, is_demo=parsed.demo)
+    with _files(parsed, register) as conf:
         logs.setup(conf)
 
 

@@ -32,14 +32,16 @@ def about(key: str) -> Iterator[None]:
         _ABOUT.reset(token)
 
 
-def register_options(conf: Any) -> None:
+def register_options(conf: Any, *, is_demo: bool = False) -> None:
     """Register oslo.log's options; unless set, standard error gets the log, as JSON but on a
-    terminal."""
+    terminal; of a demo the warnings alone, as text."""
     log.register_options(conf)
     levels = [*log.get_default_log_levels(), "alembic=WARNING"]
+    if is_demo:
+        levels += ["uvicorn=WARNING", "container_update=WARNING"]
     log.set_defaults(logging_context_format_string=_FORMAT, default_log_levels=levels)
     conf.set_default("use_stderr", True)
-    conf.set_default("use_json", not sys.stderr.isatty())
+    conf.set_default("use_json", not (is_demo or sys.stderr.isatty()))
 
 
 def setup(conf: Any) -> None:

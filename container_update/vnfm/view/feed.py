@@ -113,11 +113,15 @@ class Feed:
             progress = {**before.sections["progress"], **progress}
             sections = {**before.sections, "progress": progress}
             return replace(before, sections=sections, steps={**before.steps, **steps})
+        last = select(OperationRow.instance_id, func.max(OperationRow.entered))
+        ended = session.execute(last.group_by(OperationRow.instance_id))
+        since = {row[0]: row[1] for row in ended}
         instances = [
-            summaries.instance(row)
+            summaries.instance(row, since.get(row.id))
             for row in session.scalars(select(Instance).order_by(Instance.created))
         ]
-        operations = [summaries.operation(row) for row in _operations(session)]
+        names = {each["id"]: each["name"] for each in instances}
+        operations = [summaries.operation(row, names) for row in _operations(session)]
         unsettled = {each["instanceId"]: each for each in operations if each["state"] in UNSETTLED}
         progress, steps = _progress(session, UNSETTLED)
         sections = {
@@ -176,7 +180,15 @@ def _progress(session: Session, states: frozenset[State]) -> tuple[dict[str, str
         {"id": id_, **representations.progress(row, by_operation.get(id_, ()))}
         for id_, row in rows.items()
     ]
-    return _texts({name: each[name] for name in _FAR} for each in whole), _texts(whole)
+    return _texts({name: each[name] for name in _FAR} | _at_work(each) for each in whole), _texts(
+        whole
+    )
+
+
+def _at_work(progress: Json) -> Json:
+    """Return the first step that runs, in words."""
+    running = (f"{s['action']} {s['object']}" for s in progress["steps"] if s["state"] == "running")
+    return {"step": next(running, "")}
 
 
 def _texts(values: Iterable[Json]) -> dict[str, str]:

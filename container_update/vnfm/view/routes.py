@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import datetime
@@ -132,8 +133,9 @@ def _add_operations(routes: APIRouter, service: ServiceContext) -> None:
             batches = batches.where(*_behind(Batch, started, id_))
         entries: list[tuple[datetime, str, Json]] = []
         with service.database.reading() as session:
+            names = {row.id: summaries.name_of(row) for row in session.scalars(select(Instance))}
             for row in session.scalars(query.limit(_PAGE_SIZE)):
-                entries.append((row.started, row.id, summaries.operation(row)))
+                entries.append((row.started, row.id, summaries.operation(row, names)))
             for each in session.scalars(batches.limit(_PAGE_SIZE if is_all else 0)):
                 shown = summaries.batch(each, members_of(session, each))
                 entries.append((each.started, each.id, shown))
@@ -232,7 +234,7 @@ def _draft(
     package = packages.of_vnfd(session, vnfd_id or row.vnfd_id)
     with packages.opened(service, package) as files:
         if operation == "INSTANTIATE":
-            return _instantiation(files)
+            return _instantiation(files, row, session)
         if operation == "MODIFY_INFO":
             return _modification(files, vnfd_id)
         if operation == "CHANGE_VNFPKG":
@@ -242,8 +244,15 @@ def _draft(
     raise ProblemError(422, f"operation: there are no drafts of {operation[:64]!r}")
 
 
-def _instantiation(files: Csar) -> Json:
-    params = {DEF_FILES: list(files.manifest_files()), "namespace": "default"}
+def _instantiation(files: Csar, row: Instance, session: Session) -> Json:
+    """Return a draft with the namespace default, or where an instance of the same product runs in
+    that, with one of the instance's own name."""
+    running = session.scalars(select(Instance).where(Instance.instantiated))
+    taken = {(each["product"], each["namespace"]) for each in map(summaries.instance, running)}
+    name = re.sub("[^a-z0-9]+", "-", summaries.name_of(row).lower())[:63].strip("-")
+    is_taken = (summaries.instance(row)["product"], "default") in taken
+    namespace = name if is_taken and name else "default"
+    params = {DEF_FILES: list(files.manifest_files()), "namespace": namespace}
     flavours = [flavour.id for flavour in files.flavours if flavour.id]
     body: Json = {"flavourId": flavours[0] if flavours else "default"}
     return {**body, "additionalParams": params} if params[DEF_FILES] else body

@@ -8,9 +8,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from container_update.drivers import v2_memory
 from container_update.model.objects import Json
 from container_update.vnfm import states
 from container_update.vnfm.lcm.tasks import vnfc_entries
@@ -18,6 +18,7 @@ from container_update.vnfm.states import Request
 from container_update.vnfm.store.database import timestamp
 from container_update.vnfm.store.rows import Batch, Instance, OperationRow, Package
 
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 FILE = "file"
 """In the user-defined data of a package that was uploaded on the page: the name of its file."""
 
@@ -41,17 +42,26 @@ def package(row: Package, *, used: bool) -> Json:
     }
 
 
-def instance(row: Instance) -> Json:
-    """Return a VNF instance, with what the requests about it need."""
+def name_of(row: Instance) -> str:
+    """Return the name of a VNF instance, else its id."""
+    return str(row.body.get("vnfInstanceName") or row.id)
+
+
+def instance(row: Instance, since: datetime | None = None) -> Json:
+    """Return a VNF instance, with what the requests about it need.
+
+    :param since: when its last operation came to where it is; None: it had none.
+    """
     body: dict[str, Any] = row.body
     info = body.get("instantiatedVnfInfo") or {}
     holder = info if row.api == "v2" else body
     return {
         "id": row.id,
         "api": row.api,
-        "name": body.get("vnfInstanceName") or row.id,
+        "name": name_of(row),
         "description": body.get("vnfInstanceDescription") or "",
         "created": timestamp(row.created),
+        "since": timestamp(since or row.created),
         "product": body.get("vnfProductName") or "",
         "package": _joined(body.get("vnfProductName"), body.get("vnfSoftwareVersion")),
         "vnfdId": row.vnfd_id,
@@ -66,8 +76,12 @@ def instance(row: Instance) -> Json:
     }
 
 
-def operation(row: OperationRow) -> Json:
-    """Return an operation as it was requested: the name is the one that the instance had then."""
+def operation(row: OperationRow, names: Mapping[str, str]) -> Json:
+    """Return an operation as it was requested: the name is the one that the instance had then.
+
+    :param names: of the instances by their ids, for its problem.
+    """
+    problem = str((row.error or {}).get("detail", ""))
     return {
         "id": row.id,
         "api": row.api,
@@ -80,9 +94,9 @@ def operation(row: OperationRow) -> Json:
         "requestedBy": row.requested_by,
         "oldPackage": row.old_package,
         "newPackage": row.new_package,
-        "problem": (row.error or {}).get("detail", ""),
+        "namespace": (row.params.get("additionalParams") or {}).get("namespace"),
+        "problem": _ID.sub(lambda found: names.get(found[0], found[0]), problem),
         "requests": [request.value for request in states.allowed_to(row)],
-        "isUndone": bool(row.kept) and v2_memory.has_nothing_to_undo(row.kept or {}),
     }
 
 

@@ -36,7 +36,7 @@ from container_update.vnfm.store.rows import Instance, OperationRow, Package
 from container_update.workloads import ownership, pod_status, pod_template
 from container_update.workloads.kind import REPLICA_SET, pods_in
 from container_update.workloads.pod_state import Tone, state_of
-from container_update.workloads.readiness import Baseline, RolloutState
+from container_update.workloads.readiness import Baseline, RolloutState, is_observed
 from container_update.workloads.registry import is_workload, known_kind
 
 _PACKAGES_KEPT = 256
@@ -201,16 +201,43 @@ def _workload(body: Json, pods: Sequence[Json]) -> Json:
         desired = 1
     else:
         desired = len(pods) if kind.runs_to_completion else kind.counts(body).desired
+    ready = [pod for pod in pods if _is_ready(pod)]
+    new = min(_current(body, pods), sum(_is_new(pod, body, pods) for pod in ready))
     return {
         "object": str(key),
         "state": _state(body, pods),
         "images": _images(body),
         "desired": desired,
-        "ready": sum(
-            pod_status.is_ready(pod) or pod_status.phase(pod) == "Succeeded" for pod in pods
-        ),
+        "ready": new,
+        "readyOld": len(ready) - new,
         "vnfcs": [_vnfc(pod) for pod in pods],
     }
+
+
+def _is_ready(pod: Json) -> bool:
+    return pod_status.is_ready(pod) or pod_status.phase(pod) == "Succeeded"
+
+
+def _current(body: Json, pods: Sequence[Json]) -> int:
+    """Return how many pods can be of the present template, by the controller's own status."""
+    kind = known_kind(ObjectKey.of(body))
+    if kind.is_pod or kind.runs_to_completion:
+        return len(pods)
+    return kind.counts(body).updated if is_observed(body) else 0
+
+
+def _is_new(pod: Json, body: Json, pods: Sequence[Json]) -> bool:
+    """Tell whether a pod has the revision of the newest pod that is not being deleted."""
+    label = known_kind(ObjectKey.of(body)).replica_set_label or "controller-revision-hash"
+
+    def revision(pod: Json) -> object:
+        return (pod["metadata"].get("labels") or {}).get(label) or _images(pod)
+
+    def age(pod: Json) -> tuple[str, bool]:  # of two from one second, one with the new images
+        return pod["metadata"]["creationTimestamp"], _images(pod) == _images(body)
+
+    active = [pod for pod in pods if pod_status.is_active(pod)]
+    return not active or revision(pod) == revision(max(active, key=age))
 
 
 def _state(body: Json, pods: Sequence[Json]) -> str:

@@ -3,9 +3,10 @@
 import { send } from "./api.js";
 import * as commands from "./commands.js";
 import { ask } from "./dialog.js";
-import { TONES } from "./operations.js";
+import { TONES, word } from "./operations.js";
 import { planner } from "./plan.js";
-import { button, day, element, foldable, head, keep, say, tone } from "./view.js";
+import { table } from "./table.js";
+import { button, element, fill, say, tone } from "./view.js";
 
 const FAILED = new Set(["FAILED_TEMP", "FAILED", "ROLLED_BACK", "REFUSED"]);
 const REQUESTS = {
@@ -40,58 +41,44 @@ function begun() {
   location.hash = "#/history";
 }
 
-/** A batch among past operations. */
-export function batchCard() {
-  const card = foldable();
-  card.querySelector(".body").append(
-    element("div", { class: "buttons" }),
-    element("p", { class: "code quiet" }),
-    element("ol", { class: "steps" }));
-  return card;
+export const batchTitle = ({ members, newPackage }) =>
+  `Batch of ${members.length} instances${newPackage ? ` to ${newPackage}` : ""}`;
+
+/** How many of its instances are done, and have failed. */
+export function countsOf({ members }) {
+  const count = (is) => members.filter(({ state }) => is(state)).length;
+  return `${count(isDone)} done, ${count((state) => FAILED.has(state))} failed`;
 }
 
-/** reload(): something was requested. */
-export function updateBatch(card, batch, mayChange, reload) {
-  const { id, state, started, requestedBy, newPackage, members } = batch;
-  const count = (is) => members.filter((member) => is(member.state)).length;
-  const done = count((each) => each === "COMPLETED");
-  const failed = count((each) => FAILED.has(each));
-  const by = requestedBy ? `, by ${requestedBy}` : "";
-  head(card, `Batch of ${members.length} instances${newPackage ? ` to ${newPackage}` : ""}`,
-    `${day(started)}, ${done} done, ${failed} failed${by}`, state, TONES[state]);
-  const isAtWork = state === "PROCESSING";
-  const request = isAtWork ? "cancel" : "resume";
-  keep(card.querySelector(".buttons"), mayChange && (isAtWork || done < members.length) ? [request] : [], {
-    key: (each) => each,
-    make: (each) => button(REQUESTS[each][0], () => askAbout(batch, each, reload)),
-    update: () => {},
-  });
-  say(card.querySelector(".code"), id);
-  keep(card.querySelector(".steps"), members, {
-    key: ({ vnfInstanceId }) => vnfInstanceId,
-    make: memberLine,
-    update: updateMember,
-  });
+const isDone = (state) => state === "COMPLETED";
+
+/** What a batch in the history opens to: its requests and its instances; reload(): it was requested. */
+export function batchDetail(mayChange, reload) {
+  const buttons = element("div", { class: "buttons" });
+  const code = element("p", { class: "code quiet" });
+  const members = table("Instances of the batch", MEMBER, { key: ({ vnfInstanceId }) => vnfInstanceId });
+  const update = (batch) => {
+    const isAtWork = batch.state === "PROCESSING";
+    const isLeft = isAtWork || !batch.members.every(({ state }) => isDone(state));
+    const requests = mayChange() && isLeft ? [isAtWork ? "cancel" : "resume"] : [];
+    fill(buttons, requests, () => requests.map((each) =>
+      button(REQUESTS[each][0], () => askAbout(batch, each, reload))));
+    say(code, batch.id);
+    members.show(() => batch.members);
+  };
+  return { element: element("div", {}, buttons, code, members.element), update };
 }
 
-function memberLine({ vnfInstanceId, vnfInstanceName }) {
-  return element("li", {},
-    element("span", { class: "mark", "aria-hidden": "true" }, "\u2022"),
-    element("div", {},
-      element("div", { class: "line" },
-        element("a", { class: "object", href: `#/instances/${vnfInstanceId}` }, vnfInstanceName),
-        element("span", { class: "quiet" }),
-        element("span", { class: "told" })),
-      element("p", { class: "message" })));
-}
-
-function updateMember(line, { state, wave, problem }) {
-  const told = line.querySelector(".told");
-  say(line.querySelector(".quiet"), wave ? `wave ${wave}` : "");
-  say(told, state);
-  tone(told, FAILED.has(state) ? "bad" : TONES[state]);
-  say(line.querySelector(".message"), problem);
-}
+const MEMBER = {
+  Instance: (cell, { vnfInstanceId, vnfInstanceName }) => fill(cell, vnfInstanceName, () =>
+    [element("a", { href: `#/instances/${vnfInstanceId}` }, vnfInstanceName)]),
+  State: (cell, { state, problem }) => {
+    fill(cell, [state, problem], () => [
+      element("span", { class: "badge" }, word(state)), element("p", { class: "message" }, problem ?? "")]);
+    tone(cell.firstChild, FAILED.has(state) ? "bad" : TONES[state]);
+  },
+  Wave: (cell, { wave }) => say(cell, wave ? String(wave) : ""),
+};
 
 function askAbout(batch, request, reload) {
   const [label, does] = REQUESTS[request];

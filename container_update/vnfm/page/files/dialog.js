@@ -11,18 +11,19 @@ let current = null;
  * Shows the dialog.
  *
  * fields: [{name, label, value, options: [[value, text], ...] | undefined, kind: "number"}]
- * form: one of form.js, instead of fields.
+ * form: one of form.js, instead of fields; typed: what has to be typed first, for what is dangerous.
  * command(values): the command that does the same; act(values): does it, and may raise Refused;
  * then(answer) shows what became of it.
  */
-export function ask({ title, text, fields = [], form, command, confirm, act, then = () => {} }) {
-  current = { fields, command, act, then };
+export function ask({ title, text, fields = [], form, command, confirm, typed, act, then = () => {} }) {
+  if (typed) fields = [...fields, { name: "typed", label: `Type ${typed} to confirm` }];
+  current = { fields, command, typed, act, then };
   say(at("title"), title);
   say(at("text"), text);
   say(at("problem"), "");
   say(at("confirm"), confirm);
   at("fields").replaceChildren(...(form ? [form.element] : fields.flatMap(entry)));
-  at("confirm").disabled = false;
+  at("confirm").className = typed ? "danger" : "main";
   show();
   dialog.showModal();
   (at("fields").querySelector("input, select, textarea") ?? at("cancel")).focus();
@@ -48,6 +49,8 @@ function values() {
 }
 
 function show() {
+  const { typed } = values();
+  at("confirm").disabled = typed !== current.typed;
   try {
     say(at("command"), current.command(values()));
     say(at("problem"), "");
@@ -66,7 +69,6 @@ async function confirmed() {
   } catch (error) {
     if (!(error instanceof Refused || error instanceof SyntaxError)) throw error;
     say(at("problem"), error.message);
-  } finally {
     at("confirm").disabled = false;
   }
 }

@@ -38,10 +38,14 @@ export function requestForm(prefix, draft, changed = () => {}) {
     const name = keys.at(-1);
     if (Array.isArray(current)) {
       const boxes = current.map((text) => element("input", { type: "checkbox", value: text, checked: "" }));
-      const group = element("fieldset", {}, element("legend", {}, LABELS[name]),
-        ...boxes.map((box) => element("label", {}, box, ` ${box.value}`)));
-      group.addEventListener("input", () =>
-        set(keys, boxes.filter(({ checked }) => checked).map((box) => box.value)));
+      const count = element("summary", {}, `${LABELS[name]}: all ${boxes.length} files`);
+      const group = element("details", {}, count, element("fieldset", { "aria-label": LABELS[name] },
+        ...boxes.map((box) => element("label", {}, box, ` ${box.value}`))));
+      group.addEventListener("input", () => {
+        const kept = boxes.filter(({ checked }) => checked).map((box) => box.value);
+        count.textContent = `${LABELS[name]}: ${kept.length} of ${boxes.length} files`;
+        set(keys, kept);
+      });
       return group;
     }
     const made = CHOICES[name]

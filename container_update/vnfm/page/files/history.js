@@ -1,10 +1,11 @@
 // Shows past operations, with filters: of all instances, or of one.
 
 import { send } from "./api.js";
-import { batchCard, updateBatch } from "./batch.js";
-import { isUnsettled, NAMES, title, TONES, way } from "./operations.js";
-import { showSteps } from "./steps.js";
-import { button, day, duration, element, foldable, head, keep, say } from "./view.js";
+import { batchDetail, batchTitle, countsOf } from "./batch.js";
+import { isUndone, objectTable } from "./objects.js";
+import { isRunning, NAMES, problemOf, title, TONES, way, word } from "./operations.js";
+import { opener, table } from "./table.js";
+import { button, duration, element, moment, say, tone } from "./view.js";
 
 const PAGE = 50;
 const WAIT_MS = 300;
@@ -29,15 +30,19 @@ export function history(target, instance, attempt, mayChange = () => false) {
     [name, text.replace(" of", "")]));
   const text = element("input", { type: "search", autocomplete: "off" });
   const operation = select(words);
-  const state = select(Object.fromEntries(STATES.map((name) => [name, name])));
+  const state = select(Object.fromEntries(STATES.map((name) => [name, word(name)])));
   const form = element("div", { class: "filters", role: "search" },
     field("text", "Name, user or package", text),
     field("operation", "Operation", operation),
     field("state", "State", state));
-  const found = element("ul", { class: "cards" });
+  const none = element("p", { class: "card none" }, "No operation has ended.");
+  const found = table("Past operations", COLUMNS, {
+    key: ({ id }) => id,
+    detail: (entry) => (isBatch(entry) ? batchDetail(mayChange, () => load()) : operationDetail(entry, attempt)),
+  });
   const older = button("Older", () => load(entries.at(-1)?.marker));
   older.hidden = true;
-  target.replaceChildren(form, found, older);
+  target.replaceChildren(form, found.element, none, older);
   let entries = [];
   let timer = 0;
   let again = 0;
@@ -62,13 +67,9 @@ export function history(target, instance, attempt, mayChange = () => false) {
   }
 
   function show() {
-    keep(found, entries.filter((entry) => isBatch(entry) || !isUnsettled(entry)), {
-      key: ({ id }) => id,
-      make: (entry) => (isBatch(entry) ? batchCard() : card(entry, attempt)),
-      update: (made, entry) => (isBatch(entry)
-        ? updateBatch(made, entry, mayChange(), load) : updateCard(made, entry)),
-      none: "No operation has ended.",
-    });
+    const ended = entries.filter((entry) => isBatch(entry) || !isRunning(entry));
+    found.show(() => ended);
+    none.hidden = ended.length > 0;
   }
 
   form.addEventListener("input", () => {
@@ -83,34 +84,37 @@ const isBatch = ({ kind }) => kind === "batch";
 
 const isBatchAtWork = (entry) => isBatch(entry) && entry.state === "PROCESSING";
 
-function card(operation, attempt) {
-  const made = foldable();
-  made.querySelector(".body").append(
-    element("p", { class: "problem" }),
-    element("p", { class: "way" }),
-    element("p", { class: "count quiet" }),
-    element("p", { class: "code quiet" }),
-    element("ol", { class: "steps" }));
-  made.querySelector("details").addEventListener("toggle", (event) => {
-    if (event.target.open) attempt(() => showProgress(made, operation));
+const COLUMNS = {
+  Operation: (cell, entry) => opener(cell, isBatch(entry) ? batchTitle(entry) : title(entry)),
+  Result: (cell, entry) => {
+    if (!cell.firstChild) cell.append(element("span", { class: "badge" }), element("p", { class: `message ${isBatch(entry) ? "" : "clipped"}` }));
+    say(cell.firstChild, word(entry.state));
+    tone(cell.firstChild, TONES[entry.state]);
+    say(cell.lastChild, isBatch(entry) ? countsOf(entry) : problemOf(entry));
+  },
+  Package: (cell, entry) => say(cell, isBatch(entry) ? entry.newPackage ?? "" : way(entry)),
+  By: (cell, { requestedBy }) => say(cell, requestedBy ?? ""),
+  Took: (cell, { started, entered }) => say(cell, duration(Math.round((new Date(entered) - new Date(started)) / 1000))),
+  Started: (cell, { started }) => say(cell, moment(started)),
+};
+
+/** Its cause, its id and its steps, which are read when it is opened. */
+function operationDetail({ api, id, state, ...operation }, attempt) {
+  const count = element("p", { class: "quiet" });
+  const steps = objectTable("Steps", false);
+  const open = element("p");
+  const made = element("div", {},
+    element("p", { class: "problem" }, problemOf(operation)), open,
+    element("p", { class: "code quiet" }, id), count, steps.element);
+  if (state === "FAILED_TEMP") {
+    open.append(element("a", { href: `#/instances/${operation.instanceId}` }, "Decide what becomes of it"));
+  }
+  attempt(async () => {
+    const progress = await send("GET", `/vnflcm/${api}/vnf_lcm_op_occs/${id}/progress`);
+    const { done, total } = progress;
+    const howFar = isUndone(progress) ? "Every step was undone." : `${done} of ${total} steps done`;
+    say(count, total ? howFar : "No object had to change.");
+    steps.show(progress);
   });
-  return made;
-}
-
-async function showProgress(made, { api, id }) {
-  const path = `/vnflcm/${api}/vnf_lcm_op_occs/${id}/progress`;
-  const { steps, remarks, done, total } = await send("GET", path);
-  say(made.querySelector(".count"),
-    total ? `${done} of ${total} steps done` : "No object had to change.");
-  showSteps(made.querySelector(".steps"), steps, remarks);
-}
-
-function updateCard(made, operation) {
-  const { id, started, entered, state, requestedBy, problem } = operation;
-  const took = duration((new Date(entered) - new Date(started)) / 1000);
-  const by = requestedBy ? `, by ${requestedBy}` : "";
-  head(made, title(operation), `${day(started)}, took ${took}${by}`, state, TONES[state]);
-  say(made.querySelector(".way"), way(operation));
-  say(made.querySelector(".problem"), problem);
-  say(made.querySelector(".code"), id);
+  return { element: made, update: () => {} };
 }

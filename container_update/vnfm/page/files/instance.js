@@ -5,11 +5,11 @@ import * as commands from "./commands.js";
 import { ask } from "./dialog.js";
 import { requestForm } from "./form.js";
 import { history } from "./history.js";
+import { objectTable } from "./objects.js";
 import { badge, operationPanel, updatePanel } from "./operations.js";
 import { planner } from "./plan.js";
 import { openPod } from "./pod.js";
-import { showResources } from "./resources.js";
-import { button, element, facts, head, keep, tabs } from "./view.js";
+import { button, element, facts, fill, head, moment, say, tabs } from "./view.js";
 
 const path = ({ api, id }) => `/vnflcm/${api}/vnf_instances/${id}`;
 const section = document.getElementById("instance");
@@ -37,7 +37,9 @@ export function reloadHistory() {
 function make(instance, attempt) {
   const panel = operationPanel();
   const buttons = element("div", { class: "buttons" });
-  const resources = element("div", { class: "resources" });
+  const place = element("p", { class: "quiet" });
+  const objects = objectTable("Resources", true);
+  const resources = element("div", { class: "resources" }, place, objects.element);
   const plan = element("div");
   const past = element("div");
   const details = element("div", { class: "facts" });
@@ -54,11 +56,11 @@ function make(instance, attempt) {
   });
   body.replaceChildren(panel, buttons, tabbed.element);
   made = {
-    id: instance.id, panel, buttons, resources, details, planning, tabbed, reload, operation: "",
+    id: instance.id, panel, buttons, place, objects, details, planning, tabbed, reload, operation: "",
   };
 }
 
-function update(instance, { steps, resources, running, packages, mayChange }) {
+function update(instance, { steps, progress, resources, running, packages, mayChange }) {
   const operation = running.get(instance.id);
   if (made.operation !== (operation?.id ?? "")) {
     made.operation = operation?.id ?? "";
@@ -68,10 +70,16 @@ function update(instance, { steps, resources, running, packages, mayChange }) {
     made.reload();
   }
   head(section, instance.name, instance.package, ...badge(instance, operation));
-  updatePanel(made.panel, operation, steps.get(operation?.id), resources.get(instance.id), mayChange);
-  showResources(made.resources, resources.get(instance.id), steps.get(operation?.id)?.steps);
+  const found = resources.get(instance.id);
+  const ofIt = { progress: progress.get(operation?.id), steps: steps.get(operation?.id) };
+  updatePanel(made.panel, operation, { ...ofIt, resources: found, mayChange });
+  say(made.place, placeOf(found));
+  made.place.classList.toggle("problem", Boolean(found?.problem));
+  made.objects.show(ofIt.steps, found);
   facts(made.details, [
     ["Id", instance.id],
+    ["Created", moment(instance.created)],
+    ["Last change", moment(instance.since)],
     ["API", instance.api],
     ["Description", instance.description],
     ["VNFD", instance.vnfdId],
@@ -82,12 +90,17 @@ function update(instance, { steps, resources, running, packages, mayChange }) {
   ]);
   const isFree = mayChange && !operation;
   made.planning.update(instance, packages, isFree);
-  made.acts = new Map(isFree ? actions(instance, made.planning, made.tabbed) : []);
-  keep(made.buttons, [...made.acts.keys()], {
-    key: (label) => label,
-    make: (label) => button(label, () => made.acts.get(label)()),
-    update: () => {},
-  });
+  const acts = isFree ? [...actions(instance, made.planning, made.tabbed)] : [];
+  made.acts = Object.fromEntries(acts);
+  fill(made.buttons, acts, () => acts.map(([label, , kind]) =>
+    button(label, () => made.acts[label](), kind)));
+}
+
+function placeOf(found) {
+  if (!found) return "Reading";
+  if (found.problem) return found.problem;
+  if (!found.vdus.length) return "Nothing runs.";
+  return found.namespace ? `Namespace ${found.namespace}` : `Stack ${found.stack ?? ""}`;
 }
 
 /** After a request: the operation that it began is at the top. */
@@ -98,19 +111,19 @@ function lookAtIt() {
 
 function* actions(instance, planning, tabbed) {
   if (!instance.isInstantiated) {
-    yield ["Instantiate", () => askInstantiation(instance)];
-    yield ["Delete", () => askRemoval(instance)];
+    yield ["Instantiate", () => askInstantiation(instance), "main"];
+    yield ["Delete", () => askRemoval(instance), "danger"];
     return;
   }
   const plan = (operation) => () => {
     tabbed.open("Plan");
     planning.choose(operation);
   };
-  yield ["Update", plan("MODIFY_INFO")];
+  yield ["Update", plan("MODIFY_INFO"), "main"];
   if (instance.api === "v2") yield ["Change package", plan("CHANGE_VNFPKG")];
   yield ["Heal", () => askHeal(instance)];
   if (instance.aspects.length) yield ["Scale", () => askScale(instance)];
-  yield ["Terminate", () => askTermination(instance)];
+  yield ["Terminate", () => askTermination(instance), "danger"];
 }
 
 const named = ({ name, id }) => `Instance ${name} (${id}).`;
@@ -119,9 +132,12 @@ async function askInstantiation(instance) {
   const draft = await send("GET",
     `/view/drafts/${instance.api}/${instance.id}?operation=INSTANTIATE`);
   const form = requestForm("instantiate", draft);
+  const namespace = draft.additionalParams?.namespace;
+  const own = namespace && namespace !== "default" ? " Another instance of this product runs in the "
+    + `namespace default: this one gets ${namespace}, which has to exist.` : "";
   ask({
     title: `Instantiate ${instance.name}?`,
-    text: `What its package ${instance.package} describes is created in the VIM. ${named(instance)}`,
+    text: `What its package ${instance.package} describes is created in the VIM.${own} ${named(instance)}`,
     form,
     command: () => commands.instantiate(instance, form.value()),
     confirm: "Instantiate",
@@ -181,6 +197,7 @@ function askTermination(instance) {
     text: `Everything that belongs to it is deleted from the VIM. This cannot be undone. ${named(instance)}`,
     command: () => commands.terminate(instance),
     confirm: "Terminate",
+    typed: instance.name,
     act: () => send("POST", `${path(instance)}/terminate`, { terminationType: "FORCEFUL" }),
     then: lookAtIt,
   });
@@ -192,6 +209,7 @@ function askRemoval(instance) {
     text: `Its record is deleted; its operations stay in the history. ${named(instance)}`,
     command: () => commands.remove(instance),
     confirm: "Delete",
+    typed: instance.name,
     act: () => send("DELETE", path(instance)),
     then: () => { location.hash = "#/instances"; },
   });

@@ -3,9 +3,8 @@
 import { send } from "./api.js";
 import * as commands from "./commands.js";
 import { ask } from "./dialog.js";
-import { broken } from "./resources.js";
-import { showSteps } from "./steps.js";
-import { button, duration, element, head, keep, moment, say } from "./view.js";
+import { isBroken, isUndone } from "./objects.js";
+import { button, element, fill, head, moment, say } from "./view.js";
 
 export const NAMES = {
   INSTANTIATE: "Instantiate",
@@ -38,7 +37,13 @@ const WORDS = {
   ROLLING_BACK: "is rolled back",
   FAILED_TEMP: "failed",
 };
-const UNDONE = "Everything is as before already: the operation ends as ROLLED_BACK.";
+const STATES = {
+  STARTING: "Waiting",
+  PROCESSING: "Running",
+  FAILED_TEMP: "Failed, needs a decision",
+  FAILED: "Given up",
+};
+const UNDONE = "Everything is as before already: this ends the operation.";
 const REQUESTS = {
   retry: ["Retry", "The operation goes on where it stopped."],
   rollback: ["Roll back", "What the operation changed is undone."],
@@ -50,6 +55,10 @@ const REQUESTS = {
   abort: ["Abort", "The operation goes back: the old version stays."],
 };
 
+/** A state of the API in plain words. */
+export const word = (state) => STATES[state]
+  ?? (state.charAt(0) + state.slice(1).toLowerCase()).replaceAll("_", " ");
+
 /** Whether the service works at it, or should. */
 export const isRunning = ({ state }) => RUNNING.has(state);
 
@@ -60,11 +69,9 @@ export const isUnsettled = (operation) => isRunning(operation) || operation.stat
 export const title = ({ operation, instanceName }) =>
   `${NAMES[operation] ?? operation} ${instanceName}`;
 
-/** What went wrong; the buttons' names stand for the requests that the REST API has. */
-export const problemOf = ({ api, id, problem }) => Object.entries(REQUESTS).reduce(
-  (text, [request, [label]]) =>
-    text.replaceAll(`POST /vnflcm/${api}/vnf_lcm_op_occs/${id}/${request}`, label),
-  problem);
+/** What went wrong; what to do next is left out where it is a request of the API: it is a button. */
+export const problemOf = ({ problem }) =>
+  problem.replaceAll(/ ?[^.:]*: POST \/vnflcm\/\S+\/[a-z]+\.?/g, "");
 
 /** From which package to which. */
 export const way = ({ oldPackage, newPackage }) =>
@@ -75,10 +82,10 @@ const needsDecision = ({ requests }) => requests.some((request) => request !== "
 
 /** What is true of an instance now, as [text, tone]. */
 export function badge({ isInstantiated }, operation) {
-  if (!operation) return isInstantiated ? ["INSTANTIATED", "good"] : ["NOT_INSTANTIATED", ""];
+  if (!operation) return isInstantiated ? ["Instantiated", "good"] : ["Not instantiated", ""];
   const { operation: kind, state } = operation;
-  const word = state === "PROCESSING" && needsDecision(operation) ? "waits for you" : WORDS[state];
-  return [`${NOUNS[kind] ?? kind} ${word}`, needsDecision(operation) ? "bad" : "busy"];
+  const does = state === "PROCESSING" && needsDecision(operation) ? "waits for you" : WORDS[state];
+  return [`${NOUNS[kind] ?? kind} ${does}`, needsDecision(operation) ? "bad" : "busy"];
 }
 
 export function operationPanel() {
@@ -86,59 +93,64 @@ export function operationPanel() {
     element("h3", { class: "head" },
       element("span", { class: "name" }),
       element("span", { class: "remark quiet" }),
-      element("span", { class: "badge" })),
-    element("p", { class: "way quiet" }),
+      element("span", { class: "badge", hidden: "" })),
+    element("p", { class: "problem cause" }),
     element("progress", { "aria-label": "Steps that are done" }),
     element("p", { class: "count quiet" }),
-    element("p", { class: "problem cause" }),
-    element("ul", { class: "broken" }),
-    element("div", { class: "buttons" }),
-    element("ol", { class: "steps" }));
+    element("p", { class: "advice" }),
+    element("div", { class: "buttons" }));
 }
 
-/** progress: its steps, undefined where they are not known; resources: those of the instance. */
-export function updatePanel(card, operation, progress, resources, mayChange) {
+/** What is known of it: how far it is, its steps, and the resources of the instance. */
+export function updatePanel(card, operation, { progress, steps, resources, mayChange }) {
   card.hidden = !operation;
   if (!operation) return;
-  const { state, started, entered } = operation;
-  const lasts = Math.max(0, (Date.now() - new Date(started)) / 1000);
-  const remark = `since ${moment(started)}, ${state === "FAILED_TEMP"
-    ? `failed ${moment(entered)}` : duration(lasts)}`;
-  head(card, title(operation), remark, state, TONES[state]);
-  say(card.querySelector(".way"), way(operation));
-  const { steps = [], remarks = [], done = 0, total = 0 } = progress ?? {};
+  const { state, started, entered, requestedBy } = operation;
+  const failed = state === "FAILED_TEMP";
+  const begun = failed ? `failed ${moment(entered)}` : `since ${moment(started)}`;
+  head(card, `${title(operation)}: ${way(operation)}`,
+    [begun, requestedBy && `by ${requestedBy}`].filter(Boolean).join(", "), "", "");
+  const { done = 0, total = 0, step = "" } = progress ?? {};
   const bar = card.querySelector("progress");
-  bar.hidden = !total || state === "FAILED_TEMP";
+  bar.hidden = !total || failed;
   bar.max = total || 1;
   bar.value = done;
-  say(card.querySelector(".count"), !bar.hidden ? `${done} of ${total} steps done` : "");
+  const now = step && `, now: ${step}`;
+  say(card.querySelector(".count"), bar.hidden ? "" : `${done} of ${total} steps done${now}`);
   say(card.querySelector(".cause"), problemOf(operation));
-  showBroken(card.querySelector(".broken"), broken(resources));
-  keep(card.querySelector(".buttons"), mayChange ? operation.requests : [], {
-    key: (request) => request,
-    make: (request) => button(REQUESTS[request][0], () => askAbout(operation, request)),
-    update: () => {},
-  });
-  showSteps(card.querySelector(".steps"), steps, remarks);
+  const requests = mayChange ? operation.requests : [];
+  const [first, reason] = advice(operation, isBroken(resources), isUndone(steps));
+  say(card.querySelector(".advice"), requests.includes(first) ? reason : "");
+  const kind = (request) => (request === first ? "main" : request === "fail" ? "danger" : "");
+  const order = [first, ...requests.filter((each) => each !== first)].filter((each) => requests.includes(each));
+  fill(card.querySelector(".buttons"), [first, requests, isUndone(steps)], () => order.map((request) =>
+    button(REQUESTS[request][0], () => askAbout(operation, request, isUndone(steps)), kind(request))));
 }
 
-function showBroken(target, found) {
-  keep(target, found, {
-    key: ([name]) => name,
-    make: () => element("li", { class: "problem" }),
-    update: (line, [name, state, problem]) =>
-      say(line, `${name}: ${state}${problem ? `: ${problem}` : ""}`),
-  });
+/** What to do next with an operation that waits for a person, and why. */
+function advice({ requests }, isInTrouble, isAsBefore) {
+  if (requests.includes("promote")) {
+    return isInTrouble ? ["abort", "The new version is not ready. Abort: the old version stays."]
+      : ["promote", "All pods are ready. Promote: the new version takes over."];
+  }
+  if (requests.includes("rollback")) {
+    return ["rollback", isAsBefore
+      ? "The old version runs as before. Roll back ends this operation, so that a corrected package "
+        + "can be used. Retry helps where the cause was outside the package, and is gone."
+      : "Some objects are changed. Roll back restores them; Retry goes on, once the cause is gone."];
+  }
+  return ["retry", "Retry goes on where it stopped, once the cause is gone."];
 }
 
-function askAbout(operation, request) {
+function askAbout(operation, request, isAsBefore) {
   const [label, does] = REQUESTS[request];
-  const effect = request === "rollback" && operation.isUndone ? UNDONE : does;
+  const effect = request === "rollback" && isAsBefore ? UNDONE : does;
   ask({
     title: `${label}: ${title(operation)}?`,
     text: `${effect} Instance ${operation.instanceName} (${operation.instanceId}).`,
     command: () => commands.about(operation, request),
     confirm: label,
+    typed: request === "fail" ? operation.instanceName : undefined,
     act: () => {
       const body = request === "cancel" ? { cancelMode: "FORCEFUL" } : undefined;
       const path = `/vnflcm/${operation.api}/vnf_lcm_op_occs/${operation.id}/${request}`;

@@ -3,59 +3,66 @@
 import { Refused, send, upload } from "./api.js";
 import * as commands from "./commands.js";
 import { ask } from "./dialog.js";
-import { button, element, facts, foldable, head, keep, say } from "./view.js";
+import { word } from "./operations.js";
+import { opener, table } from "./table.js";
+import { age, button, element, facts, fill, say, tone } from "./view.js";
 
 const PATH = "/vnfpkgm/v1/vnf_packages";
 const TONES = { ONBOARDED: "good", UPLOADING: "busy", PROCESSING: "busy", ERROR: "bad" };
 
-/** The list of packages. */
-export function showPackages(target, packages, mayChange) {
-  keep(target, packages, {
-    key: ({ id }) => id,
-    make: packageCard,
-    update: (card, found) => updatePackage(card, found, mayChange),
-    none: "There is no VNF package.",
-  });
+let mayChange = false;
+
+/** The table of packages, made in `target`; returns a function that shows them. */
+export function packageTable(target) {
+  const made = table("Packages", {
+    Package: (cell, { name, vnfdId, id }) => opener(cell, name || vnfdId || id),
+    State: (cell, { onboardingState, operationalState, problem }) => fill(
+      cell, [onboardingState, operationalState, problem], () => {
+        const isOff = onboardingState === "ONBOARDED" && operationalState === "DISABLED";
+        const badge = element("span", { class: "badge" }, word(isOff ? operationalState : onboardingState));
+        tone(badge, isOff ? "" : TONES[onboardingState]);
+        return [badge, element("p", { class: "message problem" }, problem)];
+      }),
+    VNFD: (cell, { vnfdId }) => say(cell, vnfdId ?? ""),
+    Used: (cell, { isUsed }) => say(cell, isUsed ? "yes" : ""),
+    Age: (cell, { created }) => say(cell, age(created)),
+  }, { key: ({ id }) => id, detail: packageDetail });
+  const none = element("p", { class: "card none" }, "There is no VNF package.");
+  target.append(made.element, none);
+  return (packages, may) => {
+    mayChange = may;
+    made.show(() => packages);
+    none.hidden = packages.length > 0;
+  };
 }
 
-function packageCard() {
-  const card = foldable();
-  card.append(element("p", { class: "problem" }));
-  card.querySelector(".body").append(
-    element("div", { class: "facts" }), element("div", { class: "buttons" }));
-  return card;
-}
-
-function updatePackage(card, found, mayChange) {
-  const { id, name, vnfdId, onboardingState, operationalState, isUsed, problem } = found;
-  const remark = [name ? vnfdId : "", isUsed ? "in use" : "", operationalState === "DISABLED" && vnfdId ? "disabled" : ""]
-    .filter(Boolean).join(", ");
-  head(card, name || vnfdId || id, remark, onboardingState, TONES[onboardingState]);
-  say(card.querySelector(":scope > .problem"), problem);
-  facts(card.querySelector(".facts"), [
-    ["Id", id],
-    ["VNFD", vnfdId],
-    ["VNFD version", found.vnfdVersion],
-    ["Provider", found.provider],
-    ["Operational state", operationalState],
-  ]);
-  keep(card.querySelector(".buttons"), mayChange ? [...actions(found)] : [], {
-    key: ([label]) => label,
-    make: ([label, act]) => button(label, act),
-    update: () => {},
-  });
+function packageDetail() {
+  const about = element("div", { class: "facts" });
+  const buttons = element("div", { class: "buttons" });
+  const update = (found) => {
+    facts(about, [
+      ["Id", found.id],
+      ["VNFD", found.vnfdId],
+      ["VNFD version", found.vnfdVersion],
+      ["Provider", found.provider],
+      ["Operational state", word(found.operationalState ?? "")],
+    ]);
+    const acts = mayChange ? [...actions(found)] : [];
+    fill(buttons, [found.id, acts], () => acts.map(([label, act, kind]) => button(label, act, kind)));
+  };
+  return { element: element("div", {}, about, buttons), update };
 }
 
 function* actions({ id, name, vnfdId, onboardingState, operationalState, isUsed }) {
   const about = `${name || vnfdId || ""} (${id})`;
   const isOnboarded = onboardingState === "ONBOARDED";
   if (isOnboarded && operationalState === "ENABLED") {
-    yield ["New instance", () => askNewInstance(name, vnfdId)];
+    yield ["New instance", () => askNewInstance(name, vnfdId), "main"];
     yield ["Disable", () => askState(id, about, "DISABLED")];
   } else if (isOnboarded) {
     yield ["Enable", () => askState(id, about, "ENABLED")];
   }
-  if (operationalState === "DISABLED" && !isUsed) yield ["Delete", () => askRemoval(id, about)];
+  if (operationalState === "DISABLED" && !isUsed) yield ["Delete", () => askRemoval(id, about), "danger"];
 }
 
 function askNewInstance(name, vnfdId) {

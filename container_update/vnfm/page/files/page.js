@@ -6,10 +6,10 @@ import { Refused, token, watch } from "./api.js";
 import { showBatch } from "./batch.js";
 import { history as past } from "./history.js";
 import { reloadHistory, showInstance } from "./instance.js";
-import { isRunning, isUnsettled, title } from "./operations.js";
-import { acceptFiles, showPackages } from "./packages.js";
+import { followTable, showTable } from "./instances.js";
+import { isRunning, isUnsettled, title, word } from "./operations.js";
+import { acceptFiles, packageTable } from "./packages.js";
 import { enterByLink } from "./session.js";
-import { followTable, showTable } from "./table.js";
 import { say } from "./view.js";
 
 const SECTIONS = [
@@ -98,6 +98,8 @@ function follow() {
 
 const reload = past(at("history").lastElementChild, "", attempt, () => user.mayChange);
 
+const showPackages = packageTable(at("packages"));
+
 function show() {
   for (const view of VIEWS) at(view).hidden = view !== place.view;
   for (const link of document.querySelectorAll(".views a")) {
@@ -119,14 +121,14 @@ function show() {
     showInstance(instances.get(place.instance), isRead, shown, attempt);
   }
   if (place.view === "batch") showBatch(shown, attempt);
-  showPackages(at("packages").querySelector(".cards"), shown.packages, user.mayChange);
+  showPackages(shown.packages, user.mayChange);
   at("drop").hidden = !user.mayChange;
 }
 
 const newestFirst = (values) =>
   [...values.values()].sort((one, other) => other.created.localeCompare(one.created));
 
-const tell = (operation) => say(at("news"), `${title(operation)}: ${operation.state}`);
+const tell = (operation) => say(at("news"), `${title(operation)}: ${word(operation.state)}`);
 
 function state(text, isBad = false) {
   say(at("state"), text);
@@ -181,7 +183,7 @@ at("entry").addEventListener("submit", (event) => {
 });
 at("forget").addEventListener("click", () => {
   leave();
-  state("The token is forgotten");
+  state("Signed out");
 });
 acceptFiles(at("drop"), at("files"), at("upload"), () => user.mayChange);
 addEventListener("hashchange", follow);

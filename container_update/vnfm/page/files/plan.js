@@ -4,8 +4,9 @@ import { send, turns } from "./api.js";
 import * as commands from "./commands.js";
 import { ask } from "./dialog.js";
 import { requestForm } from "./form.js";
-import { showSteps } from "./steps.js";
-import { button, element, foldable, head, say } from "./view.js";
+import { objectTable } from "./objects.js";
+import { opener, table } from "./table.js";
+import { button, element, say } from "./view.js";
 
 const OPERATIONS = {
   MODIFY_INFO: ["Update", "Replaces configuration that changed, restarts what uses it or has a new image",
@@ -34,18 +35,17 @@ export function planner(target, chosen, attempt, begun) {
   const request = element("div");
   const problem = element("p", { class: "problem", role: "alert" });
   const summary = element("p", { class: "summary", role: "status" });
-  const steps = element("ol", { class: "steps" });
-  const plans = element("ul", { class: "cards" });
-  const act = button("Do it", () => confirm());
-  act.classList.add("main");
-  act.hidden = true;
+  const steps = objectTable("Plan", false);
+  const plans = planTable();
+  const look = button(isBatch ? "Show the plans" : "Show the plan", show);
+  const act = button("Do it", () => confirm(), "main");
   target.append(
     element("div", { class: "fields" },
       field("operation", "Operation", operation),
       field("to", "New package", to),
       request),
-    element("div", { class: "buttons" }, button(isBatch ? "Show the plans" : "Show the plan", show), act),
-    problem, summary, steps, plans);
+    problem, steps.element, plans.element,
+    element("div", { class: "buttons acts" }, act, look, summary));
   let instance = null;
   let form = null;
   let mayChange = false;
@@ -68,16 +68,21 @@ export function planner(target, chosen, attempt, begun) {
       if (others.some(({ vnfdId }) => vnfdId === chosen)) to.value = chosen;
     }
     if (isOther) forget();
-    if (!may) act.hidden = true;
+    if (!may) mayAct(false);
+  }
+
+  function mayAct(may) {
+    act.hidden = !may;
+    look.className = may ? "" : "main";
   }
 
   function clear() {
     begin();
-    act.hidden = true;
+    mayAct(false);
     say(problem, "");
     say(summary, "");
-    showSteps(steps, [], []);
-    plans.replaceChildren();
+    steps.show();
+    plans.show(() => []);
   }
 
   /** Drops the request: it is one of another package, or of another operation. */
@@ -111,21 +116,22 @@ export function planner(target, chosen, attempt, begun) {
       const planOf = (each) => send("POST", `/vnflcm/${api}/vnf_instances/${each.id}/plan`,
         { operation: operation.value, request: body });
       if (isBatch) {
+        const made = [];
         for (const [number, each] of chosen.entries()) {
           say(summary, `Plan ${number + 1} of ${chosen.length}`);
-          const card = await planCard(each, planOf);
+          made.push(await planRow(each, planOf));
           if (!isLatest()) return;
-          plans.append(card);
+          plans.show(() => made);
         }
         say(summary, `${chosen.length} plans`);
       } else {
         const plan = await planOf(chosen[0]);
         if (!isLatest()) return;
         say(summary, sentence(plan));
-        showSteps(steps, plan.steps, plan.remarks, true);
+        steps.show(plan);
       }
       say(act, `${OPERATIONS[operation.value][0]} now`);
-      act.hidden = !mayChange;
+      mayAct(mayChange);
     });
   }
 
@@ -192,23 +198,34 @@ export function planner(target, chosen, attempt, begun) {
 
 const sentence = (plan) => (plan.isEmpty ? "Nothing would change." : plan.summary);
 
+/** The plans of several instances. */
+const planTable = () => table("Plans", {
+  Instance: (cell, { name }) => opener(cell, name),
+  Plan: (cell, { text, refused }) => {
+    say(cell, text);
+    cell.classList.toggle("problem", refused);
+  },
+}, { key: ({ id }) => id, detail: planDetail });
+
+function planDetail() {
+  const made = objectTable("Plan", false);
+  return { element: made.element, update: ({ plan }) => made.show(plan) };
+}
+
 /** The plan of one of several instances, or why there is none. */
-async function planCard(instance, planOf) {
-  const card = foldable();
-  const list = element("ol", { class: "steps" });
-  card.querySelector(".body").append(list);
+async function planRow({ id, name }, planOf) {
   try {
-    const plan = await planOf(instance);
-    head(card, instance.name, sentence(plan), `${plan.steps.length} steps`, "");
-    showSteps(list, plan.steps, plan.remarks, true);
+    const plan = await planOf({ id });
+    return { id, name, plan, text: sentence(plan), refused: false };
   } catch (error) {
     if (!error.status || error.status === 401) throw error;
-    head(card, instance.name, error.message, "refused", "bad");
+    return { id, name, text: error.message, refused: true };
   }
-  return card;
 }
 
 /** Packages to choose from, under a title; nothing where there are none. */
 const group = (label, packages) => (packages.length ? [element("optgroup", { label },
-  ...packages.map(({ vnfdId, name }) =>
-    element("option", { value: vnfdId }, `${name} (${vnfdId})`)))] : []);
+  ...packages.map(({ vnfdId, name }) => {
+    const isAlone = packages.filter((each) => each.name === name).length === 1;
+    return element("option", { value: vnfdId }, isAlone ? name : `${name} (${vnfdId})`);
+  }))] : []);

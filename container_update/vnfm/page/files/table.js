@@ -1,147 +1,65 @@
-// Shows the table of VNF instances: those that need a decision first, filtered, a page at a time.
+// The tables of the page: rows keep their elements, and with them the focus, while cells change.
 
-import { selected } from "./batch.js";
-import { badge, problemOf } from "./operations.js";
-import { button, element, keep, say, tone } from "./view.js";
+import { button, element, keep } from "./view.js";
 
-const CONDITIONS = {
-  "": "All",
-  decision: "Needs a decision",
-  "at-work": "At work",
-  instantiated: "Instantiated",
-  "not-instantiated": "Not instantiated",
-};
-const WAIT_MS = 300;
-const at = (id) => document.getElementById(id);
-const text = at("instances-text");
-const choice = at("instances-package");
-let wanted = new URLSearchParams();
-let timer = 0;
-/** What was shown last. */
-let last = [];
+/**
+ * Makes a table: {element, show(rows)}; rows(isOpen) returns the items, isOpen(key) tells which are.
+ *
+ * columns: {title: update(cell, item)}; the first one names the row.
+ * key(item): what the row is known by; tone(item): the class that tells how it is.
+ * detail(item): what a row opens to, kept until it is closed, as {element, update(item)}; null: nothing.
+ */
+export function table(label, columns, { key, tone = () => "", detail = () => null }) {
+  const titles = Object.keys(columns);
+  const open = new Map();
+  const made = element("table", { class: "table", "aria-label": label },
+    element("thead", {}, element("tr", {}, ...titles.map((title) =>
+      element("th", { scope: "col" }, title)))));
+  let last = () => [];
 
-/** Takes over the query of the address. */
-export function followTable(query) {
-  wanted = new URLSearchParams(query);
-  if (document.activeElement !== text) text.value = wanted.get("text") ?? "";
-}
-
-/** Changes the query in the address; a change of anything but the page goes to the first page. */
-function want(changed) {
-  clearTimeout(timer);
-  const all = { ...Object.fromEntries(wanted), page: "", text: text.value.trim(), ...changed };
-  wanted = new URLSearchParams(Object.entries(all).filter(([, value]) => value));
-  location.hash = `#/instances${wanted.size ? `?${wanted}` : ""}`;
-}
-
-/** page: what the service says of the table, undefined while it has not. */
-export function showTable(page, shown) {
-  if (!page) return;
-  last = [page, shown];
-  const { ids, start, found, all, counts } = page;
-  const ofAll = Object.values(counts).reduce((sum, count) => sum + count, 0);
-  keep(at("conditions"), Object.entries(CONDITIONS), {
-    key: ([condition]) => condition,
-    make: ([condition, label]) => button(label, () => want({ condition })),
-    update: (made, [condition, label]) => {
-      const count = condition ? counts[condition] : ofAll;
-      say(made, `${label} ${count}`);
-      made.setAttribute("aria-pressed", String((wanted.get("condition") ?? "") === condition));
-      tone(made, condition === "decision" && count ? "bad" : "");
-    },
-  });
-  showPackages(page.packages);
-  keep(at("rows"), ids.map((id) => shown.instances.get(id)).filter(Boolean), {
-    key: ({ id }) => id,
-    make: row,
-    update: (made, instance) => updateRow(made, instance, shown),
-  });
-  at("selection").hidden = !selected.size;
-  say(at("update-selected"), `Update ${selected.size} selected`);
-  at("no-rows").hidden = found > 0;
-  say(at("no-rows"), all ? "No instance is like that." : "There is no VNF instance: Packages has "
-    + "the button New instance.");
-  at("no-rows").previousElementSibling.hidden = !found;
-  const end = start + ids.length;
-  say(at("rows-shown"), found ? `${start + 1}\u2013${end} of ${found}` : "");
-  at("rows-before").disabled = !start;
-  at("rows-after").disabled = end === found;
-  at("rows-before").dataset.page = Math.round(start / 50);
-  at("rows-after").dataset.page = Math.round(start / 50) + 2;
-}
-
-function showPackages(packages) {
-  const chosen = wanted.get("vnfd_id") ?? "";
-  const key = JSON.stringify([packages, chosen]);
-  if (choice.dataset.shown === key) return;
-  choice.dataset.shown = key;
-  choice.replaceChildren(element("option", { value: "" }, "all"),
-    ...packages.map(({ vnfdId, name, count }) =>
-      element("option", { value: vnfdId }, `${name || vnfdId} (${count})`)));
-  choice.value = chosen;
-}
-
-function row({ id }) {
-  const box = element("input", { type: "checkbox" });
-  box.addEventListener("change", () => {
-    const instance = last[1].instances.get(id);
-    if (box.checked && instance) selected.set(id, instance);
-    else selected.delete(id);
-    showTable(...last);
-  });
-  return element("tr", {},
-    element("th", { scope: "row" }, box, element("a", { href: `#/instances/${id}` })),
-    element("td", { class: "condition" },
-      element("span", { class: "badge" }), element("span", { class: "remark quiet" })),
-    element("td"),
-    element("td", { class: "quiet" }));
-}
-
-/** Whether it can be updated together with what is selected. */
-function canBeSelected({ api, isInstantiated }) {
-  const [first] = selected.values();
-  return isInstantiated && (first?.api ?? api) === api;
-}
-
-function updateRow(made, instance, { running, progress, mayChange }) {
-  const [name, condition, ofPackage, where] = made.children;
-  const operation = running.get(instance.id);
-  const [label, how] = badge(instance, operation);
-  const { done = 0, total = 0 } = progress.get(operation?.id) ?? {};
-  const [box, link] = name.children;
-  box.hidden = !mayChange;
-  box.disabled = !canBeSelected(instance);
-  box.checked = selected.has(instance.id);
-  box.setAttribute("aria-label", `Select ${instance.name}`);
-  say(link, instance.name);
-  say(condition.firstElementChild, label);
-  tone(condition.firstElementChild, how);
-  say(condition.lastElementChild,
-    (operation && problemOf(operation)) || (total ? `${done} of ${total} steps done` : ""));
-  say(ofPackage, instance.package);
-  say(where, instance.namespace || instance.stack || "");
-}
-
-text.addEventListener("input", () => {
-  clearTimeout(timer);
-  timer = setTimeout(() => want({}), WAIT_MS);
-});
-choice.addEventListener("change", () => want({ vnfd_id: choice.value }));
-at("update-selected").addEventListener("click", () => { location.hash = "#/batch"; });
-at("select-shown").addEventListener("click", () => {
-  const [{ ids }, { instances }] = last;
-  for (const instance of ids.map((id) => instances.get(id)).filter(canBeSelected)) {
-    selected.set(instance.id, instance);
+  function row(item) {
+    const cells = titles.map((title, number) => (number
+      ? element("td", { "data-title": title }) : element("th", { scope: "row" })));
+    const body = element("tbody", {}, element("tr", {}, ...cells));
+    body.addEventListener("click", ({ target }) => {
+      if (target !== body.querySelector(".open")) return;
+      const name = key(item);
+      if (!open.delete(name)) open.set(name, null);
+      show(last);
+    });
+    return body;
   }
-  showTable(...last);
-});
-at("select-none").addEventListener("click", () => {
-  selected.clear();
-  showTable(...last);
-});
-for (const each of ["rows-before", "rows-after"]) {
-  at(each).addEventListener("click", (event) => {
-    want({ page: event.target.dataset.page });
-    scrollTo(0, 0);
-  });
+
+  function update(body, item) {
+    body.className = tone(item);
+    const [main, below] = body.rows;
+    titles.forEach((title, number) => columns[title](main.cells[number], item));
+    const name = key(item);
+    main.querySelector(".open")?.setAttribute("aria-expanded", String(open.has(name)));
+    if (!open.has(name)) return below?.remove();
+    if (!open.get(name)) open.set(name, detail(item));
+    const found = open.get(name);
+    if (found && !below) {
+      body.append(element("tr", { class: "detail" },
+        element("td", { colspan: titles.length }, found.element)));
+    }
+    found?.update(item);
+  }
+
+  function show(rows) {
+    last = rows;
+    keep(made, rows((name) => open.has(name)), { key, make: row, update });
+    made.hidden = made.tBodies.length === 0;
+  }
+
+  return { element: made, show };
+}
+
+/** Gives a cell the button that opens its row, and returns it. */
+export function opener(cell, text) {
+  if (!cell.firstElementChild) cell.append(button("", () => {}));
+  const made = cell.firstElementChild;
+  made.className = "open link";
+  if (made.textContent !== text) made.textContent = text;
+  return made;
 }

@@ -1,5 +1,9 @@
 // Makes elements and keeps them up to date. What is data only ever becomes text.
 
+const CLOCK = {
+  hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZoneName: "short",
+};
+
 /** An element: attributes, then children, which are elements or texts. */
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -20,15 +24,16 @@ export function tone(target, name) {
 
 /**
  * Makes the children of `target` those of `items`: what stays keeps its element, and with it the
- * focus and whether it is open.
+ * focus. Children without a key are not touched.
  *
  * key(item) names it, make(item) gives a new element, update(element, item) shows how it is now.
  */
-export function keep(target, items, { key, make, update, none }) {
-  const known = new Map([...target.children].map((child) => [child.dataset.key, child]));
+export function keep(target, items, { key, make, update }) {
+  const made = [...target.children].filter(({ dataset }) => "key" in dataset);
+  const known = new Map(made.map((child) => [child.dataset.key, child]));
   const wanted = new Set(items.map(key));
   for (const [name, child] of known) if (!wanted.has(name)) child.remove();
-  let place = target.firstElementChild;
+  let place = made.find((child) => child.parentNode) ?? null;
   for (const item of items) {
     const name = key(item);
     const child = known.get(name) ?? make(item);
@@ -37,20 +42,17 @@ export function keep(target, items, { key, make, update, none }) {
     if (child === place) place = child.nextElementSibling;
     else target.insertBefore(child, place);
   }
-  if (!items.length && none) target.append(element("li", { class: "card none" }, none));
 }
 
-/** A card that can be opened, in a list: its summary has a name, a remark and a badge. */
-export function foldable() {
-  const head = element("div", { class: "head" },
-    element("span", { class: "name" }),
-    element("span", { class: "remark quiet" }),
-    element("span", { class: "badge" }));
-  return element("li", { class: "card" },
-    element("details", {}, element("summary", {}, head), element("div", { class: "body" })));
+/** Makes the children of an element anew, where what they are made of has changed. */
+export function fill(target, from, make) {
+  const text = JSON.stringify(from);
+  if (target.dataset.shown === text) return;
+  target.dataset.shown = text;
+  target.replaceChildren(...make());
 }
 
-/** What a card says at its top. */
+/** What a view or a card says at its top. */
 export function head(card, name, remark, state, how) {
   say(card.querySelector(".name"), name);
   say(card.querySelector(".remark"), remark);
@@ -62,12 +64,8 @@ export function head(card, name, remark, state, how) {
 /** Names and values, as a definition list; those without a value are left out. */
 export function facts(target, pairs) {
   const shown = pairs.filter(([, value]) => value);
-  const text = JSON.stringify(shown);
-  if (target.dataset.shown === text) return;
-  target.dataset.shown = text;
-  const entries = shown.flatMap(([name, value]) =>
-    [element("dt", {}, name), element("dd", {}, value)]);
-  target.replaceChildren(element("dl", {}, ...entries));
+  fill(target, shown, () => [element("dl", {}, ...shown.flatMap(([name, value]) =>
+    [element("dt", {}, name), element("dd", {}, value)]))]);
 }
 
 /** Seconds as people say them. */
@@ -82,12 +80,17 @@ export function duration(seconds) {
 /** How long ago a moment is, in whole seconds. */
 export const age = (text) => duration(Math.max(0, Math.floor((Date.now() - new Date(text)) / 1000)));
 
-/** A moment, with its date. */
-export const day = (text) => new Date(text).toLocaleString();
+/** A moment with its zone, and its date where that is not today's, and how long ago it is. */
+export function moment(text) {
+  const when = new Date(text);
+  const isToday = when.toDateString() === new Date().toDateString();
+  const date = isToday ? {} : { year: "numeric", month: "short", day: "numeric" };
+  return `${when.toLocaleString(undefined, { ...date, ...CLOCK })}, ${age(text)} ago`;
+}
 
-/** A button. */
-export function button(label, act) {
-  const made = element("button", { type: "button" }, label);
+/** A button; kind: "main" for what to do next, "danger" for what cannot be undone. */
+export function button(label, act, kind = "") {
+  const made = element("button", { type: "button", class: kind }, label);
   made.addEventListener("click", act);
   return made;
 }
@@ -129,11 +132,4 @@ export function tabs(prefix, panels, opened) {
   });
   open(names[0]);
   return { element: element("div", {}, list, ...Object.values(panels)), open };
-}
-
-/** A moment: the time alone where it is today. */
-export function moment(text) {
-  const when = new Date(text);
-  const today = when.toDateString() === new Date().toDateString();
-  return today ? when.toLocaleTimeString() : when.toLocaleString();
 }
