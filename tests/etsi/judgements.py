@@ -74,6 +74,12 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     ),
     Judgement(
         SUITE,
+        r".*(VnfLcmOperationOccurences|Subscriptions): .*fields.*: 400 != 20[02]",
+        "It asks for ``criteria`` and ``objectInstanceIds``, which neither resource has, and expects "
+        "400 of another name that it has not",
+    ),
+    Judgement(
+        SUITE,
         r".*FailOperationTask: .*: 200 != 202",
         "*Fail* is answered with 200 and the occurrence (SOL003, 5.4.16.3.1)",
     ),

@@ -192,11 +192,11 @@ def _literal(name: str) -> str:
     return re.sub(r"([\[\]*?])", r"[\1]", name)
 
 
-def record(results: Mapping[str, Mapping[str, str]]) -> None:
-    """Write the results of files beside those of the others."""
+def record(results: Mapping[str, Mapping[str, str]], token: str) -> None:
+    """Write the results of files beside those of the others, without the token of this run."""
     before = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     text = json.dumps({**before, **results}, indent=1, sort_keys=True)
-    RESULTS.write_text(text + "\n")
+    RESULTS.write_text(text.replace(token, "TOKEN") + "\n")
 
 
 def main() -> None:
@@ -232,7 +232,7 @@ def main() -> None:
                 became = robot.results[name].values()
                 passed = sum(each == "passed" for each in became)
                 print(f"{name}: {passed} of {len(became)} passed", flush=True)
-                record(robot.results)
+                record(robot.results, token)
 
 
 if __name__ == "__main__":
