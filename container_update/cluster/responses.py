@@ -34,7 +34,7 @@ _TRANSIENT = frozenset({429, 500, 502, 503, 504})
 
 _ADVICE = {
     401: "the API server does not accept the credentials{}: check the token",
-    403: "a right is missing (the sample rbac has the Role), or admission refuses it",
+    403: "a permission is missing ('try samples rbac' writes the Role), or admission refuses it",
     413: "the object is too large for the cluster's database: make it smaller",
 }
 _QUOTA_ADVICE = "make room in the namespace, or have its ResourceQuota raised"

@@ -230,7 +230,7 @@ def status(
 
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     print(status(cluster, namespace="cnf", instance_id="vnf-1"))
-    No update is under way.
+    No operation is under way.
 
     :param cluster: where the VNF runs.
     :param namespace: of the VNF.

@@ -162,7 +162,7 @@ def save(path: Path, plan: Plan, request: Saveable, server: str) -> None:
         },
     )
     if path.exists() and _read(path) is None:
-        raise NotSavedError(f"{path}: expected no file, or a saved plan, found another file")
+        raise NotSavedError(f"{path}: expected a new file or a saved plan, found another file")
     try:
         _write(path, json.dumps(body, indent=2) + "\n")
     except OSError as error:
@@ -224,7 +224,7 @@ def _differences(saved: Mapping[str, Any], plan: Plan, server: str) -> Iterator[
     if parts and not moved:
         new = (e for n in parts if n in _LISTS for e in body[n] if e not in saved["plan"][n])
         objects = ", ".join(dict.fromkeys(map(_object_of, new)))
-        yield f"the plan is another one now: see {objects or ', '.join(parts)}"
+        yield f"changed since the plan was saved: {objects or ', '.join(parts)}"
 
 
 def _object_of(entry: Any) -> str:

@@ -110,7 +110,7 @@ class Status:
     """What is under way for an instance; as text it never shows content.
 
     >>> print(Status(record=None))
-    No update is under way.
+    No operation is under way.
     """
 
     record: OperationRecord | None
@@ -132,7 +132,7 @@ class Status:
         return self.record is not None and self.record.held_at is not None
 
     def __str__(self) -> str:
-        lines = [self.record.summary() if self.record else "No update is under way."]
+        lines = [self.record.summary() if self.record else "No operation is under way."]
         if self.holder is not None:
             expired = " (expired)" if self.expired else ""
             lines.append(f"Held by {self.holder} {self.held}{expired}.")

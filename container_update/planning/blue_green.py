@@ -213,9 +213,7 @@ class BlueGreenPlanner(Strategy):
 
     def _hand_over(self, key: ObjectKey, pair: Pair) -> ManifestStep:
         green, body = self.green_body(pair), self._new_body(pair)
-        why = Reason(
-            f"it takes over the pods of {green['metadata']['name']}, none of which restarts"
-        )
+        why = Reason(f"it adopts the pods of {green['metadata']['name']} without a restart")
         giver = new_object(green, key.namespace, {})
         return ManifestStep(key, Action.HAND_OVER, giver, body, reasons=(why,))
 

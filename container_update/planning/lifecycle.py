@@ -141,7 +141,7 @@ def uninstall_plan(  # noqa: PLR0913, PLR0917
     steps = []
     for key in (key for key in own if key not in staying):
         more = (goes_with or {}).get(key)
-        reason = Reason(f"it is the instance's{f'; with it goes {more}' if more else ''}")
+        reason = Reason(f"part of the instance{f'; with it goes {more}' if more else ''}")
         step = ManifestStep(key, Action.DELETE, live[key], reasons=(reason,))
         steps.append(with_claims_kept(step))
     return Plan(

@@ -161,7 +161,7 @@ class UpdatePlanner(ConfigPlanner):
         """Yield a step for each ConfigMap and Secret that has other content in the new package."""
         for old, new in matching.pairs:
             if new is None:
-                self.note(old.key, "the new package does not have it: left alone")
+                self.note(old.key, "is not in the new package: kept")
             elif old.key in matching.unlisted:
                 self._note_unlisted(old, new)
             elif old.key.is_config:

@@ -138,7 +138,7 @@ def test_what_is_installed_is_ready_and_what_is_uninstalled_is_gone(
     assert names(shell.cnf) == set()
     status, text = shell.run("uninstall", package, *instance)
     assert status == 2
-    assert "nothing that is to be deleted" in text
+    assert "no object to delete" in text
 
 
 def test_an_instance_without_an_id_gets_the_name_of_its_product_and_keeps_it(
@@ -515,7 +515,7 @@ def test_a_change_says_which_image_somebody_else_gave_a_workload_that_stays(
     overwrite(shell.cnf.admin, body)
     status, text = shell.run("change", package, package, "--upgrade-type", upgrade_type, "--plan")
     assert status == 2
-    assert "what can change already matches the new package; see the notes" in text
+    assert "no changes; the notes say what differs and stays" in text
     assert f"has image {IMAGES[1]}, both packages say {IMAGES[0]}: left alone" in text
 
 

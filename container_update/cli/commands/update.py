@@ -67,8 +67,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     command.add_argument("--delete-data", action="store_true",
         help="delete its PersistentVolumeClaims too, and with them the data")  # fmt: skip
     command.add_argument("--delete-shared", action="store_true",
-        help="delete what is in no namespace too, and its Namespaces with all that is in "
-        "them")  # fmt: skip
+        help="delete cluster-scoped objects and Namespaces too, with all in them")  # fmt: skip
     _add_instance(command)
 
 

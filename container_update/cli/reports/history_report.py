@@ -18,7 +18,7 @@ from container_update.planning.comparison.diff import printable
 from container_update.planning.plan_json import document, step_dict
 from container_update.planning.summary import content_diffs
 
-NOTHING_KEPT = "No operation of this VNF instance is kept in the namespace."
+NOTHING_KEPT = "No history of this VNF instance is in the namespace."
 _COLUMNS = ("REV", "ENDED (UTC)", "WHO", "WHAT", "PACKAGES", "RESULT", "TOOK")
 _OF_INSTANCES = ("NAMESPACE", "INSTANCE", *_COLUMNS)
 Kept = tuple[str, str | None, Revision]
@@ -77,7 +77,7 @@ def _row(revision: Revision) -> tuple[str, ...]:
 def revision_lines(revision: Revision, *, every: bool = False) -> Iterator[Line]:
     """Yield one revision: who, when, which packages, how it ended, what it did and why.
 
-    :param every: list everything that is usually only counted.
+    :param every: show all objects, not only their numbers.
     """
     origin, is_done = revision.origin, revision.result is Result.DONE
     named = ("Revision", f"{revision.number}: {origin.title}, by {origin.who}")

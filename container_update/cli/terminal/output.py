@@ -190,7 +190,7 @@ def add_progress_arguments(command: argparse.ArgumentParser) -> None:
 def add_plan_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments about how a plan is shown."""
     command.add_argument(
-        "--all", action="store_true", help="list everything that is usually only counted"
+        "--all", action="store_true", help="show all objects, not only their numbers"
     )
     add_detailed_exitcode(command)
 

@@ -248,7 +248,7 @@ def _notes(answers: Iterable[_Answer]) -> Iterator[Note]:
             for warning in answer.tried.warnings:
                 warned.setdefault(warning, []).append(key)
     for key, others in waiting.items():
-        text = "what needs it cannot be tried on the API server before it is written"
+        text = "what needs it cannot be validated until it exists"
         yield Note(key, f"{text}: {_names(others)}")
     for warning, (first, *others) in warned.items():
         also = f" (also for {_names(others)})" if others else ""

@@ -143,7 +143,7 @@ def test_a_plan_that_another_update_overtook_is_refused(
     assert error.value.next_step is NextStep.RETRY
     own = ("/leases", "/secrets", f"/{LOCK}", "reviews")
     assert [path for path in writes if not path.endswith(own)] == []
-    assert str(lab.instance(namespace).status()) == "No update is under way."
+    assert str(lab.instance(namespace).status()) == "No operation is under way."
 
 
 def test_a_lease_is_taken_over_although_the_response_is_lost(

@@ -244,7 +244,7 @@ def test_an_unfinished_change_with_scripts_needs_its_request_again(
     assert set(vnf.servers().values()) == {vnf.site.images[image]}
     assert vnf.stacks() == [STACK], "the journal is gone"
     assert vnf.recover(command)[0] == NOTHING_TO_DO
-    assert vnf.recover("status") == (NOTHING_TO_DO, "No update is under way.\n")
+    assert vnf.recover("status") == (NOTHING_TO_DO, "No operation is under way.\n")
 
 
 @pytest.mark.parametrize(

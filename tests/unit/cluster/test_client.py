@@ -194,7 +194,7 @@ CUT_OFF = urllib3.exceptions.SSLError(ssl.SSLEOFError(8, "EOF occurred in violat
         ),
         pytest.param(
             Answer(403, status(403, "Forbidden", "pods is forbidden")),
-            "a right is missing (the sample rbac has the Role), or admission refuses it",
+            "a permission is missing ('try samples rbac' writes the Role), or admission refuses it",
             403,
             id="a refused verb",
         ),

@@ -350,7 +350,7 @@ def test_the_status_names_who_holds_the_instance_and_whether_it_is_still_heard_o
     silent(cluster)
     half_journal = operation(cluster).status()
     assert str(half_journal) == (
-        "No update is under way.\nHeld by host.0/op-0 since 2019-01-01T00:00:00.0Z (expired)."
+        "No operation is under way.\nHeld by host.0/op-0 since 2019-01-01T00:00:00.0Z (expired)."
     )
     del cluster.objects[LEASE]
     half_a_journal(cluster)

@@ -52,7 +52,7 @@ def test_a_status_says_what_runs_and_who_holds_it() -> None:
         "expired": True,
         "leftovers": [],
     }
-    assert str(Status(None)) == "No update is under way."
+    assert str(Status(None)) == "No operation is under way."
 
 
 def test_a_status_names_what_a_run_left_that_changed_nothing() -> None:

@@ -231,8 +231,8 @@ def test_an_object_that_the_new_package_does_not_have_is_left_alone_and_said_so(
     plan = planned([A1, deployment(USES_A)], [], [live(A1), live(deployment(USES_A))])
     assert plan.is_empty
     assert notes(plan) == [
-        "ConfigMap ns/cm: the new package does not have it: left alone",
-        "Deployment ns/w: the new package does not have it: left alone",
+        "ConfigMap ns/cm: is not in the new package: kept",
+        "Deployment ns/w: is not in the new package: kept",
     ]
     assert [str(key) for key in plan.unchanged] == ["ConfigMap ns/cm", "Deployment ns/w"]
     assert [m.body for m in plan.manifests] == [A1, deployment(USES_A)]

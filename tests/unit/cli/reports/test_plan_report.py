@@ -94,7 +94,7 @@ def test_a_plan_reads_from_configuration_to_restarts_to_what_is_left_alone() -> 
 def test_a_plan_with_nothing_to_do_says_so_with_its_notes() -> None:
     plan = Plan("ns", None, (), notes=(Note(CM, "left alone"),))
     assert text_of(plan_report.plan_lines(plan)).splitlines() == [
-        "Nothing to do: what can change already matches the new package; see the notes.",
+        "Nothing to do: no changes; the notes say what differs and stays.",
         "Notes:",
         "    ConfigMap ns/cm: left alone",
     ]
@@ -106,7 +106,7 @@ def test_a_plan_with_nothing_to_do_names_what_is_not_applied_as_no_match() -> No
     assert first == "Nothing to do: images and configuration already match the new package."
     drift = replace(plan, notes=(Note(DEPLOYMENT, "drift: container c has image a"),))
     first = text_of(plan_report.plan_lines(drift)).splitlines()[0]
-    assert first.startswith("Nothing to do: what can change already matches")
+    assert first.startswith("Nothing to do: no changes; the notes")
 
 
 def outcome(*results: StepResult) -> Outcome:
