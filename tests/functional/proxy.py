@@ -75,7 +75,7 @@ class Proxy(LoopThread):
     def __init__(self, kubeconfig: str) -> None:
         super().__init__("proxy")
         self.upstream = Upstream.of(kubeconfig)
-        self._server = _Forwarder(self.upstream)
+        self._server = Forwarder(self.upstream.url, self.upstream.context)
         self._authority = trustme.CA(key_type=trustme.KeyType.ECDSA)
         self._port = 0
 
@@ -127,18 +127,23 @@ class Proxy(LoopThread):
         return path
 
 
-class _Forwarder(HttpServer):
-    """The server of the proxy."""
+class Forwarder(HttpServer):
+    """The server of a proxy.
 
-    def __init__(self, upstream: Upstream) -> None:
+    :param url: of the server behind it.
+    :param trusted: the authorities of that server.
+    """
+
+    def __init__(self, url: str, trusted: ssl.SSLContext) -> None:
         super().__init__()
-        self._upstream = upstream
+        self._url = url
+        self._trusted = trusted
         self._watches: set[asyncio.Event] = set()
         self._handling: set[asyncio.Task[Any]] = set()
 
-    async def start(self, context: ssl.SSLContext) -> int:
-        """Listen on a free port of loopback and return it."""
-        connector = aiohttp.TCPConnector(ssl=self._upstream.context, limit=0)
+    async def start(self, context: ssl.SSLContext | None = None) -> int:
+        """Listen on a free port of loopback and return it; without *context*, unencrypted."""
+        connector = aiohttp.TCPConnector(ssl=self._trusted, limit=0)
         self._session = aiohttp.ClientSession(
             connector=connector,
             auto_decompress=False,
@@ -168,18 +173,23 @@ class _Forwarder(HttpServer):
         assert task is not None
         self._handling.add(task)
         try:
-            return await self.recorded(request, self._respond)
+            return await self.recorded(request, self.respond)
         finally:
             self._handling.discard(task)
 
-    async def _respond(self, request: web.Request) -> web.StreamResponse:
+    async def respond(self, request: web.Request) -> web.StreamResponse:
+        """Respond through the middlewares, with their error where they raise one."""
         try:
-            return await self.through_middlewares(request, self._forward)
+            return await self.through_middlewares(request, self.forward)
         except ApiError as error:
             wait = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
             return web.json_response(error.status(), status=error.code, headers=wait)
 
-    async def _forward(self, request: web.Request) -> web.StreamResponse:
+    def url_behind(self, request: web.Request) -> str:
+        """Return where the request is passed on to."""
+        return self._url + request.raw_path
+
+    async def forward(self, request: web.Request) -> web.StreamResponse:
         """Have the API server carry the request out; return its answer."""
         async with self._answer(request) as answer:
             headers = _passed_on(answer.headers)
@@ -197,7 +207,7 @@ class _Forwarder(HttpServer):
     async def _answer(self, request: web.Request) -> AsyncIterator[aiohttp.ClientResponse]:
         async with self._session.request(
             request.method,
-            URL(self._upstream.url + request.raw_path, encoded=True),
+            URL(self.url_behind(request), encoded=True),
             headers=_passed_on(request.headers),
             data=await request.read() or None,
             allow_redirects=False,

@@ -20,6 +20,7 @@ from container_update.emulator.heat import CloudFaults, EmbeddedOpenStack
 pytest.importorskip("openstack", reason="the extra openstack is not installed")
 
 from tests.functional.stacks.limits import EmbeddedLimits, Limits, RealLimits
+from tests.functional.stacks.proxy import CloudProxy
 from tests.functional.stacks.site import REAL, Site, administrators_cloud
 from tests.functional.stacks.vnf import Vnf
 from tests.internals.stacks import Heat, connect, writer
@@ -27,6 +28,8 @@ from tests.internals.stacks import Heat, connect, writer
 if TYPE_CHECKING:
     from container_update.emulator.heat.balancer import Balancer
 
+Front = EmbeddedOpenStack | CloudProxy
+"""What clients talk to, which makes faults of requests."""
 Actions = Callable[[str], list[str]]
 
 OPTIONS = Options(
@@ -52,6 +55,16 @@ def cloud() -> Iterator[EmbeddedOpenStack]:
 
 
 @pytest.fixture
+def front(request: pytest.FixtureRequest) -> Iterator[Front]:
+    """The embedded cloud, or a proxy in front of the real one."""
+    if not REAL:
+        yield request.getfixturevalue("cloud")
+        return
+    with CloudProxy(REAL) as proxy:
+        yield proxy
+
+
+@pytest.fixture
 def faults(request: pytest.FixtureRequest) -> CloudFaults:
     """How long the embedded cloud takes for what; on a real one it changes nothing."""
     if REAL:
@@ -61,14 +74,9 @@ def faults(request: pytest.FixtureRequest) -> CloudFaults:
 
 
 @pytest.fixture
-def heat(request: pytest.FixtureRequest) -> Iterator[Heat]:
+def heat(front: Front) -> Iterator[Heat]:
     """The client of the Heat to test against."""
-    if REAL:
-        with connect(REAL, options=OPTIONS) as service:
-            yield service
-        return
-    embedded = request.getfixturevalue("cloud")
-    with connect(auth=embedded.auth(), options=OPTIONS) as service:
+    with connect(auth=front.auth(), options=OPTIONS) as service:
         yield service
 
 

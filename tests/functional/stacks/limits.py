@@ -42,6 +42,9 @@ class Limits(Protocol):
     def rebuild(self, server_id: str, image: str) -> None:
         """Give a server another image without Heat."""
 
+    def stop(self, server_id: str, status: str) -> None:
+        """Bring a server to SHUTOFF or SUSPENDED without Heat."""
+
     def token(self) -> object:
         """Return what is another one as soon as another token is in use."""
 
@@ -93,13 +96,19 @@ class EmbeddedLimits:
 
     def rebuild(self, server_id: str, image: str) -> None:
         """Change what Nova has."""
+        self._set(server_id, image=image)
 
-        def rebuild(heat: Any) -> None:
+    def stop(self, server_id: str, status: str) -> None:
+        """Change what Nova has."""
+        self._set(server_id, status=status)
+
+    def _set(self, server_id: str, **facts: str) -> None:
+        def change(heat: Any) -> None:
             for server in heat.servers():
                 if server.physical_id == server_id:
-                    server.facts["image"] = image
+                    server.facts.update(facts)
 
-        self.cloud.call(rebuild)
+        self.cloud.call(change)
 
     def token(self) -> object:
         """Return how many were issued."""
@@ -128,7 +137,7 @@ class RealLimits:
         with connect(admin_cloud) as admin:
             limits = cls(heat, admin, site)
             # quotas count what an earlier test's stacks still have
-            until(lambda: not any("DELETE" in stack["stack_status"] for stack in heat.stacks()), 90)
+            until(lambda: not any("DELETE" in stack["stack_status"] for stack in heat.stacks()))
             first = limits._flavor(site.flavors[0])
             cores, disk = {"vcpus": first["vcpus"] + 1}, {"disk": first["disk"] + 1}
             nowhere = {"disk": NO_DISK_IS_THAT_LARGE}
@@ -159,9 +168,17 @@ class RealLimits:
 
     def rebuild(self, server_id: str, image: str) -> None:
         """Rebuild the server and wait for Nova."""
+        self._act(server_id, {"rebuild": {"imageRef": image}}, "ACTIVE")
+
+    def stop(self, server_id: str, status: str) -> None:
+        """Stop or suspend the server and wait for Nova."""
+        action = {"SHUTOFF": "os-stop", "SUSPENDED": "suspend"}[status]
+        self._act(server_id, {action: None}, status)
+
+    def _act(self, server_id: str, action: dict[str, Any], status: str) -> None:
         server = f"/servers/{server_id}"
-        self.heat._nova.post(f"{server}/action", json={"rebuild": {"imageRef": image}})
-        until(lambda: self.heat._nova.get(server).json()["server"]["status"] == "ACTIVE")
+        self.heat._nova.post(f"{server}/action", json=action)
+        until(lambda: self.heat._nova.get(server).json()["server"]["status"] == status)
 
     def token(self) -> object:
         """Return the session's."""

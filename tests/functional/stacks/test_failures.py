@@ -20,11 +20,12 @@ from container_update import (
 )
 from container_update.emulator.faults import Fault, Faults, raise_error
 from container_update.emulator.heat import CloudFaults, EmbeddedOpenStack, ResourceFault
-from container_update.emulator.heat.api_errors import OpenStackApiError
+from container_update.emulator.heat.api_errors import OpenStackApiError, stack_quota
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import Call, change, plan_change
 from tests.functional.stacks.clocks import in_an_hour
+from tests.functional.stacks.conftest import Front
 from tests.functional.stacks.limits import Limits
 from tests.functional.stacks.site import REAL
 from tests.functional.stacks.vnf import Vnf, until
@@ -93,21 +94,16 @@ def test_a_flavour_that_no_host_has_room_for_ends_at_the_time_limit_or_before(
 @pytest.mark.parametrize("shape", ["server", "group"])
 @pytest.mark.parametrize("status", ["SHUTOFF", "SUSPENDED"])
 def test_a_server_that_was_stopped_is_not_updated(
-    cloud: EmbeddedOpenStack, vnf: Vnf, shape: str, status: str
+    limits: Limits, vnf: Vnf, shape: str, status: str
 ) -> None:
     """It would not get active, and the undo would replace it."""
     vnf.instantiate(shape)
     before, stopped = vnf.servers(), max(vnf.servers())
-
-    def stop(heat: Any) -> None:
-        for server in heat.servers():
-            server.facts["status"] = status if server.physical_id == stopped else "ACTIVE"
-
-    cloud.call(stop)
+    limits.stop(stopped, status)
     with pytest.raises(PlanError, match=rf"server {stopped}\) is {status}: expected .*ACTIVE"):
-        vnf.change(vnf.package(shape, "image-2"))
+        vnf.change(vnf.package(shape, vnf.site.images[1]))
     assert (vnf.servers(), vnf.stacks()) == (before, [vnf.stack])
-    vnf.change(vnf.package(shape, "image-2"), BLUE_GREEN)
+    vnf.change(vnf.package(shape, vnf.site.images[1]), BLUE_GREEN)
 
 
 def test_a_stack_that_heat_rolls_back_by_itself_is_a_failure_and_not_a_success(
@@ -126,12 +122,13 @@ def test_a_stack_that_heat_rolls_back_by_itself_is_a_failure_and_not_a_success(
 
 @pytest.mark.parametrize(("allowed", "error"), [(1, ClusterError), (2, UpdateFailedError)])
 def test_the_stacks_quota_is_reported_before_or_after_the_journal(
-    cloud: EmbeddedOpenStack, vnf: Vnf, allowed: int, error: type[Exception]
+    front: Front, vnf: Vnf, allowed: int, error: type[Exception]
 ) -> None:
     vnf.instantiate("group")
-    cloud.faults.stacks_allowed = allowed
+    refused = raise_error(stack_quota(allowed))
+    front.middlewares.append(Faults(Fault(refused, "POST", "*/stacks", nth=allowed)))
     with pytest.raises(error, match="maximum stacks per tenant"):
-        vnf.change(vnf.package("group", "image-2"), BLUE_GREEN)
+        vnf.change(vnf.package("group", vnf.site.images[1]), BLUE_GREEN)
     assert vnf.stacks() == [vnf.stack]
 
 
@@ -204,7 +201,7 @@ REFUSED: dict[str, OpenStackApiError] = {
 @BOTH
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_request_to_a_busy_stack_is_retried(
-    cloud: EmbeddedOpenStack, vnf: Vnf, name: str, upgrade_type: str
+    front: Front, vnf: Vnf, name: str, upgrade_type: str
 ) -> None:
     vnf.instantiate("group")
     method = "POST" if upgrade_type == BLUE_GREEN else "PUT"
@@ -212,10 +209,10 @@ def test_a_request_to_a_busy_stack_is_retried(
     if upgrade_type == BLUE_GREEN:
         fault = replace(fault, nth=2)  # the first is the journal's
     faults = Faults(fault)
-    cloud.middlewares.append(faults)
-    vnf.change(vnf.package("group", "image-2"), upgrade_type)
+    front.middlewares.append(faults)
+    vnf.change(vnf.package("group", vnf.site.images[1]), upgrade_type)
     assert len(faults.happened) == 2
-    assert set(vnf.servers().values()) == {"image-2"}
+    assert set(vnf.servers().values()) == {vnf.site.images[1]}
 
 
 # --- before anything is written -------------------------------------------------------------------
@@ -356,13 +353,13 @@ def test_any_error_of_a_run_leaves_a_journal_that_is_free_at_once(vnf: Vnf) -> N
 
 
 def test_a_journal_that_is_being_deleted_belongs_to_an_ended_change(
-    cloud: EmbeddedOpenStack, vnf: Vnf
+    faults: CloudFaults, vnf: Vnf
 ) -> None:
     vnf.instantiate("server")
-    new = vnf.package("server", "image-2")
+    new = vnf.package("server", vnf.site.images[1])
     with pytest.raises(Died):
         change(vnf.request(new), Dying(vnf.heat, 1, WRITES), vnf.options)  # type: ignore[arg-type]
-    cloud.faults.seconds = 0.2
+    faults.seconds = 0.2
     vnf.heat.delete(name_of(vnf.instance_id))
     assert vnf.instance(clock=in_an_hour()).recover(back=True) is None
     assert vnf.stacks() == [vnf.stack]

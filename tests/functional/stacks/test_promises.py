@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,18 +22,15 @@ from container_update import (
     UpdateInProgressError,
     UpdateInterruptedError,
 )
-from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
-from container_update.emulator.heat.faults import NO_HOST
+from container_update.emulator.heat import CloudFaults
 from tests.circles import Circle, in_circles
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.stacks.clocks import in_an_hour
-from tests.functional.stacks.site import REAL
+from tests.functional.stacks.limits import Limits
 from tests.functional.stacks.verbs import VERBS, StackVerb
 from tests.functional.stacks.vnf import Vnf, until
 from tests.functional.verbs import PROMISES
 from tests.internals.core import Event, NoWayBackError, main
-
-pytestmark = pytest.mark.skipif(bool(REAL), reason="looks into the embedded cloud")
 
 WRITES = ("create", "update", "delete", "mark_unhealthy")
 
@@ -70,13 +68,14 @@ def test_meanwhile_no_other_operation_of_the_instance_begins(verb: StackVerb, vn
 
 @pytest.mark.parametrize("name", ["resume", "rollback"])
 def test_the_command_ends_what_the_service_has_left(
-    name: str, vnf: Vnf, os_cloud: str, cloud: EmbeddedOpenStack
+    name: str, vnf: Vnf, os_cloud: str, limits: Limits
 ) -> None:
     (verb,) = (each for each in VERBS if each.name == "Heat: scale")
     before, out = arranged(verb, vnf), io.StringIO()
-    cloud.faults.resources.append(ResourceFault(where=lambda of: "flavor" in of, times=1))
+    limits.room_for(servers=0)
     with pytest.raises(UpdateFailedError):
         verb.act(vnf, before, vnf.heat, leave_failed=True)
+    limits.lift()
     which = (
         "--stack",
         vnf.stack,
@@ -124,10 +123,10 @@ def test_killed_after_any_write_it_is_finished_or_undone(
 
 @promise("undo")
 def test_stopped_at_its_last_step_it_puts_everything_back(
-    verb: StackVerb, vnf: Vnf, cloud: EmbeddedOpenStack
+    verb: StackVerb, vnf: Vnf, faults: CloudFaults
 ) -> None:
     before, cancel, left = arranged(verb, vnf), CancelToken(), set[Any]()
-    soon = cloud.faults.seconds
+    soon = faults.seconds
 
     def stop(event: Event) -> None:
         if isinstance(event, Plan):
@@ -135,10 +134,10 @@ def test_stopped_at_its_last_step_it_puts_everything_back(
         if isinstance(event, StepResult):
             left.discard(event.step.place)
         if isinstance(event, Step | StepResult) and len(left) <= 1 and not cancel:
-            cloud.faults.seconds = 0.3  # the step has not ended when it is looked at
+            faults.seconds = 0.3  # the step has not ended when it is looked at
             cancel.request("by the test")
         elif isinstance(event, StepResult):
-            cloud.faults.seconds = soon
+            faults.seconds = soon
 
     with pytest.raises(UpdateInterruptedError, match="Everything is as before"):
         verb.act(vnf, before, vnf.heat, cancel=cancel, progress=stop)
@@ -162,18 +161,29 @@ def test_what_others_change_meanwhile_is_not_written_over(verb: StackVerb, vnf: 
     assert len(vnf.servers()) == (4 if in_place else 2)
 
 
+def refuse_a_server(verb: StackVerb, vnf: Vnf, limits: Limits) -> str:
+    """Let Heat fail at a server of the verb; return what its reason has in it."""
+    if verb.replaces_servers:
+        limits.room_for(servers=0)
+        return "Quota exceeded for"
+    unknown = limits.unknown_image()
+    vnf.site = replace(vnf.site, images=(vnf.site.images[0], unknown))
+    return f"Error validating value '{unknown}'"
+
+
 @promise("fails early")
 def test_a_server_that_heat_cannot_start_ends_it_with_heats_reason(
-    verb: StackVerb, vnf: Vnf, cloud: EmbeddedOpenStack
+    verb: StackVerb, vnf: Vnf, limits: Limits
 ) -> None:
-    before = arranged(verb, vnf)
-    cloud.faults.resources.append(ResourceFault(where=lambda of: "flavor" in of, times=1))
-    with pytest.raises(UpdateFailedError, match="No valid host") as raised:
+    before, good = arranged(verb, vnf), vnf.site
+    reason = refuse_a_server(verb, vnf, limits)
+    with pytest.raises(UpdateFailedError, match=reason):
         verb.act(vnf, before, vnf.heat)
-    assert NO_HOST in str(raised.value)
+    vnf.site = good
     if verb.keeps("undo"):
         assert verb.old.differences(vnf, before) == []
     else:
+        limits.lift()
         vnf.instance().recover()
         assert verb.new.differences(vnf, before) == []
 

@@ -10,17 +10,16 @@ from dataclasses import replace
 import pytest
 
 from container_update import CancelToken, UpdateInterruptedError
-from container_update.emulator.heat import EmbeddedOpenStack
 from tests.functional.stacks.change import Call, change
-from tests.functional.stacks.conftest import OPTIONS
+from tests.functional.stacks.conftest import OPTIONS, Front
 from tests.functional.stacks.vnf import Vnf
 from tests.internals.stacks import Heat, StackInstance, UnsignedError, connect
 
 
 @contextmanager
-def host(cloud: EmbeddedOpenStack, key: str) -> Iterator[Heat]:
+def host(front: Front, key: str) -> Iterator[Heat]:
     """Connect a host with a key; '': as the command does without one."""
-    with connect(auth=cloud.auth(), options=replace(OPTIONS, journal_key=key)) as heat:
+    with connect(auth=front.auth(), options=replace(OPTIONS, journal_key=key)) as heat:
         if not key:
             heat.journal_key = ""
         yield heat
@@ -46,13 +45,13 @@ def rolled_back(vnf: Vnf, heat: Heat) -> None:
     [("one", "one", True), ("one", "", True), ("one", "other", False), ("", "one", False)],
 )
 def test_a_host_with_a_key_refuses_a_journal_that_is_not_signed_with_it(
-    written: str, read: str, is_believed: bool, vnf: Vnf, cloud: EmbeddedOpenStack
+    written: str, read: str, is_believed: bool, vnf: Vnf, front: Front
 ) -> None:
     vnf.instantiate("server")
-    with host(cloud, written) as heat:
+    with host(front, written) as heat:
         leave_unfinished(vnf, heat)
     before = vnf.stacks()
-    with host(cloud, read) as heat:
+    with host(front, read) as heat:
         if is_believed:
             rolled_back(vnf, heat)
             assert vnf.stacks() == [vnf.stack]
@@ -62,9 +61,9 @@ def test_a_host_with_a_key_refuses_a_journal_that_is_not_signed_with_it(
     assert vnf.stacks() == before
 
 
-def test_the_record_of_another_instance_is_not_believed(vnf: Vnf, cloud: EmbeddedOpenStack) -> None:
+def test_the_record_of_another_instance_is_not_believed(vnf: Vnf, front: Front) -> None:
     vnf.instantiate("server")
-    with host(cloud, "one") as heat:
+    with host(front, "one") as heat:
         leave_unfinished(vnf, heat)
         (name,) = (stack for stack in vnf.stacks() if stack != vnf.stack)
         body = {"template": heat.template(name), "files": heat.files(name)}

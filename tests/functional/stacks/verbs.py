@@ -102,6 +102,11 @@ class StackVerb:
         """There is nothing before."""
         return self.old == NOTHING
 
+    @property
+    def replaces_servers(self) -> bool:
+        """It has new servers, so that a quota stops it: a rolling change rebuilds those there."""
+        return "rolling" not in self.name
+
     def keeps(self, promise: str) -> bool:
         """Return whether it keeps a promise."""
         return promise not in self.reasons

@@ -16,7 +16,7 @@ from tests import packages
 from tests.functional.changed import Changed
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import NEW_VNFD, PATHS, Call, change
-from tests.functional.stacks.site import Site
+from tests.functional.stacks.site import REAL, Site
 from tests.internals.core import StackBody, hot
 from tests.internals.stacks import (
     ROLLING,
@@ -161,7 +161,11 @@ class Vnf:
         }
 
 
-def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+PATIENCE = 600.0 if REAL else 60.0
+"""Seconds that a cloud may take: a real one takes a minute for a stack where it is busy."""
+
+
+def until(condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
     """Wait for a condition of the cloud.
 
     :raises AssertionError: it did not come true in time.

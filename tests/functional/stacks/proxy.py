@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A proxy in front of the Keystone and the Heat of a real cloud.
+
+Keystone's catalogue, and the links and redirects of Heat, name the proxy. Requests to other
+services go past it. The paths are those of the embedded cloud, and so are the faults.
+"""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import Any
+
+import openstack.config
+import yaml
+from aiohttp import web
+
+from container_update.emulator import private_file
+from container_update.emulator.heat.api_errors import OpenStackApiError, unauthorized
+from container_update.emulator.http_server import Middleware, RequestRecord
+from container_update.emulator.loop_thread import LoopThread
+from tests.functional.proxy import Forwarder
+
+KEYSTONE, HEAT = "/identity", "/heat-api"
+"""Where they are on the proxy."""
+TOKEN = "X-Auth-Token"
+
+
+class CloudProxy(LoopThread):
+    """A proxy on loopback. Use it as a context manager.
+
+    :param cloud: the real cloud's name in clouds.yaml.
+    """
+
+    def __init__(self, cloud: str) -> None:
+        super().__init__("cloud-proxy")
+        self._cloud = openstack.config.OpenStackConfig().get_one(cloud)
+        session = self._cloud.get_session()
+        heat = session.get_endpoint(
+            service_type="orchestration",
+            interface=self._cloud.get_interface("orchestration"),
+            region_name=self._cloud.region_name,
+        )
+        assert heat, f"the catalogue of {cloud} has no orchestration"
+        keystone = str(self._cloud.config["auth"]["auth_url"]).rstrip("/").removesuffix("/v3")
+        authority = session.verify if isinstance(session.verify, str) else None
+        self._server = _CloudForwarder(
+            {KEYSTONE: keystone, HEAT: heat.partition("/v1/")[0]},
+            ssl.create_default_context(cafile=authority),
+        )
+
+    async def _open(self) -> None:
+        self._server.address = f"http://127.0.0.1:{await self._server.start()}"
+
+    async def _close(self) -> None:
+        await self._server.stop()
+
+    @property
+    def requests(self) -> list[RequestRecord]:
+        """The requests that have come so far, in order."""
+        return list(self._server.requests)
+
+    @property
+    def middlewares(self) -> list[Middleware]:
+        """Called between request and response; see :mod:`container_update.emulator.faults`."""
+        return self._server.middlewares
+
+    def expire_tokens(self) -> None:
+        """Refuse every token that was used so far."""
+        self._server.expired |= self._server.used
+
+    def auth(self) -> dict[str, str]:
+        """Return what the client libraries call ``auth``, with the proxy as Keystone."""
+        return {**self._cloud.config["auth"], "auth_url": f"{self._server.address}{KEYSTONE}/v3"}
+
+    def write_clouds_yaml(self, path: Path) -> Path:
+        """Write a clouds.yaml with the one cloud ``proxy``, and return the path."""
+        cloud: dict[str, Any] = {"auth": self.auth(), "identity_api_version": "3"}
+        if self._cloud.region_name:
+            cloud["region_name"] = self._cloud.region_name
+        return private_file.write(path, yaml.safe_dump({"clouds": {"proxy": cloud}}))
+
+
+class _CloudForwarder(Forwarder):
+    """The server of the proxy.
+
+    :param behind: the URL of the service behind each prefix of a path.
+    """
+
+    def __init__(self, behind: dict[str, str], trusted: ssl.SSLContext) -> None:
+        super().__init__("", trusted)
+        self.address = ""
+        self.used: set[str] = set()
+        self.expired: set[str] = set()
+        self._behind = behind
+
+    def url_behind(self, request: web.Request) -> str:
+        """Return the URL at the service that the path begins with."""
+        for prefix, url in self._behind.items():
+            if request.raw_path.startswith(prefix):
+                return url + request.raw_path.removeprefix(prefix)
+        raise OpenStackApiError(404, "NotFound", f"{request.path} is behind no proxy")
+
+    async def respond(self, request: web.Request) -> web.StreamResponse:
+        """Respond through the middlewares, with their error as the service writes it."""
+        try:
+            return await self.through_middlewares(request, self.forward)
+        except OpenStackApiError as error:
+            # Keystone's middleware stands before Heat
+            is_keystone = request.path.startswith(KEYSTONE) or error.status == 401
+            body = error.keystone_body() if is_keystone else error.heat_body()
+            return web.json_response(body, status=error.status, headers=error.headers)
+
+    async def forward(self, request: web.Request) -> web.StreamResponse:
+        """Have the service carry the request out; return its answer with the proxy's addresses."""
+        if token := request.headers.get(TOKEN):
+            if token in self.expired:
+                raise unauthorized()
+            self.used.add(token)
+        answer = await super().forward(request)
+        assert isinstance(answer, web.Response)
+        body = answer.body or b""
+        assert isinstance(body, bytes)
+        for prefix, url in self._behind.items():
+            here = self.address + prefix
+            body = body.replace(url.encode(), here.encode())
+            if "Location" in answer.headers:
+                answer.headers["Location"] = answer.headers["Location"].replace(url, here)
+        answer.body = body
+        return answer
