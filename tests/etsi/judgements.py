@@ -75,8 +75,8 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement(
         SUITE,
         r".*(VnfLcmOperationOccurences|Subscriptions): .*fields.*: 400 != 20[02]",
-        "It asks for ``criteria`` and ``objectInstanceIds``, which neither resource has, and expects "
-        "400 of another name that it has not",
+        "It asks for ``criteria`` and ``objectInstanceIds``, which neither resource has, and "
+        "expects 400 of another name that it has not",
     ),
     Judgement(
         SUITE,

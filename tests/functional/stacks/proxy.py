@@ -8,22 +8,17 @@ services go past it. The paths are those of the embedded cloud, and so are the f
 from __future__ import annotations
 
 import ssl
-from pathlib import Path
-from typing import Any
 
 import openstack.config
-import yaml
 from aiohttp import web
 
-from container_update.emulator import private_file
-from container_update.emulator.heat.api_errors import OpenStackApiError, unauthorized
+from container_update.emulator.heat.api_errors import OpenStackApiError
 from container_update.emulator.http_server import Middleware, RequestRecord
 from container_update.emulator.loop_thread import LoopThread
 from tests.functional.proxy import Forwarder
 
 KEYSTONE, HEAT = "/identity", "/heat-api"
 """Where they are on the proxy."""
-TOKEN = "X-Auth-Token"
 
 
 class CloudProxy(LoopThread):
@@ -65,20 +60,9 @@ class CloudProxy(LoopThread):
         """Called between request and response; see :mod:`container_update.emulator.faults`."""
         return self._server.middlewares
 
-    def expire_tokens(self) -> None:
-        """Refuse every token that was used so far."""
-        self._server.expired |= self._server.used
-
     def auth(self) -> dict[str, str]:
         """Return what the client libraries call ``auth``, with the proxy as Keystone."""
         return {**self._cloud.config["auth"], "auth_url": f"{self._server.address}{KEYSTONE}/v3"}
-
-    def write_clouds_yaml(self, path: Path) -> Path:
-        """Write a clouds.yaml with the one cloud ``proxy``, and return the path."""
-        cloud: dict[str, Any] = {"auth": self.auth(), "identity_api_version": "3"}
-        if self._cloud.region_name:
-            cloud["region_name"] = self._cloud.region_name
-        return private_file.write(path, yaml.safe_dump({"clouds": {"proxy": cloud}}))
 
 
 class _CloudForwarder(Forwarder):
@@ -90,8 +74,6 @@ class _CloudForwarder(Forwarder):
     def __init__(self, behind: dict[str, str], trusted: ssl.SSLContext) -> None:
         super().__init__("", trusted)
         self.address = ""
-        self.used: set[str] = set()
-        self.expired: set[str] = set()
         self._behind = behind
 
     def url_behind(self, request: web.Request) -> str:
@@ -113,10 +95,6 @@ class _CloudForwarder(Forwarder):
 
     async def forward(self, request: web.Request) -> web.StreamResponse:
         """Have the service carry the request out; return its answer with the proxy's addresses."""
-        if token := request.headers.get(TOKEN):
-            if token in self.expired:
-                raise unauthorized()
-            self.used.add(token)
         answer = await super().forward(request)
         assert isinstance(answer, web.Response)
         body = answer.body or b""

@@ -51,6 +51,7 @@ def test_a_status_says_what_runs_and_who_holds_it() -> None:
         "holder": "host.1",
         "expired": True,
         "leftovers": [],
+        "frozen": None,
     }
     assert str(Status(None)) == "No operation is under way."
 
