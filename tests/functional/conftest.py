@@ -27,12 +27,8 @@ from tests.functional.reference_update import Lab
 from tests.internals.core import Json, KubernetesCluster, ObjectKey, Right
 
 WITHOUT_REAL = {
-    "change_vnfpkg/test_command.py": "what the command writes of a change",
     "change_vnfpkg/test_records.py": "its VNFs are in stacks",
-    "change_vnfpkg/test_third_strategy.py": "how a strategy is installed and found",
     "test_api_client.py": "its client is a mock",
-    "test_cli.py": "what the command writes, and its exit status",
-    "test_cost.py": "the requests that are sent, which are counted in this process",
     "test_driver_inputs.py": "what the driver refuses, before it reaches a cluster or at its first "
     "answer",
     "test_driver_rollback.py": "the records of a Tacker that runs beside the embedded cluster",
@@ -40,7 +36,6 @@ WITHOUT_REAL = {
     "test_hostile_server.py": "answers that no real server gives",
     "test_inputs.py": "how packages are found and read",
     "test_json_documents.py": "documents of the command against their schema",
-    "test_saved_plans.py": "files of plans; that every verb carries one out, the promises prove",
 }
 """Files of which a real cluster proves nothing that other files do not: they start a server of
 their own, or are about what this program does by itself. With what they are about."""
