@@ -561,7 +561,9 @@ def test_a_container_that_only_the_cluster_lacks_is_drift_unless_its_image_chang
     assert notes(plan) == [
         "Deployment ns/w: drift: container c of f.yaml:11 is not in the live object"
     ]
-    with pytest.raises(PlanError, match=r"Deployment ns/w: container c of f.yaml:11 .* heal"):
+    with pytest.raises(
+        PlanError, match=r"Deployment ns/w: container c of f.yaml:11 .* container-update change"
+    ):
         plan_for(deployment(USES_NONE), deployment(image(USES_NONE)), found=found)
 
 
@@ -826,7 +828,9 @@ def test_a_workload_that_is_gone_is_left_alone_unless_its_image_changes() -> Non
     plan = planned([A1, old], [A2, old], [live(A1)])
     assert notes(plan) == ["Deployment ns/w: is not in the cluster: left alone"]
     assert restarts(plan) == []
-    with pytest.raises(PlanError, match=r"^Deployment ns/w: expected it in the cluster .* heal"):
+    with pytest.raises(
+        PlanError, match=r"^Deployment ns/w: expected it in the cluster .* container-update install"
+    ):
         planned([A1, old], [A1, deployment(image(USES_A))], [live(A1)])
 
 
