@@ -321,7 +321,7 @@ def test_an_object_whose_kind_comes_with_it_is_said_not_to_be_tried(
     finally:
         cnf.admin.delete(ObjectKey(*DEFINITION_KEY, "", f"fws.{group}"))
     (plan,) = plans
-    assert re.search(rf"fws\.{group}: .*cannot be tried .*Fw .*/f", notes(plan))
+    assert re.search(rf"fws\.{group}: .*validated .*Fw .*/f", notes(plan))
     assert (plan.writes, plan.tried) == (2, 1)
 
 
@@ -332,7 +332,7 @@ def test_a_pod_whose_account_comes_with_it_is_said_not_to_be_tried(cnf: Cnf) -> 
     pod = workload("Pod", "p", pod="serviceAccountName: mine")
     files = {"p.yaml": pod, "s.yaml": manifest("ServiceAccount", "mine")}
     outcome = install(cnf.package(files), cnf.admin, options=cnf.options, **cnf.where)
-    assert re.search(r"ServiceAccount .*/mine: .*cannot be tried .*Pod .*/p", notes(outcome.plan))
+    assert re.search(r"ServiceAccount .*/mine: .*validated .*Pod .*/p", notes(outcome.plan))
 
 
 def test_a_kind_that_an_operator_of_an_earlier_wave_may_bring_is_said_not_to_be_tried(
@@ -346,7 +346,7 @@ def test_a_kind_that_an_operator_of_an_earlier_wave_may_bring_is_said_not_to_be_
     files["f.yaml"] = of_it.replace("name: f", f"name: f, {wave}")
     out = io.StringIO()
     assert main(["install", cnf.package(files), *place], out) == 3
-    assert re.search(r"Deployment .*/o: .*cannot be tried .*Fw .*/f", out.getvalue())
+    assert re.search(r"Deployment .*/o: .*validated .*Fw .*/f", out.getvalue())
 
 
 def test_a_quota_that_is_raised_does_not_refuse_what_comes_after_it(changing: Any) -> None:
@@ -354,7 +354,7 @@ def test_a_quota_that_is_raised_does_not_refuse_what_comes_after_it(changing: An
         return manifest("ResourceQuota", "q", f"spec: {{hard: {{services: {number!r}}}}}")
 
     change = changing({"q": quota(0)}, {"q": quota(5), "s": service()})
-    assert re.search(r"ResourceQuota .*/q: .*cannot be tried .*Service .*/s", notes(change.plan()))
+    assert re.search(r"ResourceQuota .*/q: .*validated .*Service .*/s", notes(change.plan()))
     assert len(change.run().results) == 2
 
 
