@@ -523,5 +523,6 @@ def test_it_returns_the_live_pods_of_each_vdu(verb: Verb, site: Site) -> None:
     outcome = verb.act(site, site.lab.cluster)
     assert outcome is not None
     pods = Snapshot.at(site.lab.server, site.namespace).pods_of("Deployment", "w")
-    expected = sorted(("VDU1", pod["metadata"]["name"]) for pod in pods)
+    live = [pod["metadata"] for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+    expected = sorted(("VDU1", metadata["name"]) for metadata in live)
     assert sorted((vnfc.vdu_id, vnfc.pod_name) for vnfc in outcome.vnfcs) == expected
