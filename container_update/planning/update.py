@@ -210,7 +210,7 @@ class UpdatePlanner(ConfigPlanner):
             elif changes and known_kind(old.key).can_change:
                 raise PlanError(
                     f"{old.key}: expected it in the cluster to change its image, found no such "
-                    "object: create it again first: container-update install OLD --instance-id ID"
+                    "object: install the old package with the instance's id first, which creates it"
                 )
             else:
                 self.note(old.key, "is not in the cluster: left alone")
@@ -277,8 +277,8 @@ class UpdatePlanner(ConfigPlanner):
         text = f"{image_place(name)} of {old.source} is not in the live object"
         if change is not None:
             raise PlanError(
-                f"{old.key}: {text}, so its image cannot change: change the package as a whole: "
-                "container-update change OLD NEW --upgrade-type RollingUpdate"
+                f"{old.key}: {text}, so its image cannot change: change the package as a whole, "
+                "by the upgrade type RollingUpdate"
             )
         self.note(old.key, f"drift: {text}")
 

@@ -562,7 +562,7 @@ def test_a_container_that_only_the_cluster_lacks_is_drift_unless_its_image_chang
         "Deployment ns/w: drift: container c of f.yaml:11 is not in the live object"
     ]
     with pytest.raises(
-        PlanError, match=r"Deployment ns/w: container c of f.yaml:11 .* container-update change"
+        PlanError, match=r"Deployment ns/w: container c of f.yaml:11 .* RollingUpdate"
     ):
         plan_for(deployment(USES_NONE), deployment(image(USES_NONE)), found=found)
 
@@ -829,7 +829,7 @@ def test_a_workload_that_is_gone_is_left_alone_unless_its_image_changes() -> Non
     assert notes(plan) == ["Deployment ns/w: is not in the cluster: left alone"]
     assert restarts(plan) == []
     with pytest.raises(
-        PlanError, match=r"^Deployment ns/w: expected it in the cluster .* container-update install"
+        PlanError, match=r"^Deployment ns/w: expected it in the cluster .* install the old package"
     ):
         planned([A1, old], [A1, deployment(image(USES_A))], [live(A1)])
 
