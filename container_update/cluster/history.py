@@ -20,6 +20,7 @@ from container_update.cluster import operation_codec as codec
 from container_update.cluster import operation_secrets as secrets
 from container_update.cluster.instance_record import InstanceRecord
 from container_update.cluster.operation import Result, Revision
+from container_update.cluster.uninstalled import SECRET_TYPE
 from container_update.model.cluster import Cluster, ReadOnlyCluster
 from container_update.model.errors import (
     ClusterError,
@@ -32,7 +33,6 @@ from container_update.model.operation import name_of
 
 LOG = logging.getLogger(__name__)
 
-SECRET_TYPE = uninstalled.SECRET_TYPE
 _OPERATION = "container-update/operation"
 """The label with the id of the operation."""
 _ATTEMPTS = 3

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from container_update.emulator.loop_thread import LoopThread
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Middleware = Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]
 """Stands between a request and its response. It may respond itself, raise the emulator's API error,
@@ -98,3 +100,23 @@ def _wrapped(middleware: Middleware, handler: Handler) -> Handler:
         return await middleware(request, handler)
 
     return call
+
+
+class HttpServerThread(LoopThread):
+    """A server on a thread of its own, whose requests can be looked at and disturbed."""
+
+    _server: HttpServer
+
+    @property
+    def requests(self) -> list[RequestRecord]:
+        """The requests received so far, in order."""
+        return list(self._server.requests)
+
+    def clear_requests(self) -> None:
+        """Forget the requests received so far."""
+        self._server.requests.clear()
+
+    @property
+    def middlewares(self) -> list[Middleware]:
+        """Called between request and response; see :mod:`container_update.emulator.faults`."""
+        return self._server.middlewares

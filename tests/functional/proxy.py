@@ -24,9 +24,8 @@ from aiohttp import web
 from yarl import URL
 
 from container_update.emulator.faults import is_watch
-from container_update.emulator.http_server import HttpServer, Middleware, RequestRecord
+from container_update.emulator.http_server import HttpServer, HttpServerThread
 from container_update.emulator.kubernetes.api_errors import ApiError
-from container_update.emulator.loop_thread import LoopThread
 
 MOST_BYTES = 64 * 1024 * 1024
 PAUSE_SECONDS = 0.5
@@ -64,7 +63,7 @@ class Upstream:
         return cls(cluster["server"].rstrip("/"), trusted, token)
 
 
-class Proxy(LoopThread):
+class Proxy(HttpServerThread):
     """A proxy on loopback. Use it as a context manager.
 
     It passes on what it gets, with the credentials of the client, which have to be tokens.
@@ -87,20 +86,6 @@ class Proxy(LoopThread):
 
     async def _close(self) -> None:
         await self._server.stop()
-
-    @property
-    def requests(self) -> list[RequestRecord]:
-        """The requests that have come so far, in order."""
-        return list(self._server.requests)
-
-    def clear_requests(self) -> None:
-        """Forget the requests that have come so far."""
-        self._server.requests.clear()
-
-    @property
-    def middlewares(self) -> list[Middleware]:
-        """Called between request and response; see :mod:`container_update.emulator.faults`."""
-        return self._server.middlewares
 
     def end_watches(self) -> None:
         """End every open watch, as a server does when it restarts."""

@@ -17,13 +17,14 @@ from container_update.cli.terminal.output import FORMATS, MARKDOWN
 from container_update.cluster import informer, keeping, operation_secrets, prometheus
 from container_update.cluster.beginning import begun
 from container_update.cluster.client import KubernetesCluster, connect_vim
-from container_update.cluster.history import SECRET_TYPE, History, HistoryWriter
+from container_update.cluster.history import History, HistoryWriter
 from container_update.cluster.informer import Informer
 from container_update.cluster.journal import Journal
 from container_update.cluster.lease import Holder, LeaseLock, utc_now
 from container_update.cluster.login.client_configuration import Login
 from container_update.cluster.operation import Result
 from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.uninstalled import SECRET_TYPE
 from container_update.drivers import tacker_v2, v2_memory, v2_process
 from container_update.drivers.v2_records import read_options
 from container_update.emulator.demo.scenarios import guide_request

@@ -17,8 +17,7 @@ from container_update.emulator.heat.faults import CloudFaults
 from container_update.emulator.heat.heat import HeatService
 from container_update.emulator.heat.keystone import Keystone
 from container_update.emulator.heat.server import CloudServer
-from container_update.emulator.http_server import Middleware, RequestRecord
-from container_update.emulator.loop_thread import LoopThread
+from container_update.emulator.http_server import HttpServerThread
 
 Result = TypeVar("Result")
 
@@ -26,7 +25,7 @@ CLOUD = "embedded"
 """The name of the cloud in its clouds.yaml."""
 
 
-class EmbeddedOpenStack(LoopThread):
+class EmbeddedOpenStack(HttpServerThread):
     """An OpenStack cloud on loopback with one user, one project and no stacks.
 
     Use it as a context manager, or :meth:`start` and :meth:`stop` it.
@@ -50,7 +49,7 @@ class EmbeddedOpenStack(LoopThread):
         self.faults = faults or CloudFaults()
         self.keystone = Keystone(self._urls)
         self.heat = HeatService(self.faults, lambda: self._urls()["orchestration"])
-        self._server = CloudServer(self.keystone, self.heat, self.faults)
+        self._server: CloudServer = CloudServer(self.keystone, self.heat, self.faults)
 
     async def _open(self) -> None:
         self.port = await self._server.start(self.port)
@@ -94,16 +93,6 @@ class EmbeddedOpenStack(LoopThread):
     def write_clouds_yaml(self, path: str | os.PathLike[str]) -> Path:
         """Write the clouds.yaml, readable by its owner only, and return the path."""
         return private_file.write(path, self.clouds_yaml())
-
-    @property
-    def requests(self) -> list[RequestRecord]:
-        """The requests received so far, in order."""
-        return list(self._server.requests)
-
-    @property
-    def middlewares(self) -> list[Middleware]:
-        """Called between request and response; see :mod:`container_update.emulator.faults`."""
-        return self._server.middlewares
 
     def call(self, function: Callable[[HeatService], Result]) -> Result:
         """Run ``function(heat)`` on the cloud's own thread and return its result."""

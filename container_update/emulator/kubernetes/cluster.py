@@ -17,7 +17,7 @@ import trustme
 import yaml
 
 from container_update.emulator import private_file
-from container_update.emulator.http_server import Middleware, RequestRecord
+from container_update.emulator.http_server import HttpServerThread
 from container_update.emulator.kubernetes.api.server import ApiServer
 from container_update.emulator.kubernetes.controllers import start
 from container_update.emulator.kubernetes.controllers.base import Controller
@@ -25,13 +25,12 @@ from container_update.emulator.kubernetes.kubelet import Behaviour
 from container_update.emulator.kubernetes.kubelet.logs import read_log
 from container_update.emulator.kubernetes.registry import FIRST_NAMESPACES, Registry
 from container_update.emulator.kubernetes.watches import Watches
-from container_update.emulator.loop_thread import LoopThread
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 
-class EmbeddedCluster(LoopThread):
+class EmbeddedCluster(HttpServerThread):
     """A Kubernetes API server on loopback, with controllers and nodes that act like real ones.
 
     Use it as a context manager, or :meth:`start` and :meth:`stop` it. At first it holds only its
@@ -74,7 +73,7 @@ class EmbeddedCluster(LoopThread):
         self._certificates = _certificates()
         self._registry = Registry()
         self._watches = Watches(self._registry, history)
-        self._server = ApiServer(
+        self._server: ApiServer = ApiServer(
             self._registry, self._watches, self.token, partial(read_log, self.behaviour)
         )
 
@@ -120,20 +119,6 @@ class EmbeddedCluster(LoopThread):
     def write_kubeconfig(self, path: str | os.PathLike[str]) -> Path:
         """Write the kubeconfig, readable by its owner only, and return the path."""
         return private_file.write(path, self.kubeconfig())
-
-    @property
-    def requests(self) -> list[RequestRecord]:
-        """The requests received so far, in order."""
-        return list(self._server.requests)
-
-    def clear_requests(self) -> None:
-        """Forget the requests received so far."""
-        self._server.requests.clear()
-
-    @property
-    def middlewares(self) -> list[Middleware]:
-        """Called between request and response; see :mod:`container_update.emulator.faults`."""
-        return self._server.middlewares
 
     def call(
         self,

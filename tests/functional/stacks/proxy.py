@@ -13,15 +13,14 @@ import openstack.config
 from aiohttp import web
 
 from container_update.emulator.heat.api_errors import OpenStackApiError
-from container_update.emulator.http_server import Middleware, RequestRecord
-from container_update.emulator.loop_thread import LoopThread
+from container_update.emulator.http_server import HttpServerThread
 from tests.functional.proxy import Forwarder
 
 KEYSTONE, HEAT = "/identity", "/heat-api"
 """Where they are on the proxy."""
 
 
-class CloudProxy(LoopThread):
+class CloudProxy(HttpServerThread):
     """A proxy on loopback. Use it as a context manager.
 
     :param cloud: the real cloud's name in clouds.yaml.
@@ -49,16 +48,6 @@ class CloudProxy(LoopThread):
 
     async def _close(self) -> None:
         await self._server.stop()
-
-    @property
-    def requests(self) -> list[RequestRecord]:
-        """The requests that have come so far, in order."""
-        return list(self._server.requests)
-
-    @property
-    def middlewares(self) -> list[Middleware]:
-        """Called between request and response; see :mod:`container_update.emulator.faults`."""
-        return self._server.middlewares
 
     def auth(self) -> dict[str, str]:
         """Return what the client libraries call ``auth``, with the proxy as Keystone."""
