@@ -92,17 +92,15 @@ class JournalReader:
         """The Secret of that name alone."""
         return replace(Collection.of(self.key), fields=f"metadata.name={self.key.name}")
 
-    def progress_of(self, operation: str) -> tuple[Phase, int] | None:
-        """Return the phase of an operation, and how many of its groups of steps have ended, where
-        they are counted; None where its journal is not there any more."""
+    def phase_of(self, operation: str) -> Phase | None:
+        """Return the phase of an operation; None where its journal is not there any more."""
         head = self.cluster.get(self.key)
         if head is None or not keeping.is_complete(head):
             return None
         self._refuse_unsigned(head)
         progress = self._progress(head)
-        if progress["operation"] != operation:
-            return None
-        return progress["phase"], progress["ended_groups"]
+        phase: Phase = progress["phase"]
+        return phase if progress["operation"] == operation else None
 
     def _progress(self, head: Json) -> dict[str, Any]:
         """Return the attributes of an operation that its head says.

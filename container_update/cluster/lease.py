@@ -42,12 +42,15 @@ PROCESS_ANNOTATION = "container-update/process"
 """On a Lease: which process holds it."""
 FROZEN_ANNOTATION = "container-update/frozen"
 """On a Lease: who has frozen the instance, since when, until when, and why."""
+NOTES_ANNOTATION = "container-update/notes"
+"""On a Lease: what the run that holds it notes of its progress, for those who follow it."""
 _SHORT = Text("a line of at most 300 characters", LINE.pattern, 300)
 _FREEZE = complete(who=_SHORT, since=_SHORT, until=_SHORT, why=_SHORT)
 
 _TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 _LOOKS = 10
-"""How often another's Lease is read while it is observed for its duration."""
+"""How often in its duration another's Lease is read while it is observed, and how often at the most
+the holder renews its own."""
 _WRITABLE = 0.9
 """For which part of its duration the holder writes; the rest is for requests on their way."""
 
@@ -84,6 +87,7 @@ class LeaseLock:
     :param ends: only what is under way is ended, which a freeze allows.
     :param now: the time of this host, for people.
     :param clock: seconds that only grow.
+    :param notes: returns what the run has to note; it renews the lease sooner where that is new.
     :raises UpdateInProgressError: on entering, another holds it.
     :raises FrozenError: on entering, the instance is frozen.
     :raises PlanError: on entering, another holds it for longer than any run of ours would.
@@ -99,6 +103,7 @@ class LeaseLock:
     ends: bool = False
     now: Callable[[], datetime] = utc_now
     clock: Callable[[], float] = time.monotonic
+    notes: Callable[[], str] = lambda: ""
     _lease: Json = field(default_factory=dict, init=False)
     _sent: float = field(default=-math.inf, init=False)
     """When the last renewal that took effect was sent."""
@@ -253,7 +258,9 @@ class LeaseLock:
             self._renewing.join(timeout=self.seconds)
 
     def _keep_renewing(self) -> None:
-        while not self._released.wait(self.seconds / 4):
+        while not self._released.wait(self.seconds / _LOOKS):
+            if not self._has_news and self.clock() < self._sent + self.seconds / 4:
+                continue
             try:
                 self._is_renewed()
                 self.check()
@@ -261,6 +268,16 @@ class LeaseLock:
                 return
             except Exception:  # a thread that ended would silently lose the lease
                 LOG.exception("%s could not be renewed; trying again", self.key)
+
+    @property
+    def _annotations(self) -> dict[str, str]:
+        """The annotations of the Lease, with what the run notes now."""
+        notes = {NOTES_ANNOTATION: text} if (text := self.notes()) else {}
+        return {**(self._lease["metadata"].get("annotations") or {}), **notes}
+
+    @property
+    def _has_news(self) -> bool:
+        return self._annotations != (self._lease["metadata"].get("annotations") or {})
 
     def _is_renewed(self) -> bool:
         """Renew the lease; return whether that took effect."""
@@ -281,8 +298,9 @@ class LeaseLock:
         cluster = self.cluster.unretried
         for is_last in (False, True):
             spec = {**self._lease["spec"], "renewTime": self.now().strftime(_TIME)}
+            metadata = {**self._lease["metadata"], "annotations": self._annotations}
             try:
-                self._lease = cluster.replace({**self._lease, "spec": spec})
+                self._lease = cluster.replace({**self._lease, "metadata": metadata, "spec": spec})
                 return
             except errors.ClusterError as error:
                 if error.status != 409 or is_last:
@@ -305,7 +323,8 @@ class LeaseLock:
             metadata = self._lease["metadata"]
             try:
                 if frozen_by(self._lease, self.now()):
-                    self.cluster.replace({**self._lease, "spec": {}})
+                    metadata = {**metadata, "annotations": _frozen(self._lease)}
+                    self.cluster.replace({**self._lease, "metadata": metadata, "spec": {}})
                 else:
                     self.cluster.delete(
                         self.key, uid=metadata["uid"], version=metadata["resourceVersion"]

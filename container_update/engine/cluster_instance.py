@@ -26,6 +26,7 @@ from container_update.engine.cluster_view import ClusterView, wrong_requests_fir
 from container_update.engine.execute import Execution, pods_by_workload
 from container_update.engine.goal import Goal, Observed
 from container_update.engine.journalled_run import JournalledRun
+from container_update.engine.notes import Notes
 from container_update.engine.recovery import ClusterRecovery, Described, GoOn
 from container_update.engine.undo_events import EventRecorder
 from container_update.model import errors
@@ -233,6 +234,8 @@ class ClusterInstance(ClusterView):
         :param owns: what the plan creates can belong to the journal until the run has ended.
         :param resumed: an earlier run has begun it.
         """
+        notes = Notes(record, self.progress)
+        lock.notes = notes.text
         execution = Execution(
             plan,
             self.cluster.guarded(lock.check),
@@ -241,7 +244,7 @@ class ClusterInstance(ClusterView):
             self.options,
             record.pods_before,
             lock.cancel,
-            progress=self.progress,
+            progress=notes,
             leave_failed=self.leave_failed,
             owner=journal.owner if owns else None,
         )

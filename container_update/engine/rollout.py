@@ -214,14 +214,14 @@ class RolloutWaiter:
         self._reached[key] = judge
 
         def report(readiness: Readiness, gives_up_in: float | None) -> None:
-            self.report(step_wait(self.informer, key, readiness, gives_up_in))
+            self.report(_step_wait(self.informer, key, readiness, gives_up_in))
 
         self.waiter.until_done(
             judge, deadline, followed([key]), report, key=key if kind_of(key) else None
         )
 
 
-def step_wait(
+def _step_wait(
     informer: Informer, key: ObjectKey, readiness: Readiness, gives_up_in: float | None = None
 ) -> StepWait:
     """Return what a step waits for, with the new pods of its workload that are ready."""

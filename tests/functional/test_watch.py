@@ -96,14 +96,20 @@ def started(pool: ThreadPoolExecutor, held: Held) -> Future[Outcome]:
 def attached(cnf: Cnf) -> Watch:
     found = attach(cnf.cluster, cnf.options, namespace=cnf.namespace, instance_id=INSTANCE)
     assert found is not None
-    found.pace, end = 0.05, time.monotonic() + 60
+    end = time.monotonic() + 60
 
-    def clock() -> float:
+    def pause(_: float) -> None:
         assert time.monotonic() < end, "the watch did not end"
-        return time.monotonic()
+        time.sleep(0.05)
 
-    found.clock = clock
+    found.pause = pause
     return found
+
+
+@pytest.fixture(autouse=True)
+def short_lease(cnf: Cnf) -> None:
+    """Notes are written at most ten times in the duration of a lease."""
+    cnf.options = replace(cnf.options, lease_seconds=3)
 
 
 def is_begun(name: str) -> Any:
@@ -189,7 +195,7 @@ def test_who_looks_first_during_an_undo_is_told_of_all_steps(
     assert sorted(step.key.name for step in undo.steps) == ["cm", "d", "p"]
 
 
-def test_an_undo_between_two_looks_is_seen_by_what_is_live(
+def test_an_undo_between_two_looks_is_told_by_the_history(
     cnf: Cnf, pool: ThreadPoolExecutor
 ) -> None:
     cnf.instantiate(**OLD)
@@ -200,8 +206,22 @@ def test_an_undo_between_two_looks_is_seen_by_what_is_live(
     assert isinstance(running.exception(), UpdateFailedError)
     seen = Seen()
     outcome = watched.follow(seen.append)
-    assert len(seen.of(UndoStarted)) == 1
-    assert StepState.DONE not in {r.state for r in outcome.results}
+    (undo,) = seen.of(UndoStarted)
+    assert "ImagePull" in undo.cause
+    assert {r.state for r in outcome.results} == {StepState.UNDONE}
+
+
+def test_where_no_history_is_kept_the_end_is_not_known(cnf: Cnf, pool: ThreadPoolExecutor) -> None:
+    cnf.instantiate(**OLD)
+    cnf.options = replace(cnf.options, history=0)
+    held = Held(cnf, NEW, is_begun("d"))
+    running = started(pool, held)
+    watched = attached(cnf)
+    held.released.set()
+    running.result()
+    outcome = watched.follow(lambda _: None)
+    assert not outcome.of_state(StepState.DONE)
+    assert not outcome.of_state(StepState.UNDONE)
 
 
 def test_an_operation_that_nobody_goes_on_with_is_interrupted(

@@ -159,5 +159,7 @@ def _watch(parsed: argparse.Namespace, out: TextIO) -> int:
     else:
         steps = counted(undone or len(outcome.results), "step")
         ending = f"was undone: {steps} as before" if undone else f"has finished: {steps} done"
+        for result in outcome.of_state(StepState.STOPPED):
+            ending = f"has ended: {result.message}"
         out.write(f"Operation {record.operation} {ending}.\n")
     return UpdateFailedError.exit_status if undone else DONE

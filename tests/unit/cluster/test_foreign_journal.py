@@ -195,7 +195,7 @@ def test_a_journal_of_another_version_is_for_that_version() -> None:
 )
 def test_a_journal_that_is_at_no_place_of_its_operation_is_damaged(more: dict[str, bytes]) -> None:
     journal = journal_of(compressed(), **more)
-    for read in (journal.read, lambda: journal.progress_of("op-1")):
+    for read in (journal.read, lambda: journal.phase_of("op-1")):
         with pytest.raises(ContainerUpdateError, match=f"^{KEY}: the journal is damaged"):
             read()
 
