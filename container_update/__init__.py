@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from container_update.cluster.client import connect
     from container_update.cluster.operation import Revision
     from container_update.engine.freezing import freeze, unfreeze
-    from container_update.engine.goal import Goal
     from container_update.engine.goals.change_request import ChangeRequest
     from container_update.engine.goals.events import events
     from container_update.engine.goals.go_back import history
@@ -85,7 +84,6 @@ __all__ = [
     "Cluster",
     "ClusterError",
     "ContainerUpdateError",
-    "Goal",
     "HealRequest",
     "InstallRequest",
     "LeaseLostError",
@@ -150,7 +148,6 @@ _MODULES = {
     "ChangePackageRequest": "model.requests",
     "ChangeRequest": "engine.goals.change_request",
     "Cluster": "model.cluster",
-    "Goal": "engine.goal",
     "HealRequest": "model.requests",
     "InstallRequest": "model.requests",
     "Options": "model.options",

@@ -169,9 +169,10 @@ def _goal(
             wanted.new, wanted.def_files, wanted.namespace, instance_id=wanted.instance_id
         )
         goal = goal_of(new, cluster, options)
-    goal.why = getattr(parsed, "message", "")
-    goal.asks_server = goal.asks_server or getattr(parsed, "server", False)
-    connection.instance_header(parsed, cluster, goal.instance_id)
+    asks = goal.intent.asks_server or getattr(parsed, "server", False)
+    why = getattr(parsed, "message", "")
+    goal.intent = replace(goal.intent, why=why, asks_server=asks)
+    connection.instance_header(parsed, cluster, goal.intent.instance_id)
     return goal
 
 
@@ -217,7 +218,7 @@ def carry_out(
     ):
         wanted = request()
         goal = _goal(parsed, cluster, wanted, saved=saved is not None)
-        ask_about_others(parsed, out, cluster, goal.instance_id)
+        ask_about_others(parsed, out, cluster, goal.intent.instance_id)
 
         def run(progress: Progress) -> Outcome:
             return engine.run(

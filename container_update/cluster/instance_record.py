@@ -40,10 +40,10 @@ class InstanceRecord:
     """False: the manifests are too large to be kept, only their identities are known."""
 
     @classmethod
-    def of(cls, plan: Plan, vdus: Mapping[str, str]) -> InstanceRecord:
+    def of(cls, plan: Plan) -> InstanceRecord:
         """Return the record of an instance once a plan is carried out."""
         package = plan.packages[-1] if plan.packages else None
-        return cls(package, tuple(map(_named, plan.manifests)), plan.def_files, dict(vdus))
+        return cls(package, tuple(map(_named, plan.manifests)), plan.def_files, dict(plan.vdus))
 
     @property
     def by_path(self) -> dict[str, tuple[Manifest, ...]]:

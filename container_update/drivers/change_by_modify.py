@@ -155,11 +155,11 @@ def carry_out(  # noqa: PLR0913, PLR0917
     """
     goal = goal_of(request, cluster, options, connection, instance)
     outcome = run(goal, cluster, options, cancel, progress)
+    if not isinstance(goal, PackageChange):
+        return outcome, Records.of_update(outcome)
+    manifests = outcome.plan.manifests
     records = goal.records(outcome)
-    if isinstance(request, ChangePackageRequest):
-        manifests = outcome.plan.manifests
-        records = replace(records, vnfd_id=None, named_by_pods=True, manifests=manifests)
-    return outcome, records
+    return outcome, replace(records, vnfd_id=None, named_by_pods=True, manifests=manifests)
 
 
 def request_of(  # noqa: PLR0913

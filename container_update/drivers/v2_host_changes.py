@@ -146,7 +146,8 @@ def heal_vnf(script: Json, output: Json) -> None:
         goal = Heal(HealRequest(package, **_where(base), request_id=heal_id), options)
         outcome = run(goal, cluster, options)
     records = replace(
-        Records.of_update(outcome), workloads=workloads_of(goal.vdus(), outcome.plan.manifests)
+        Records.of_update(outcome),
+        workloads=workloads_of(outcome.plan.vdus, outcome.plan.manifests),
     )
     v2_memory.remember(output, {"state": v2_memory.UPDATED})
     output["vnf_instance"] = recorded(records, instance)
@@ -167,7 +168,7 @@ def create_others(script: Json, output: Json) -> None:
     with cluster_of(instance) as (cluster, options):
         goal = Install(InstallRequest(package, **_where(base)), options)
         outcome = run(goal, cluster, options)
-    workloads = workloads_of(goal.vdus(), outcome.plan.manifests)
+    workloads = workloads_of(outcome.plan.vdus, outcome.plan.manifests)
     tackers = {vdu: each.body for vdu, each in recorded_workloads(instance).items()}
     records = replace(Records.of_update(outcome), workloads={**workloads, **tackers})
     output["vnf_instance"] = recorded(records, instance)

@@ -17,6 +17,7 @@ from typing import Any
 
 from container_update.cluster.beginning import begun, host_name, origin_of
 from container_update.cluster.informer import Informer
+from container_update.cluster.instance_record import InstanceRecord
 from container_update.cluster.journal import Journal
 from container_update.cluster.lease import LeaseLock, utc_now
 from container_update.cluster.operation import Operation, Revision
@@ -100,7 +101,7 @@ class ClusterInstance(ClusterView):
         with wrong_requests_first(goal):
             outcome = self.recover(
                 goal=goal.digest,
-                promote=goal.promotes,
+                promote=goal.intent.promotes,
                 go_on=goal.carry_out,
                 described=goal.described,
             )
@@ -125,10 +126,10 @@ class ClusterInstance(ClusterView):
         :raises UpdateInProgressError: another update of this instance runs, or ran since the
             plan was made.
         """
-        owns, informer = self.require_rights(plan), observed.informer
+        owns, informer, intent = self.require_rights(plan), observed.informer, goal.intent
         common = begun(utc_now(), goal.digest(), self.instance_id)
         steps = object_steps(plan)
-        origin = origin_of(goal.kind, plan.packages, goal.undoes, goal.scripts, goal.why)
+        origin = origin_of(intent.kind, plan.packages, intent.undoes, intent.scripts, intent.why)
         with self._own_namespace(plan) as unclaimed, self.lock(common["operation"]) as lock:
             record = Operation(
                 **common,
@@ -136,9 +137,9 @@ class ClusterInstance(ClusterView):
                 steps=plan.steps,
                 pods_before=pods_by_workload(steps, informer),
                 def_files=plan.def_files,
-                context=goal.context(),
+                context=plan.context,
                 objects=tuple(manifest.key for manifest in plan.manifests),
-                instance=goal.recorded(plan) if goal.kind and self.options.history else b"",
+                instance=self._recorded(plan) if intent.kind and self.options.history else b"",
             )
             journal = self.journal_of(lock)
             is_first = journal.first_since(self.read_at)
@@ -150,6 +151,12 @@ class ClusterInstance(ClusterView):
             with run.until_ended():
                 yield run
             self.kept = run.kept
+
+    def _recorded(self, plan: Plan) -> bytes:
+        """Return what the instance runs from once a plan is carried out; empty: not known."""
+        if plan.instance is not None:
+            return plan.instance
+        return InstanceRecord.of(plan).encode(self.namespace)
 
     @contextmanager
     def _own_namespace(self, plan: Plan) -> Iterator[ExitStack]:
@@ -176,13 +183,13 @@ class ClusterInstance(ClusterView):
             yield unclaimed
 
     def outcome(
-        self, goal: Goal, plan: Plan, results: tuple[StepResult, ...], observed: Observed
+        self, _: Goal, plan: Plan, results: tuple[StepResult, ...], observed: Observed
     ) -> Outcome:
         """Return what became of a plan, with the pods that run now."""
         return Outcome(
             plan=plan,
             results=results,
-            vnfcs=ownership.vnfcs(goal.vdus(), plan.manifests, observed.live),
+            vnfcs=ownership.vnfcs(plan.vdus, plan.manifests, observed.live),
             restarted=restarted_pods(results, observed.informer),
             **self.in_history,
         )

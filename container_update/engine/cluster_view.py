@@ -69,9 +69,10 @@ class ClusterView:
             plan = with_claims_noted(arranged(goal.plan(observed)), self.cluster)
         plan = with_lost_traffic_noted(plan, self.cluster)
         plan = self._without_foreign(plan, goal)
-        if goal.asks_server:
+        if goal.intent.asks_server:
             plan = check_with_server(plan, self.cluster, self.options)
-        return with_change_causes(replace(plan, kind=goal.kind)) if goal.kind else plan
+        kind = goal.intent.kind
+        return with_change_causes(replace(plan, kind=kind)) if kind else plan
 
     def status(self) -> operation.Status:
         """Return what is under way."""
@@ -101,17 +102,19 @@ class ClusterView:
 
         :raises PlanError: it is about an object that is not known to be the VNF's.
         """
-        if self.cluster.journal_key or goal.recorded_in is None:
+        intent = goal.intent
+        if self.cluster.journal_key or intent.recorded_in is None:
             return plan
-        trust = self.trust(goal.described(), goal.recorded_in, all_of_it=True)
-        owned = replace(trust.owned, checks_content=goal.content_is_recorded)
+        trust = self.trust(goal.described(), intent.recorded_in, all_of_it=True)
+        is_content_recorded = intent.undoes is not None
+        owned = replace(trust.owned, checks_content=is_content_recorded)
         steps, both = object_steps(plan), errors.NextStep.NAME_BOTH_PACKAGES
         seen = {step.key: step.before for step in steps}
         source = f"the history of the VNF instance in namespace {self.namespace}"
         believed = replace(trust, owned=owned).steps_of(
             steps, seen, Action.DELETE, source, next_step=both
         )
-        if not goal.content_is_recorded:
+        if not is_content_recorded:
             return plan
         known = {step.place: step for step in believed}
         left = (known.get(each.place) if each in steps else each for each in plan.steps)
@@ -150,5 +153,5 @@ def wrong_requests_first(goal: Goal) -> Iterator[None]:
     try:
         yield
     except errors.ClusterError:
-        goal.check()
+        goal.described()
         raise

@@ -9,25 +9,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field
 
 from container_update.cluster.informer import Informer
-from container_update.cluster.instance_record import InstanceRecord
 from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
 from container_update.engine.journalled_run import JournalledRun
 from container_update.model.objects import Collection, Manifest, ObjectKey
-from container_update.model.outcome import Outcome, StepResult
+from container_update.model.outcome import StepResult
 from container_update.model.plan import Plan
-from container_update.model.scripts import ScriptReport
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.configuration import Live
 from container_update.planning.update import collections, traffic
-
-if TYPE_CHECKING:
-    from container_update.records.vnf_records import Records
 
 
 @dataclass(frozen=True)
@@ -66,42 +59,55 @@ class Observed:
         return self.read(keys, traffic(keys) | {Collection("apps", "Deployment", namespace)})
 
 
-class Goal(ABC):
-    """Where an operation on a VNF instance leads.
+@dataclass(frozen=True)
+class Intent:
+    """What an operation is asked to be: of which instance, and by which rules.
 
-    >>> class Nothing(Goal):
-    ...     namespace, instance_id = "cnf", None
-    ...     def digest(self):
-    ...         return "nothing"
-    ...     def plan(self, observed):
-    ...         return Plan(self.namespace, self.instance_id, steps=())
-    >>> Nothing().digest()
-    'nothing'
+    >>> Intent("cnf", "vnf-1", "update", why="a new log level").kind
+    'update'
     """
 
+    namespace: str
+    """The VNF's, with its lease, its journal and its history."""
+    instance_id: str | None
     kind: str = ""
     """Its name in the history; '': it is not kept there."""
+    why: str = ""
+    """Why it is wanted, in the words of the user, for the history; one line."""
     asks_server: bool = False
     """The API server is asked about every write, by dry runs, before the first one."""
-    happens_once: ClassVar[bool] = False
+    happens_once: bool = False
     """An interrupted run that is finished is all that was asked for: it is not planned again."""
-
     promotes: str = ""
     """The name of the hold that is over: an earlier run that waits there goes on."""
     undoes: int | None = None
-    """The first revision that it undoes; None: it goes forward."""
-    scripts: Mapping[str, str] = MappingProxyType({})
+    """The first revision that it undoes, whose content it writes; None: it goes forward."""
+    scripts: Mapping[str, str] = field(default_factory=dict)
     """The parameters of its request about coordination scripts."""
     recorded_in: Iterable[str] | None = None
     """The namespaces with the Secrets of the history that its plan is made from; None: the plan is
     made from packages alone."""
-    content_is_recorded: ClassVar[bool] = False
-    """What it writes is in that history too, not in packages alone."""
-    why: str = ""
-    """Why it is wanted, in the words of the user, for the history; one line."""
-    namespace: str
-    """The VNF's, with its lease, its journal and its history."""
-    instance_id: str | None
+
+    @property
+    def where(self) -> tuple[str, str | None]:
+        """The namespace and the id of the instance."""
+        return self.namespace, self.instance_id
+
+
+class Goal(ABC):
+    """Where an operation on a VNF instance leads.
+
+    >>> class Nothing(Goal):
+    ...     intent = Intent("cnf", None)
+    ...     def digest(self):
+    ...         return "nothing"
+    ...     def plan(self, observed):
+    ...         return Plan("cnf", None, steps=())
+    >>> Nothing().digest()
+    'nothing'
+    """
+
+    intent: Intent
 
     @abstractmethod
     def digest(self) -> str:
@@ -113,8 +119,15 @@ class Goal(ABC):
         :raises PackageError: a package or the request is wrong.
         """
 
-    def check(self) -> None:  # noqa: B027, not every goal has something to check
-        """Raise the PackageError of a request that is wrong, also where no cluster answers."""
+    def described(self) -> Sequence[Manifest] | None:
+        """Return what the packages of the request describe; None: it names none.
+
+        Steps that come from the cluster, which others may have written, are compared with it; see
+        :mod:`~container_update.planning.foreign_steps`.
+
+        :raises PackageError: a package or the request is wrong, also where no cluster answers.
+        """
+        return None
 
     def scope(self) -> Scope:
         """Return which live objects it is about. Called after an earlier run was recovered."""
@@ -128,40 +141,9 @@ class Goal(ABC):
         :raises PlanError: what runs is in no state for it.
         """
 
-    def vdus(self) -> Mapping[str, str]:
-        """Return the name of the workload of each VDU that is recorded afterwards, by its id."""
-        return {}
-
-    def context(self) -> Mapping[str, Any]:
-        """Return plain values that a resume needs besides the steps of the plan."""
-        return {}
-
-    def described(self) -> Sequence[Manifest] | None:
-        """Return what the packages of the request describe; None: it names none.
-
-        Called only where steps come from the cluster, which others may have written; see
-        :mod:`~container_update.planning.foreign_steps`.
-        """
-        return None
-
-    def recorded(self, plan: Plan) -> bytes:
-        """Return what the instance runs from once the plan is carried out; empty: not known."""
-        return InstanceRecord.of(plan, self.vdus()).encode(self.namespace)
-
     def carry_out(self, run: JournalledRun) -> tuple[StepResult, ...]:
         """Carry out the plan of a run."""
         return run.execution.run()
-
-    def records(self, outcome: Outcome) -> Records:
-        """Return what a VNFM has to record of an outcome that does not wait for a person."""
-        from container_update.records.vnf_records import Records  # noqa: PLC0415, not of a command
-
-        return Records.of_update(outcome)
-
-    @property
-    def reports(self) -> Sequence[ScriptReport]:
-        """Every run of a coordination script, in order."""
-        return ()
 
 
 class PackageGoal(Goal):
@@ -175,14 +157,6 @@ class PackageGoal(Goal):
         :raises PackageError: one is wrong.
         """
 
-    def check(self) -> None:
-        """See Goal."""
-        assert self.packages, "they are read"
-
     def described(self) -> Sequence[Manifest]:
         """See Goal."""
         return self.packages.manifests
-
-    def vdus(self) -> Mapping[str, str]:
-        """See Goal."""
-        return self.packages.vdus

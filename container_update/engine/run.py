@@ -19,7 +19,7 @@ from container_update.cluster.retry import RetryingCluster, RetryingReader
 from container_update.engine.checks.budgets import with_budgets_noted
 from container_update.engine.cluster_instance import ClusterInstance
 from container_update.engine.cluster_view import ClusterView
-from container_update.engine.goal import Goal
+from container_update.engine.goal import Goal, Intent
 from container_update.engine.progress import log_remarks
 from container_update.model import errors
 from container_update.model.cancellation import CancelToken
@@ -33,8 +33,8 @@ class AnyGoal(Protocol):
     """Where an operation leads, wherever the VNF runs."""
 
     @property
-    def happens_once(self) -> bool:
-        """A run of it that was interrupted and is finished is all that was asked for."""
+    def intent(self) -> Intent:
+        """What the operation is asked to be."""
 
     def carry_out(self, run: Any, /) -> tuple[StepResult, ...]:
         """Carry out the plan of a run that has begun."""
@@ -102,7 +102,7 @@ def _operated(goal: GoalT_contra, instance: AnyInstance[GoalT_contra, SeenT, Pla
     resumed = instance.recovered(goal)
     if resumed is not None:
         is_done = all(result.state is StepState.DONE for result in resumed.results)
-        if resumed.held or (goal.happens_once and is_done):
+        if resumed.held or (goal.intent.happens_once and is_done):
             return resumed
     with instance.observed(goal) as seen:
         plan = instance.planned(goal, seen)
@@ -151,7 +151,7 @@ def run(  # noqa: PLR0913
     """
     cancel = CancelToken() if cancel is None else cancel
     retrying = RetryingCluster(cluster, options.retry_seconds)
-    where = goal.namespace, goal.instance_id
+    where = goal.intent.where
     instance = ClusterInstance(retrying, *where, options, progress, leave_failed, cancel)
     return operate(goal, instance)
 
@@ -159,6 +159,6 @@ def run(  # noqa: PLR0913
 def preview(goal: Goal, cluster: ReadOnlyCluster, options: Options = Options()) -> Plan:  # noqa: B008
     """Return the plan that :func:`run` would carry out; write nothing, raise the same errors."""
     retrying = RetryingReader(cluster, options.retry_seconds)
-    view = ClusterView(retrying, goal.namespace, goal.instance_id, options)
+    view = ClusterView(retrying, *goal.intent.where, options)
     with view.observed(goal) as observed:
         return with_budgets_noted(view.planned(goal, observed), retrying, observed.informer)

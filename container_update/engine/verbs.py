@@ -9,11 +9,13 @@ their names. What ends an operation that is under way is in :mod:`.resume`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from container_update.cluster.client import KubernetesCluster
 from container_update.engine import saved_plan
+from container_update.engine.goal import Goal
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.of_request import goal_of, install_of, with_release
 from container_update.engine.run import preview, run
@@ -147,8 +149,7 @@ def change_package(  # noqa: PLR0913
     given = _change(request, fields)
     goal = goal_of(given, cluster, options)
     outcome = run(goal, cluster, options, cancel, progress, leave_failed=leave_failed)
-    if not outcome.held:
-        write_records(given, goal.records(outcome))
+    _write_records(given, goal, outcome)
     return outcome
 
 
@@ -219,7 +220,7 @@ def undo(  # noqa: PLR0913
     """
     goal = goal_of(UndoRequest(revision, tuple(packages), namespace, instance_id), cluster, options)
     outcome = run(goal, cluster, options, cancel, progress)
-    return outcome if outcome.results or goal.undoes is not None else None
+    return outcome if outcome.results or goal.intent.undoes is not None else None
 
 
 # --- their plans --------------------------------------------------------------------------------
@@ -271,7 +272,7 @@ def plan_undo(  # noqa: PLR0913
     request = UndoRequest(revision, tuple(packages), namespace, instance_id)
     goal = goal_of(request, cluster, options)
     plan = preview(goal, cluster, options)
-    return plan if goal.undoes is not None else None
+    return plan if goal.intent.undoes is not None else None
 
 
 def save_plan(plan: Plan, request: Saveable, cluster: KubernetesCluster, path: str | Path) -> None:
@@ -307,12 +308,22 @@ def apply_plan(
         raise PlanError(f"{path}: expected a saved plan, found another file: make it anew")
     request = saved_plan.request_of(saved)
     goal = goal_of(request, cluster, options)
-    goal.asks_server = goal.asks_server or saved["request"]["server"]
+    if saved["request"]["server"]:
+        goal.intent = replace(goal.intent, asks_server=True)
     checked = saved_plan.checked(progress, saved, cluster.context.server)
     outcome = run(goal, cluster, options, cancel, checked)
-    if isinstance(request, ChangePackageRequest) and not outcome.held:
-        write_records(request, goal.records(outcome))
+    if isinstance(request, ChangePackageRequest):
+        _write_records(request, goal, outcome)
     return outcome
+
+
+def _write_records(request: ChangePackageRequest, goal: Goal, outcome: Outcome) -> None:
+    """Write the VnfInstance that a request names, unless the change waits for a person."""
+    from container_update.engine.goals.change import PackageChange  # noqa: PLC0415, slow to load
+
+    assert isinstance(goal, PackageChange), "it is of this request"
+    if not outcome.held:
+        write_records(request, goal.records(outcome))
 
 
 # --- requests -----------------------------------------------------------------------------------

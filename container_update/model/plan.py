@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import groupby
+from typing import Any
 
 from container_update.model.objects import Manifest, ObjectKey, Source
 from container_update.model.requests import PackageIdentity
@@ -304,6 +305,13 @@ class Plan:
     manifests: tuple[Manifest, ...] = ()
     """The CNF's manifests as they are in force after the update: old ones with the new images and
     the new configuration."""
+    vdus: Mapping[str, str] = field(default_factory=dict)
+    """The id of each VDU afterwards, to the name that its workload has in the manifests."""
+    instance: bytes | None = field(default=None, repr=False)
+    """What the instance runs from afterwards, as its history has it already; None: what the
+    packages, the manifests and the VDUs say."""
+    context: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """Plain values that a resume needs besides the steps."""
     packages: tuple[PackageIdentity, ...] = ()
     """The old package and the new one, or the only one; empty where they are not known."""
     kind: str = ""

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from container_update.cluster.beginning import begun
+from container_update.engine.goal import Intent
 from container_update.engine.recovery import Recovery, refuse_incomplete
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import NextStep, PlanError, UpdateInProgressError
@@ -40,8 +41,8 @@ GoOn = Callable[[StackExecution], tuple[StepResult, ...]]
 class StackGoal(ABC):
     """Where an operation on a VNF's stacks leads."""
 
-    happens_once: ClassVar[bool] = True
-    """A run of it that was interrupted and is finished is all that was asked for."""
+    intent: Intent = Intent("", None, happens_once=True)
+    """An interrupted run that is finished is all that was asked for."""
     ends_vnf: ClassVar[bool] = False
     """Nothing is left of the VNF then: what an earlier operation left goes with it."""
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 import container_update
+from container_update.engine.goal import Goal
 from tests.functional.cnf import Cnf
 from tests.functional.manifests import ENV, config_map, workload
 from tests.internals.core import ConfigStep, RestartStep
@@ -58,3 +59,8 @@ def test_no_module_is_entered_more_than_three_times(cnf: Cnf) -> None:
         values = ("/model/", "/planning/steps/")  # which only say what they are
         ways_in = {m: n for m, n in counts.items() if not m.startswith(values)}
         assert {module: count for module, count in ways_in.items() if count > 3} == {}
+
+
+def test_a_goal_says_six_things() -> None:
+    members = {name for name in (*vars(Goal), *Goal.__annotations__) if name[0] != "_"}
+    assert members == {"intent", "digest", "described", "scope", "plan", "carry_out"}

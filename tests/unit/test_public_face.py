@@ -27,7 +27,7 @@ NAMES = {
     *("CancelToken", "StepResult", "StepWait", "UndoStarted", "ResumeStarted", "Status"),
     *("ContainerUpdateError", "PackageError", "PlanError", "ClusterError", "UpdateFailedError"),
     *("UndoIncompleteError", "UpdateInProgressError", "UpdateInterruptedError", "LeaseLostError"),
-    *("NextStep", "Revision", "__version__", "Goal", "Strategy", "ScriptStep", "WorkloadKind"),
+    *("NextStep", "Revision", "__version__", "Strategy", "ScriptStep", "WorkloadKind"),
 }
 
 

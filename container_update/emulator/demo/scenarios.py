@@ -186,7 +186,7 @@ def _on_cluster(sample: str, instance_id: str) -> Iterator[Vnf]:
             return outcome, change.reports
 
         yield Vnf(
-            f"The change: {change.kind}",
+            f"The change: {change.intent.kind}",
             lambda: install(request.old, cluster, instance_id=instance_id),
             carry_out,
             partial(views.show_cluster, cluster, instance_id),

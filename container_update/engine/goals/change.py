@@ -15,7 +15,7 @@ from functools import cached_property
 from container_update.cluster.instance_record import InstanceRecord
 from container_update.cluster.operation import digest_of
 from container_update.engine.checks.namespaces import refuse_missing_namespaces
-from container_update.engine.goal import Observed, PackageGoal
+from container_update.engine.goal import Intent, Observed, PackageGoal
 from container_update.engine.goals import upgrade_types
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.from_vnfm import FromVnfm
@@ -63,8 +63,6 @@ class PackageChange(PackageGoal):
     :param packages: both, where the caller has them already; None: those that the request names.
     """
 
-    asks_server = True
-
     def __init__(  # noqa: PLR0913
         self,
         request: ChangePackageRequest,
@@ -86,19 +84,23 @@ class PackageChange(PackageGoal):
             self._planner: type[Strategy] = upgrade_types.find(_VIM, change.upgrade_type)
             self._open = opened.pop_all()
         self.coordination = Coordination.of(request, change, options, vnfm, cluster.access)
-        self.scripts, self.kind = change.script_params, change.upgrade_type
-        self.namespace, self.instance_id = request.namespace, request.instance_id
-        self.promotes = vnfm.promoted
+        self.intent = Intent(
+            request.namespace,
+            request.instance_id,
+            change.upgrade_type,
+            asks_server=True,
+            promotes=vnfm.promoted,
+            scripts=change.script_params,
+            recorded_in=None if request.old or record is not None else (request.namespace,),
+        )
         self._known_record, self._known_packages = record, packages
-        if not request.old and record is None:
-            self.recorded_in = (request.namespace,)
         self._observed: Observed | None = None
         self._plan: Plan | None = None
         self._facts = _Facts()
 
     @property
     def reports(self) -> Sequence[ScriptReport]:
-        """See Goal."""
+        """Every run of a coordination script, in order."""
         return tuple(self.coordination.reports)
 
     # --- the plan -------------------------------------------------------------------------------
@@ -118,13 +120,11 @@ class PackageChange(PackageGoal):
         """What the instance runs from, where the request names no old package."""
         if self._given.old:
             return None
-        return self._known_record or record_of(
-            self._cluster, self.namespace, self.instance_id, self._options
-        )
+        return self._known_record or record_of(self._cluster, *self.intent.where, self._options)
 
     def digest(self) -> str:
         """See Goal; never the same as an update's."""
-        return f"{self.kind} {digest_of(self.packages.new.values())}"
+        return f"{self.intent.kind} {digest_of(self.packages.new.values())}"
 
     def described(self) -> Sequence[Manifest]:
         """See Goal."""
@@ -135,13 +135,14 @@ class PackageChange(PackageGoal):
     def plan(self, observed: Observed) -> Plan:
         """Compare both packages with what is live."""
         self._observed, packages, change = observed, self.packages, self.change
-        live = observed.read_packages(packages, self.namespace)
+        namespace, instance_id = self.intent.where
+        live = observed.read_packages(packages, namespace)
         refuse_missing_namespaces(
             packages.new, live, observed.informer.namespaces, observed.cluster
         )
         names = live_objects.live_names(live)
         there = {*live, *names}
-        refuse_absent((*packages.old, *packages.new), there, self._given.old, self.namespace)
+        refuse_absent((*packages.old, *packages.new), there, self._given.old, namespace)
         pairs = (
             (packages.old.get(key), live_objects.with_live_name(new, names))
             for key, new in packages.new.items()
@@ -149,18 +150,17 @@ class PackageChange(PackageGoal):
         planner = self._planner(
             packages,
             live,
-            self.namespace,
-            self.instance_id,
+            namespace,
+            instance_id,
             stored_images(observed.cluster, unexplained(pairs, live)),
             restart_for=self._options.restart_for,
             params=change.body["additionalParams"],
             scripts=change.script_paths,
         )
-        plan = replace(planner.plan(), packages=packages.identities)
+        plan = replace(planner.plan(), packages=packages.identities, vdus=packages.vdus)
         if not plan.is_empty:
             unused = coordination.notes(change, planner.script_roles)
             plan = replace(plan, notes=(*plan.notes, *unused))
-        self._plan = plan
         observed.informer.include(step.key for step in object_steps(plan))  # with their new names
         if not plan.is_empty:
             self._facts = _Facts(
@@ -169,10 +169,10 @@ class PackageChange(PackageGoal):
                 storage=planner.claims(plan),
                 pods={vnfc.pod_name: vnfc.incarnation for vnfc in self._vnfcs(plan)},
             )
-        return plan
+        self._plan = replace(plan, context=self._context())
+        return self._plan
 
-    def context(self) -> Json:
-        """See Goal."""
+    def _context(self) -> Json:
         given = self._given
         return {
             "request": dict(self.change.body),
@@ -198,7 +198,7 @@ class PackageChange(PackageGoal):
 
     def _vnfcs(self, plan: Plan) -> tuple[Vnfc, ...]:
         assert self._observed is not None, "a plan is made of what is live"
-        return ownership.vnfcs(self.vdus(), plan.manifests, self._observed.live)
+        return ownership.vnfcs(plan.vdus, plan.manifests, self._observed.live)
 
     def records(self, outcome: Outcome) -> Records:  # noqa: ARG002, the plan says more
         """Return the attributes that the specification lists for this way of changing."""
@@ -215,7 +215,7 @@ class PackageChange(PackageGoal):
             ),
             new_vnfc_ids=self._planner.new_vnfc_ids,
             def_files=self.packages.def_files if names_files else None,
-            workloads=workloads_of(self.vdus(), self._plan.manifests),
+            workloads=workloads_of(self._plan.vdus, self._plan.manifests),
             resource_names=self._facts.names,
             network_resources=self._facts.network,
             storage_resources=self._facts.storage,

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 from container_update.cluster.history import History, led_to
 from container_update.cluster.operation import UPDATES, Result, Revision
@@ -14,7 +13,7 @@ from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_if_known_missing
 from container_update.engine.cluster_view import ClusterView
-from container_update.engine.goal import Goal, Observed
+from container_update.engine.goal import Goal, Intent, Observed
 from container_update.engine.goals.change import PackageChange
 from container_update.engine.goals.change_request import ChangeRequest
 from container_update.engine.goals.request_schema import COORDINATE_NEW, COORDINATE_OLD
@@ -70,16 +69,13 @@ class GoBack(Goal):
     read afterwards: what was recovered is one of them.
     """
 
-    kind = UNDO
-    content_is_recorded = True
-
     def __init__(
         self,
         request: UndoRequest,
         cluster: ReadOnlyCluster,
         options: Options = Options(),  # noqa: B008
     ) -> None:
-        self.namespace, self.instance_id = request.namespace, request.instance_id
+        self.intent = Intent(request.namespace, request.instance_id, UNDO)
         self._revision, self._packages = request.revision, request.packages
         self._options = options
         self._change: PackageChange | None = None
@@ -90,7 +86,8 @@ class GoBack(Goal):
 
     def _read(self) -> tuple[Revision, ...]:
         """Return the revisions of what was carried out and not undone at once, the newest first."""
-        revisions = History(self._cluster, self.namespace, self.instance_id).read(whole=True)
+        where = self.intent.where
+        revisions = History(self._cluster, *where).read(whole=True)
         return tuple(each for each in revisions if each.result is Result.DONE)
 
     def digest(self) -> str:
@@ -102,10 +99,11 @@ class GoBack(Goal):
         done = self._read()
         self._undone = _undone(done, self._revision)
         spaces = (name for each in self._undone for name in each.namespaces)
-        self.recorded_in = {self.namespace, *spaces}
+        self.intent = replace(self.intent, recorded_in={self.intent.namespace, *spaces})
         if not self._undone:
             return Scope()
-        self.undoes = first = self._undone[0].number
+        first = self._undone[0].number
+        self.intent = replace(self.intent, undoes=first)
         self._before = next((each for each in done if each.number < first), None)
         return Scope() if self._changes else Scope(self._undoing.keys)
 
@@ -120,16 +118,7 @@ class GoBack(Goal):
 
     @cached_property
     def _named(self) -> Named:
-        return Named.read(self._packages, self.namespace, self._options)
-
-    def recorded(self, plan: Plan) -> bytes:  # noqa: ARG002, an earlier record is taken
-        """See Goal: what the instance ran from before the first update that is undone."""
-        return self._before.instance if self._before else b""
-
-    def vdus(self) -> Mapping[str, str]:
-        """See Goal: the VDUs of the same record."""
-        record = led_to(self._before) if self._before else None
-        return record.vdus if record else {}
+        return Named.read(self._packages, self.intent.namespace, self._options)
 
     @property
     def _undoing(self) -> Undoing:
@@ -138,12 +127,18 @@ class GoBack(Goal):
         return Undoing(steps, last.objects, first.number, last.def_files)
 
     def plan(self, observed: Observed) -> Plan:
-        """See Goal."""
+        """See Goal: what the instance runs from afterwards is what it ran from before the first
+        update that is undone."""
+        namespace, instance_id = self.intent.where
         if not self._undone:
-            refuse_if_known_missing(self.namespace, observed.cluster)
-            return Plan(self.namespace, self.instance_id, ())
-        if self._changes:
-            return self._planned_change().plan(observed)
+            refuse_if_known_missing(namespace, observed.cluster)
+            return Plan(namespace, instance_id, ())
+        before = self._before
+        record, instance = led_to(before) if before else None, before.instance if before else b""
+        plan = self._planned_change(observed) if self._changes else self._planned_update(observed)
+        return replace(plan, instance=instance, vdus=record.vdus if record else {})
+
+    def _planned_update(self, observed: Observed) -> Plan:
         undoing = self._undoing
         observed.list(undoing.keys)
         live = observed.live
@@ -154,15 +149,14 @@ class GoBack(Goal):
 
     # --- where a change of the package is undone ------------------------------------------------
 
-    def _planned_change(self) -> PackageChange:
-        """Return the change to the package that the instance ran from before. Its scripts are in
-        the packages that the request names, or in those that a signed history names.
+    def _planned_change(self, observed: Observed) -> Plan:
+        """Return the plan of the change to the package that the instance ran from before. Its
+        scripts are in the packages that the request names, or in those that a signed history names.
 
         :raises PackageError: these are not the packages of the change, or lack a script.
         """
-        packages = changing_back(self._before, self._undone, self.namespace)
+        packages = changing_back(self._before, self._undone, self.intent.namespace)
         first, last = self._changes[0].origin, self._changes[-1].origin
-        self.kind, self.asks_server = last.kind, True
         scripts = {
             **_of_role(COORDINATE_OLD, first.scripts, COORDINATE_NEW),
             **_of_role(COORDINATE_NEW, last.scripts, COORDINATE_OLD),
@@ -184,23 +178,22 @@ class GoBack(Goal):
             {"vnfdId": vnfd_id, "additionalParams": params},
             old,
             new,
-            namespace=self.namespace,
-            instance_id=self.instance_id,
+            namespace=self.intent.namespace,
+            instance_id=self.intent.instance_id,
         )
         self._change = PackageChange(request, self._cluster, self._options, packages=packages)
-        self.scripts = self._change.scripts
-        return self._change
-
-    def context(self) -> Mapping[str, Any]:
-        """See Goal: what the scripts need."""
-        return self._change.context() if self._change and self.scripts else {}
+        asks = self._change.intent
+        self.intent = replace(self.intent, kind=last.kind, asks_server=True, scripts=asks.scripts)
+        plan = self._change.plan(observed)
+        return plan if asks.scripts else replace(plan, context={})  # which they alone need
 
     def carry_out(self, run: JournalledRun) -> tuple[StepResult, ...]:
         """See Goal."""
         if not run.record.context:
             return super().carry_out(run)
         if (change := self._change) is None:
-            here = ClusterView(self._cluster, self.namespace, self.instance_id, self._options)
+            where = self.intent.where
+            here = ClusterView(self._cluster, *where, self._options)
             change, _ = recorded_change(run.record, here, self._packages)
         return change.carry_out(run)
 

@@ -17,7 +17,7 @@ from container_update.engine.checks.namespaces import (
     refuse_missing,
     refuse_missing_namespaces,
 )
-from container_update.engine.goal import Observed, PackageGoal
+from container_update.engine.goal import Intent, Observed, PackageGoal
 from container_update.engine.instances import manifests_in_record
 from container_update.engine.read_packages import packages_of
 from container_update.model import context_threads
@@ -43,19 +43,16 @@ class Install(PackageGoal):
         kind that is not scaled (Pod, DaemonSet) it is not looked at.
     """
 
-    kind = INSTALL
-    asks_server = True
-
     def __init__(
         self,
         request: InstallRequest,
         options: Options = Options(),  # noqa: B008
         replicas: Mapping[str, int] = {},
     ) -> None:
-        self.namespace = request.namespace
         self._given, self._options, self._replicas = request, options, replicas
         self._read = context_threads.in_background(self._read_package)
-        self.instance_id: str = request.instance_id or name_of(self.packages.identities[0])
+        name = request.instance_id or name_of(self.packages.identities[0])
+        self.intent = Intent(request.namespace, name, INSTALL, asks_server=True)
 
     def _read_package(self) -> Packages:
         with csar.open_package(self._given.package, options=self._options) as opened:
@@ -72,10 +69,11 @@ class Install(PackageGoal):
     def refuse_taken(self, cluster: ReadOnlyCluster) -> None:
         """Raise PlanError where the name of the product is another instance's."""
         retrying = RetryingReader(cluster, self._options.retry_seconds)
-        taken = History(retrying, self.namespace, self.instance_id).instance()
+        where = self.intent.where
+        taken = History(retrying, *where).instance()
         if taken is not None:
             raise PlanError(
-                f"namespace {self.namespace} has a VNF instance {self.instance_id} already, which "
+                f"namespace {where[0]} has a VNF instance {where[1]} already, which "
                 f"runs from {taken.package}: expected no instance of this name; give this one "
                 "another instance id, or that one's to add what is missing of it"
             )
@@ -91,22 +89,23 @@ class Install(PackageGoal):
     def plan(self, observed: Observed) -> Plan:
         """See Goal."""
         packages, cluster = self.packages, observed.cluster
-        manifests, own = tuple(packages.new.values()), namespace_key(self.namespace)
+        namespace, name = self.intent.where
+        assert name is not None, "it was given, or is the product's"
+        manifests, own = tuple(packages.new.values()), namespace_key(namespace)
         keys = packages.keys
         if own not in keys and self._given.create_namespace and cluster.get(own) is None:
             keys = (own, *keys)
-            manifests = (namespace_manifest(self.namespace), *manifests)
+            manifests = (namespace_manifest(namespace), *manifests)
         elif own not in keys:
-            refuse_missing(self.namespace, cluster)
+            refuse_missing(namespace, cluster)
         live = observed.read(keys)
-        refuse_missing_namespaces(
-            keys, live, {self.namespace, *observed.informer.namespaces}, cluster
+        refuse_missing_namespaces(keys, live, {namespace, *observed.informer.namespaces}, cluster)
+        recorded = (
+            manifests_in_record(cluster, namespace, name) if gone_jobs(manifests, live) else None
         )
-        where = self.namespace, self.instance_id
-        recorded = manifests_in_record(cluster, *where) if gone_jobs(manifests, live) else None
-        plan = install_plan(manifests, live, *where, packages.def_files, recorded or {})
+        plan = install_plan(manifests, live, namespace, name, packages.def_files, recorded or {})
         described = tuple(each for each in plan.manifests if each.key in packages.keys)
-        return replace(plan, packages=packages.identities, manifests=described)
+        return replace(plan, packages=packages.identities, manifests=described, vdus=packages.vdus)
 
 
 def _with_replicas(manifest: Manifest, replicas: Mapping[str, int]) -> Manifest:

@@ -14,7 +14,7 @@ from container_update.cluster.history import History
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_if_known_missing
 from container_update.engine.claims import claims_of_set
-from container_update.engine.goal import Goal, Observed
+from container_update.engine.goal import Goal, Intent, Observed
 from container_update.engine.instances import list_if_allowed
 from container_update.engine.read_packages import described_by
 from container_update.model.cluster import if_allowed
@@ -41,8 +41,6 @@ class Uninstall(Goal):
         even its namespace.
     """
 
-    kind = UNINSTALL
-
     def __init__(
         self,
         request: TerminateRequest,
@@ -50,7 +48,7 @@ class Uninstall(Goal):
         *,
         is_recorded: bool = False,
     ) -> None:
-        self.namespace, self.instance_id = request.namespace, request.instance_id
+        self.intent = Intent(request.namespace, request.instance_id, UNINSTALL)
         self._included = Included(data=request.delete_data, shared=request.delete_shared)
         self._is_recorded = is_recorded
         self._manifests = described_by(request, options)
@@ -66,15 +64,17 @@ class Uninstall(Goal):
 
     def scope(self) -> Scope:
         """See Goal."""
-        return Scope(instance_id=self.instance_id) if self.instance_id else Scope(self._described)
+        instance_id = self.intent.instance_id
+        return Scope(instance_id=instance_id) if instance_id else Scope(self._described)
 
     def plan(self, observed: Observed) -> Plan:
         """See Goal."""
-        record = History(observed.cluster, self.namespace, self.instance_id).instance()
+        namespace, instance_id = self.intent.where
+        record = History(observed.cluster, namespace, instance_id).instance()
         recorded = {manifest.key for manifest in record.manifests} if record else set[ObjectKey]()
         live = self._read([*recorded, *self._described], observed)
         if not observed.cluster.journal_key:  # elsewhere the package and the label say what is its
-            here = {k for k in recorded if k.namespace == self.namespace and k.group != RBAC}
+            here = {k for k in recorded if k.namespace == namespace and k.group != RBAC}
             recorded = here | recorded.intersection(self._described)
         claims = _claims(live.values(), observed)
         taken = _used_by_others(live, claims, observed)
@@ -82,19 +82,19 @@ class Uninstall(Goal):
         plan = uninstall_plan(
             live,
             recorded | claims.keys(),
-            self.namespace,
-            self.instance_id,
+            namespace,
+            instance_id,
             self._included,
             {key: text for key in live if (text := _goes_with(key, live[key], observed))},
         )
         if plan.is_empty and not (self._is_recorded or observed.resumed):
-            refuse_if_known_missing(self.namespace, observed.cluster)
+            refuse_if_known_missing(namespace, observed.cluster)
         return replace(plan, packages=(record.package,) if record and record.package else ())
 
     def _read(self, keys: Sequence[ObjectKey], observed: Observed) -> Live:
         """Return what exists of the instance, as far as the account may look."""
         observed.list(keys)
-        spaces = {self.namespace, *(key.namespace for key in keys if key.namespace)}
+        spaces = {self.intent.namespace, *(key.namespace for key in keys if key.namespace)}
         kinds = (*registry.installed(), *_OTHERS)
         others = {Collection(*kind, space) for kind in kinds for space in spaces}
         list_if_allowed(observed.informer, others - collections(keys))

@@ -17,7 +17,7 @@ from container_update.cluster.instance_record import InstanceRecord
 from container_update.cluster.operation import digest_of
 from container_update.cluster.scope import Scope
 from container_update.engine.checks.namespaces import refuse_missing, without_objects
-from container_update.engine.goal import Goal, Observed
+from container_update.engine.goal import Goal, Intent, Observed
 from container_update.engine.instances import record_of, refuse_absent
 from container_update.engine.read_packages import (
     described_by,
@@ -49,8 +49,6 @@ class Update(Goal):
     Both packages are read at once and in the background, beside the first requests.
     """
 
-    kind = UPDATE
-
     def __init__(
         self,
         request: UpdateRequest,
@@ -60,8 +58,8 @@ class Update(Goal):
         self.request = request
         self.options = options
         self._record = record
-        self.namespace, self.instance_id = request.namespace, request.instance_id
-        self.recorded_in = None if record is None else (request.namespace,)
+        namespace, spaces = request.namespace, None if record is None else (request.namespace,)
+        self.intent = Intent(namespace, request.instance_id, UPDATE, recorded_in=spaces)
         self._read()
 
     @classmethod
@@ -111,18 +109,14 @@ class Update(Goal):
     def described(self) -> Sequence[Manifest]:
         """See Goal."""
         matched = self.matched()
+        self._vdus()
         new = [new for new in (*(new for _, new in matched.pairs), *matched.added) if new]
         return new if self._record else [*new, *(old for old, _ in matched.pairs)]
 
     def digest(self) -> str:
         """See Goal: a digest of the manifests in force afterwards."""
-        self.check()
+        self.described()
         return digest_of(in_force(self.matched()))
-
-    def check(self) -> None:
-        """See Goal; the VNFD is read too."""
-        self.matched()
-        self._vdus()
 
     def scope(self) -> Scope:
         """See Goal."""
@@ -140,11 +134,10 @@ class Update(Goal):
             refuse_missing(namespace, cluster)
         matched = _with_live_names(self.matched(), informer)
         olds = (old.key for old, _ in matched.pairs)
-        refuse_absent(olds, informer.live, self.request.old, self.namespace)
+        refuse_absent(olds, informer.live, self.request.old, self.intent.namespace)
         live = {**informer.live, **self._unknown_workloads(observed)}
         plan = planned(self, matched, live, cluster, self.options)
-        self.check()
-        return replace(plan, packages=self._identities())
+        return replace(plan, packages=self._identities(), vdus=self._vdus())
 
     def _unknown_workloads(self, observed: Observed) -> dict[ObjectKey, Json]:
         """Return the live objects of unknown kinds that may use configuration; the package's where
@@ -154,10 +147,6 @@ class Update(Goal):
         bodies = {m.key: if_allowed(partial(read, m.key), m.body) for m in described}
         return {key: body for key, body in bodies.items() if body is not None}
 
-    def vdus(self) -> Mapping[str, str]:
-        """See Goal."""
-        return self._vdus()
-
 
 def planned(
     goal: Goal, matched: match.Matching, live: Live, cluster: ReadOnlyCluster, options: Options
@@ -166,8 +155,8 @@ def planned(
     return make_plan(
         matched,
         live,
-        namespace=goal.namespace,
-        instance_id=goal.instance_id,
+        namespace=goal.intent.namespace,
+        instance_id=goal.intent.instance_id,
         stored=stored_images(cluster, unexplained(matched.pairs, live)),
         restart_for=options.restart_for,
     )

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
 
-from container_update.engine.goal import Observed, PackageGoal
+from container_update.engine.goal import Intent, Observed, PackageGoal
 from container_update.engine.instances import manifests_in_record
 from container_update.engine.read_packages import packages_of
 from container_update.model.objects import ObjectKey
@@ -26,10 +26,9 @@ class _Upkeep(PackageGoal):
     """A goal of a VNF that runs: its package is the old one and the new one."""
 
     verb: ClassVar[str]
-    happens_once = True
 
     def __init__(self, request: HealRequest | ScaleRequest, options: Options) -> None:
-        self.namespace, self.instance_id = request.namespace, request.instance_id
+        self.intent = Intent(request.namespace, request.instance_id, happens_once=True)
         self._given, self._options = request, options
         self.request_id = request.request_id or str(uuid.uuid4())
 
@@ -41,7 +40,7 @@ class _Upkeep(PackageGoal):
 
     def digest(self) -> str:
         """See Goal."""
-        self.check()
+        self.described()
         return f"{self.verb} {self.request_id}"
 
 
@@ -57,18 +56,20 @@ class Heal(_Upkeep):
     def plan(self, observed: Observed) -> Plan:
         """See Goal."""
         packages, heal_id = self.packages, self.request_id
-        live = observed.read_packages(packages, self.namespace)
+        where = namespace, _ = self.intent.where
+        live = observed.read_packages(packages, namespace)
         if gone := gone_jobs(packages.new.values(), live):
             packages = self._with_recorded(packages, gone, observed)
-        planner = HealPlanner(packages, live, self.namespace, self.instance_id, heal_id=heal_id)
-        return planner.plan_vnfcs(self._vnfcs) if self._vnfcs else planner.plan()
+        planner = HealPlanner(packages, live, *where, heal_id=heal_id)
+        plan = planner.plan_vnfcs(self._vnfcs) if self._vnfcs else planner.plan()
+        return replace(plan, vdus=packages.vdus)
 
     def _with_recorded(
         self, packages: Packages, jobs: Collection[ObjectKey], observed: Observed
     ) -> Packages:
         """Return the packages with these Jobs as the record has them, where there is a record: the
         VNF may have got the package without all of its Jobs."""
-        recorded = manifests_in_record(observed.cluster, self.namespace, self.instance_id)
+        recorded = manifests_in_record(observed.cluster, *self.intent.where)
         if recorded is None:
             return packages
         others = {key: old for key, old in packages.old.items() if key not in jobs}
@@ -87,8 +88,9 @@ class Scale(_Upkeep):
 
     def plan(self, observed: Observed) -> Plan:
         """See Goal."""
-        live = observed.read_packages(self.packages, self.namespace)
-        return scale_plan(self.packages, live, self._numbers, self.namespace, self.instance_id)
+        packages, where = self.packages, self.intent.where
+        live = observed.read_packages(packages, self.intent.namespace)
+        return replace(scale_plan(packages, live, self._numbers, *where), vdus=packages.vdus)
 
 
 def upkeep_of(request: HealRequest | ScaleRequest, options: Options) -> Heal | Scale:

@@ -219,5 +219,5 @@ def test_a_revision_gets_another_number_only_where_its_own_is_taken(
 def test_an_instance_runs_from_its_manifests_whatever_their_objects_are_called() -> None:
     key, content = ObjectKey("", "ConfigMap", "ns", "other"), body("ConfigMap", "ns", "text")
     plan = Plan("ns", "i", (), manifests=(Manifest(key, content, Source("a.yaml", 1)),))
-    record = InstanceRecord.of(plan, {})
+    record = InstanceRecord.of(plan)
     assert [each.key.name for each in record.manifests] == ["config"]

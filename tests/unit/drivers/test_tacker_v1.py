@@ -16,12 +16,15 @@ from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import sqlalchemy.orm
 
 from container_update import ChangePackageRequest
 from container_update.drivers import change_by_modify, v1_records, vim
+from container_update.engine.goals.change import PackageChange
+from container_update.engine.goals.update import Update
 from container_update.model.errors import ContainerUpdateError, PackageError, PlanError
 from container_update.model.objects import Manifest, ObjectKey, Source
 from container_update.model.outcome import Outcome, Vnfc
@@ -115,13 +118,11 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         return SimpleNamespace(close=close)
 
     def goal_of(request: Any, _: Any, __: Any, connection: Any, instance: Any) -> Any:
-        is_change = isinstance(request, ChangePackageRequest)
-        if is_change:
-            seen.changes.append((request.body, connection, instance))
-        else:
+        if not isinstance(request, ChangePackageRequest):
             seen.requests.append(request)
-        records = Records.of_update if not is_change or seen.records is None else seen.records
-        return SimpleNamespace(records=records)
+            return Mock(spec=Update)
+        seen.changes.append((request.body, connection, instance))
+        return Mock(spec=PackageChange, records=seen.records or Records.of_update)
 
     def run(*_: Any) -> Outcome:
         if seen.error:

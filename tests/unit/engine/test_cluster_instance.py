@@ -7,6 +7,7 @@ import copy
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from container_update.cluster.lease import LeaseLock
 from container_update.cluster.retry import RetryingCluster
 from container_update.engine.cluster_instance import ClusterInstance, JournalledRun
 from container_update.engine.fence import TAKEN_OVER
-from container_update.engine.goal import Goal, Observed
+from container_update.engine.goal import Goal, Intent, Observed
 from container_update.engine.resume import Named
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Right
@@ -99,19 +100,13 @@ def plan(cluster: FakeCluster) -> Plan:
 class Asked(Goal):
     """That plan."""
 
-    namespace, instance_id = "ns", "i"
-
-    def __init__(self, context: Json | None) -> None:
-        self._context = context or {}
+    intent = Intent("ns", "i")
 
     def digest(self) -> str:
         return GOAL
 
     def plan(self, observed: object) -> Plan:
         raise AssertionError("the tests have made it")
-
-    def context(self) -> Json:
-        return self._context
 
 
 def run(
@@ -126,7 +121,8 @@ def run(
     cancel = CancelToken() if cancel is None else cancel
     instance = operation(cluster, cancel=cancel, **more)
     seen = Observed(instance.cluster, informer)
-    with instance.begun(Asked(context), plan(cluster), seen) as begun:
+    made = replace(plan(cluster), context=context or {})
+    with instance.begun(Asked(), made, seen) as begun:
         body(begun)
 
 
