@@ -27,11 +27,11 @@ from container_update.model.operation import Phase, from_values, to_values
 from container_update.model.packing import DAMAGED, packed, unpacked
 from container_update.model.plan import Action
 from container_update.model.scripts import ScriptReport
-from container_update.package.object_schemas import NAMESPACE
 from container_update.planning.comparison import diff
 from container_update.planning.steps import ConfigStep, ObjectStep
 from container_update.planning.steps.codec import step_to_dict
 from container_update.planning.steps.new_objects import settled
+from container_update.workloads.object_schemas import NAMESPACE
 
 _FORMAT = 5
 _OPERATION, _CONTENT, _INSTANCE = "operation", "content", "instance"

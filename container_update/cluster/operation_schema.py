@@ -32,10 +32,10 @@ from container_update.model.schema import (
     or_null,
 )
 from container_update.model.scripts import NEW, OLD
-from container_update.package.object_schemas import first_violation
 from container_update.planning.comparison import diff
 from container_update.planning.steps import ObjectStep
 from container_update.planning.steps.codec import step_from_dict
+from container_update.workloads.object_schemas import first_violation
 from container_update.workloads.registry import kind_of
 
 _TEXTS = ListOf(TEXT)

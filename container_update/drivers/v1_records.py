@@ -17,9 +17,9 @@ from container_update.drivers.v1_host import ReadAttributes, Tacker, checked
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError, with_advice
 from container_update.model.requests import CONFIG_PATHS, DEF_FILES, ChangePackageRequest
 from container_update.model.schema import FILLED, LINE, MAPPING, TEXTS, Fields, ListOf
-from container_update.package.object_schemas import ANY_NAMESPACE
 from container_update.records.resource_lists import assign
 from container_update.records.vnf_records import Records
+from container_update.workloads.object_schemas import ANY_NAMESPACE
 from container_update.workloads.pod_template import pod_template
 
 if TYPE_CHECKING:

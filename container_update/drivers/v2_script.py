@@ -27,9 +27,9 @@ from container_update.model.schema import (
     Schema,
     Violation,
 )
-from container_update.package import object_schemas
 from container_update.records.resource_lists import LINKS, STORAGES, VNFCS, ResourceList
 from container_update.records.vnf_records import VDU_RESES
+from container_update.workloads import object_schemas
 
 
 @dataclass(frozen=True)

@@ -93,10 +93,10 @@ def fetch_into(
         except (OSError, http.client.HTTPException, ValueError) as error:
             if deadline.passed or isinstance(error, TimeoutError):
                 raise PackageError(
-                    f"{url} cannot be fetched: not complete after {options.url_seconds:g} seconds "
-                    "(option url_seconds)"
+                    f"{_shown(url)} cannot be fetched: not complete after "
+                    f"{options.url_seconds:g} seconds (option url_seconds)"
                 ) from error
-            raise PackageError(f"{url} cannot be fetched: {_problem(error)}") from error
+            raise PackageError(f"{_shown(url)} cannot be fetched: {_problem(error)}") from error
 
 
 def _problem(error: Exception) -> str:
@@ -137,7 +137,7 @@ def _follow(  # noqa: PLR0913
                     if deadline.passed:  # a closed connection looks like the end of the file
                         raise TimeoutError
                     return
-                problem = f"{url} cannot be fetched: {response.status} {response.reason!a}"
+                problem = f"{_shown(url)} cannot be fetched: {response.status} {response.reason!a}"
                 if response.status == 401 and _origin(current) == _origin(url):
                     raise UnauthorizedError(problem, response.headers.get("WWW-Authenticate", ""))
                 if response.status == 404:
@@ -147,7 +147,14 @@ def _follow(  # noqa: PLR0913
                 current = _redirected(current, response.headers["Location"], elsewhere=elsewhere)
                 if _origin(current) != _origin(url):
                     headers = NO_HEADERS
-    raise PackageError(f"{url} cannot be fetched: it redirects more than {_REDIRECTS} times")
+    raise PackageError(
+        f"{_shown(url)} cannot be fetched: it redirects more than {_REDIRECTS} times"
+    )
+
+
+def _shown(url: str) -> str:
+    """Return a URL for messages: what is behind the question mark may be a signature."""
+    return url.partition("?")[0]
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:
@@ -163,7 +170,7 @@ def _checked(url: str, options: Options) -> urllib.parse.SplitResult:
     try:
         parts = split_url(url)
     except ValueError as error:
-        raise PackageError(f"{url!a} is not a valid URL: {error}") from error
+        raise PackageError(f"{_shown(url)!a} is not a valid URL: {error}") from error
     host = parts.hostname or ""
     if "@" in parts.netloc:
         raise PackageError(
@@ -173,17 +180,17 @@ def _checked(url: str, options: Options) -> urllib.parse.SplitResult:
     if parts.scheme not in options.url_schemes:
         allowed = ", ".join(sorted(options.url_schemes)) or "none"
         raise PackageError(
-            f"{url}: expected a URL with one of the schemes {allowed}: use a file instead, "
+            f"{_shown(url)}: expected a URL with one of the schemes {allowed}: use a file instead, "
             "or allow the scheme with the option url_schemes"
         )
     if parts.scheme != "file" and options.url_hosts and host not in options.url_hosts:
         raise PackageError(
-            f"{url}: expected one of the hosts {', '.join(sorted(options.url_hosts))}: use a "
-            "file instead, or allow the host with the option url_hosts"
+            f"{_shown(url)}: expected one of the hosts {', '.join(sorted(options.url_hosts))}: use "
+            "a file instead, or allow the host with the option url_hosts"
         )
     if parts.scheme not in ("file", *_PORTS) or (parts.scheme != "file" and not host):
         raise PackageError(
-            f"{url} is not a valid URL: expected http://HOST/PATH or https://HOST/PATH"
+            f"{_shown(url)} is not a valid URL: expected http://HOST/PATH or https://HOST/PATH"
         )
     return parts
 
@@ -194,8 +201,8 @@ def _redirected(url: str, location: str, *, elsewhere: bool) -> str:
     safe = new.scheme == old.scheme or (old.scheme, new.scheme) == ("http", "https")
     if (new.hostname != old.hostname and not elsewhere) or not safe:
         raise PackageError(
-            f"{url} cannot be fetched: it redirects to {new.scheme!a} on {new.hostname!a}, and "
-            "only redirects to the same host are followed: use that URL instead"
+            f"{_shown(url)} cannot be fetched: it redirects to {new.scheme!a} on {new.hostname!a}, "
+            "and only redirects to the same host are followed: use that URL instead"
         )
     return target
 
@@ -210,8 +217,8 @@ def _addresses(url: str, host: str, port: int, options: Options, seconds: float)
     for address in addresses:
         if host not in options.url_hosts and network_of(address) is not Network.PUBLIC:
             raise PackageError(
-                f"{url} cannot be fetched: {host} is at {address}, which is not a public address: "
-                "use a file instead, or allow the host with the option url_hosts"
+                f"{_shown(url)} cannot be fetched: {host} is at {address}, which is not a public "
+                "address: use a file instead, or allow the host with the option url_hosts"
             )
     return addresses
 
@@ -365,10 +372,10 @@ class Deadline:
 
 def _local(url: str, parts: urllib.parse.SplitResult) -> Path:
     if parts.netloc not in ("", "localhost"):
-        raise PackageError(f"{url}: expected a file on this host: file:///PATH")
+        raise PackageError(f"{_shown(url)}: expected a file on this host: file:///PATH")
     path = Path(urllib.request.url2pathname(parts.path))
     if not path.is_file():
-        raise PackageError(f"{url} cannot be fetched: no such regular file")
+        raise PackageError(f"{_shown(url)} cannot be fetched: no such regular file")
     return path
 
 
@@ -381,7 +388,8 @@ def _copy(
         size += len(chunk)
         if size > limit:
             raise PackageError(
-                f"{url} cannot be fetched: it has more than {limit} bytes (option url_bytes)"
+                f"{_shown(url)} cannot be fetched: it has more than {limit} bytes "
+                "(option url_bytes)"
             )
         target.write(chunk)
     expected = getattr(source, "length", None)

@@ -27,9 +27,10 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import FieldPath, Json, Manifest, ObjectKey, Source
 from container_update.model.options import DEFAULTS, TACKER, Options
 from container_update.model.schema import describe
-from container_update.package import object_schemas, yaml11
+from container_update.package import yaml11
 from container_update.package.findings import Finding, Reading, Size
 from container_update.package.yaml11 import Document, FieldLines, Yaml11Parser
+from container_update.workloads import object_schemas
 from container_update.workloads.pod_template import pod_spec
 from container_update.workloads.registry import kind_of
 

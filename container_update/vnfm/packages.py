@@ -295,9 +295,7 @@ def download(service: ServiceContext, package_id: str, source: PackageSource) ->
             fetch.fetch_into(file, source.uri, options, source.headers)
         end_upload(service, package_id)
     except PackageError as error:
-        # what is behind the question mark may be a signature
-        shown = str(error).replace(source.uri, source.uri.partition("?")[0])
-        _fail(service, package_id, 422, f"addressInformation: {shown}", was=UPLOADING)
+        _fail(service, package_id, 422, f"addressInformation: {error}", was=UPLOADING)
     except Exception:
         LOG.exception("package %s could not be stored", package_id)
         text = "the service failed to store it; its log says why"

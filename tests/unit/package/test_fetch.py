@@ -287,6 +287,17 @@ def test_a_url_that_breaks_a_rule_is_refused(url, message):
     assert "hunter2" not in found
 
 
+@pytest.mark.parametrize(("url", "_"), URLS.values(), ids=URLS)
+def test_no_message_has_what_may_be_the_signature_of_a_url(url, _):
+    assert "hunter2" not in refusal(f"{url}?X-Signature=hunter2", Options())
+
+
+def test_nor_has_one_about_a_server_that_is_not_there():
+    with socket.create_server((HERE, 0)) as gone:
+        url = f"http://{HERE}:{gone.getsockname()[1]}/x?X-Signature=hunter2"
+    assert "hunter2" not in refusal(url)
+
+
 FILES = {
     "of another host": ("file://example.com/a", "expected a file on this host"),
     "a device": ("file:///dev/zero", "no such regular file"),
