@@ -177,20 +177,30 @@ def _goal(
 
 
 def ask_about_others(
-    parsed: argparse.Namespace, out: TextIO, cluster: KubernetesCluster, instance_id: str | None
+    parsed: argparse.Namespace,
+    out: TextIO,
+    cluster: KubernetesCluster,
+    instance_id: str | None,
+    *,
+    begins: bool = False,
 ) -> None:
     """Ask on a terminal before an interrupted operation is ended that another operator began.
 
+    :param begins: another one begins afterwards.
     :raises NotApprovedError: any answer but yes.
+    :raises FrozenError: none may begin: a plan that is asked about could not be carried out.
     """
     if parsed.yes or parsed.output != output.TEXT or not approval.is_possible():
         return
     from container_update.cluster.beginning import origin_of  # noqa: PLC0415, slow to load
+    from container_update.cluster.lease import refuse_frozen  # noqa: PLC0415, slow to load
     from container_update.cluster.operation import Operation  # noqa: PLC0415, slow to load
     from container_update.engine.resume import status  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
     current = status(cluster, options, namespace=parsed.namespace, instance_id=instance_id)
+    if begins and current.record is None:
+        refuse_frozen(current.frozen, parsed.namespace, instance_id)
     if not isinstance(current.record, Operation) or not (current.holder is None or current.expired):
         return
     who = current.record.origin.who
@@ -218,7 +228,7 @@ def carry_out(
     ):
         wanted = request()
         goal = _goal(parsed, cluster, wanted, saved=saved is not None)
-        ask_about_others(parsed, out, cluster, goal.intent.instance_id)
+        ask_about_others(parsed, out, cluster, goal.intent.instance_id, begins=True)
 
         def run(progress: Progress) -> Outcome:
             return engine.run(

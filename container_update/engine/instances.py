@@ -88,12 +88,12 @@ def record_of(
         why = (
             "its first operation was undone, or is not finished"
             if instance_id in ids
-            else "it was not installed by this program, or is not installed at all"
+            else "there is no record of it"
         )
         raise NotInstalledError(
-            f"namespace {namespace} has no record of what {name} runs from"
-            f"{f', only of {others}' if others else ''}: {why}; name the old package too, or "
-            "install it"
+            f"{name} is not installed in namespace {namespace}"
+            f"{f', only {others}' if others else ''}: {why}; install it, or name the old package "
+            "too: OLD NEW"
         )
     if not record.is_whole:
         raise PlanError(

@@ -25,8 +25,6 @@ from container_update.workloads.registry import refuse_idle
 # An installation only creates. What the instance has already stays as it is, so that a second one
 # only adds what is missing; what is another client's is not touched.
 
-_MISSING = Reason("it is not there yet")
-
 
 def install_plan(  # noqa: PLR0913, PLR0917
     manifests: Iterable[Manifest],
@@ -71,10 +69,10 @@ def install_plan(  # noqa: PLR0913, PLR0917
 def _creation(manifest: Manifest) -> Step:
     if manifest.key.is_config:
         diff.stated(manifest)  # raises an error for invalid values
-        return ConfigStep(manifest.key, Action.CREATE, None, manifest.body, reasons=(_MISSING,))
+        return ConfigStep(manifest.key, Action.CREATE, None, manifest.body)
     refuse_idle(manifest)
     content = with_recorded_digest(manifest.body, manifest_digest(manifest.body))
-    return ManifestStep(manifest.key, Action.CREATE, None, content, reasons=(_MISSING,))
+    return ManifestStep(manifest.key, Action.CREATE, None, content)
 
 
 def _notes(key: ObjectKey, manifest: Manifest, live: Json, instance_id: str) -> Iterator[Note]:

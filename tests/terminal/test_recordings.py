@@ -16,9 +16,17 @@ from pathlib import Path
 
 import pytest
 
-from container_update import CancelToken, StepResult, UpdateInterruptedError, connect, install
+from container_update import (
+    CancelToken,
+    StepResult,
+    UpdateInterruptedError,
+    connect,
+    freeze,
+    install,
+)
 from container_update import update as update_cnf
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
+from container_update.model.errors import FrozenError
 from tests.functional.cnf import BAD_IMAGE
 from tests.internals.core import Event, guide_request, only_instance
 from tests.terminal.recorder import Recording, record
@@ -127,6 +135,15 @@ def test_an_interrupt_at_the_question_writes_nothing(kubeconfig: str) -> None:
     recording = update(kubeconfig, answer="\x03")
     assert recording.status == 13
     assert "nothing of it was written" in recording.words
+
+
+def test_where_the_instance_is_frozen_no_plan_is_asked_about(kubeconfig: str) -> None:
+    with connect(kubeconfig) as cluster:
+        freeze(cluster, instance_id=only_instance(cluster, "default"))
+    recording = update(kubeconfig)
+    assert recording.status == FrozenError.exit_status
+    assert "is frozen by" in recording.words
+    assert ASKED not in recording.raw
 
 
 def test_before_an_operation_of_somebody_else_is_ended_it_is_shown_and_asked_about(

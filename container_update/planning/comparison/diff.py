@@ -143,8 +143,7 @@ def config_change(
     """
     if live is None:
         keys = key_names(after)
-        why = (Reason("it is not there yet"),)
-        return ConfigDifference(new.key, ConfigChange.CREATE, keys, True, new.source, why)
+        return ConfigDifference(new.key, ConfigChange.CREATE, keys, True, new.source, ())
     now, then = content(live), content(after)
     labels = _label_changes(old or new, new, live, after)
     if now == then and not labels:

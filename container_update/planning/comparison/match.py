@@ -139,8 +139,8 @@ def _refuse_strangers(
         if lost:
             raise ChangeNeededError(
                 f"{what} no object of the CNF, and {lost[0]} ({old[lost[0]].source}) is nowhere in "
-                f"the new package: kind, namespace and name cannot be changed, name it as before"
-                f" or {_CHANGE}"
+                f"the new package: an update cannot rename an object, name it as before or "
+                f"{_CHANGE}"
             )
         if key.namespace not in namespaces:
             raise PackageError(
@@ -159,8 +159,8 @@ def _refuse_renamed(old: ByPath, kept: ByPath, new: Mapping[ObjectKey, Manifest]
         if lost and strange:
             raise ChangeNeededError(
                 f"{strange[0].source}: {strange[0].key} is no object of the CNF, and "
-                f"{lost[0].key} ({lost[0].source}) is nowhere in the new package: kind, namespace "
-                "and name cannot be changed, name it as before, add the new one in another file, "
+                f"{lost[0].key} ({lost[0].source}) is nowhere in the new package: an update "
+                "cannot rename an object, name it as before, add the new one in another file, "
                 f"or {_CHANGE}"
             )
 
@@ -177,8 +177,8 @@ def _refuse_renamed_references(
             if others := sorted(each for each in after - before if each.kind == gone.kind):
                 raise ChangeNeededError(
                     f"{new[key].source}: {key} refers to {others[0]} in place of {gone} "
-                    f"({old[gone].source}), which is nowhere in the new package: kind, namespace "
-                    f"and name cannot be changed, name it as before or {_CHANGE}"
+                    f"({old[gone].source}), which is nowhere in the new package: an update "
+                    f"cannot rename an object, name it as before or {_CHANGE}"
                 )
 
 

@@ -129,7 +129,7 @@ CHANGES: dict[str, tuple[Json, Json | None, ConfigChange, str, bool, list[str]]]
         REPLACE, "", False, ["metadata.labels differs (f.yaml:3)"],
     ),
     "it is not there": (
-        config_map(data={"a": "1", "b": "2"}), None, CREATE, "a b", True, ["it is not there yet"],
+        config_map(data={"a": "1", "b": "2"}), None, CREATE, "a b", True, [],
     ),
 }  # fmt: skip
 
