@@ -121,6 +121,20 @@ class JournalReader:
                 next_step=errors.NextStep.FIX_AND_RETRY,
             )
 
+    def refuse_copy(self) -> None:
+        """Refuse a signed journal in another Secret than the one in which it came into force.
+
+        A signature has no time: one that was copied while its operation ran is signed for ever.
+        """
+        if self.cluster.journal_key and keeping.is_copy(self._written):
+            raise errors.ContainerUpdateError(
+                f"{self.key}: expected the journal of an operation in the Secret that it wrote, "
+                "found a copy, perhaps of one that has ended since: nothing was written: "
+                f"--no-journal-key believes it as far as its objects are the VNF's; or "
+                f"{self._by_hand}",
+                next_step=errors.NextStep.FIX_AND_RETRY,
+            )
+
     @property
     def _damaged(self) -> errors.ContainerUpdateError:
         return errors.ContainerUpdateError(f"{self.key}: the journal is damaged: {self._by_hand}")
@@ -199,7 +213,7 @@ class Journal(JournalReader):
             secrets.write_parts(self.cluster, head, encoded)
             self._head = head
             confirm()
-            is_journal = self._update(keeping.without_owners)
+            is_journal = self._update(keeping.in_force)
         except (errors.ClusterError, errors.UpdateInProgressError):
             self._discard()
             raise

@@ -16,6 +16,8 @@ from container_update.model.objects import Json, ObjectKey
 
 INSTANCE_ANNOTATION = "container-update/instance"
 """On what is kept of an instance: its id, of which the name has only what a name may have."""
+_UID = "uid"
+"""In the data of a journal: that of its Secret, which no Secret has that is created later."""
 KEPT = {"container-update/kept": "true"}
 """A label of what is kept of an instance: its journal, its history."""
 
@@ -83,10 +85,15 @@ def owners(body: Json) -> list[Json]:
     return list(body["metadata"].get("ownerReferences") or ())
 
 
-def without_owners(head: Json) -> Json:
-    """Return the head as it is from the moment on in which it is a journal."""
+def in_force(head: Json) -> Json:
+    """Return the head as it is from the moment on in which it is a journal: this Secret alone."""
     metadata = {name: v for name, v in head["metadata"].items() if name != "ownerReferences"}
-    return {**head, "metadata": metadata}
+    return with_values({**head, "metadata": metadata}, {_UID: metadata["uid"].encode()})
+
+
+def is_copy(head: Json) -> bool:
+    """Tell whether a head came into force in another Secret, or never."""
+    return text(head, _UID) != str(head["metadata"]["uid"])
 
 
 def is_same(live: Json, body: Json) -> bool:

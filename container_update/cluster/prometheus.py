@@ -93,6 +93,6 @@ def _values(body: bytes) -> tuple[float, ...]:
         samples = [data["result"]] if data["resultType"] == "scalar" else None
         values = [sample["value"] for sample in data["result"]] if samples is None else samples
         numbers = tuple(float(number) for _, number in values)
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ArithmeticError, ValueError, KeyError, TypeError, RecursionError):
         return ()
     return () if any(map(math.isnan, numbers)) else numbers

@@ -170,8 +170,11 @@ class ClusterRecovery(Recovery[Operation]):
     def claim(self, record: Operation, *, goes_back: bool) -> Operation | None:
         """See Recovery."""
         record = self._believed(record, goes_back=goes_back)
+        has_ended = self._has_ended(record)
+        if not has_ended:
+            self._journal.refuse_copy()
         claimed = self._journal.claim(record)
-        if claimed is not None and self._has_ended(record):
+        if claimed is not None and has_ended:
             return replace(claimed, phase=Phase.END)
         if claimed is not None:
             # what the run before has sent may still be on its way: it meets newer versions

@@ -62,10 +62,11 @@ class Program:
 _NO_CLUSTER = {"KUBECONFIG": os.devnull}
 _MEMORY = 2**30
 """For what renders a template of others: it can ask for any length."""
-HELM = Program("helm", (), _NO_CLUSTER, memory=_MEMORY)
 _NOWHERE = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:1")
 """The proxy of a program that is to reach no host."""
-KUSTOMIZE = Program("kubectl", (), {**_NO_CLUSTER, **_NOWHERE}, memory=_MEMORY)
+_RENDERS: Mapping[str, str] = {**_NO_CLUSTER, **_NOWHERE}
+HELM = Program("helm", (), _RENDERS, memory=_MEMORY)
+KUSTOMIZE = Program("kubectl", (), _RENDERS, memory=_MEMORY)
 _NO_AUTHORITIES = {"SSL_CERT_DIR": ".", "SSL_CERT_FILE": os.devnull}
 """Those of the system count no more than others: OpenSSL 3 asks them beside a -CAfile."""
 OPENSSL = Program("openssl", ("LD_LIBRARY_PATH",), _NO_AUTHORITIES)

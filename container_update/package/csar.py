@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -67,8 +68,8 @@ def may_have_vnfd(source: str) -> bool:
     """Tell, without opening a package, whether it may have a VNFD; mere manifests have none."""
     path = Path(source)
     return (
-        (path.is_file() and not source.endswith(archive.MANIFEST_ENDINGS))
-        or (path / csar_metadata.TOSCA_META).is_file()
+        (os.path.isfile(source) and not source.endswith(archive.MANIFEST_ENDINGS))
+        or os.path.isfile(path / csar_metadata.TOSCA_META)
         or next(path.glob("*.mf"), None) is not None
     )
 
@@ -123,7 +124,9 @@ class Csar:
                 f"{self.source}: expected a signed package (option signature_ca), found no "
                 "signature in its manifest, none beside it, and none with it in a zip"
             )
-        of_metadata = {self._manifest, csar_metadata.TOSCA_META, self._certificate} | self._of_files
+        of_metadata = {self._manifest, self._certificate} | self._of_files
+        if not self.entry_definitions:  # or it would choose the VNFD, with what that leaves out
+            of_metadata.add(csar_metadata.TOSCA_META)
         for name in self.names():
             listed = self._listed.get(name)
             if name not in of_metadata and not (listed and (listed.hash or listed.signed)):

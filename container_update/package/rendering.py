@@ -61,7 +61,9 @@ def _of_chart(source: str, options: Options) -> bytes:
     """Return the manifests of a chart without its hooks, which only Helm runs."""
     chart = name_of(source, options)
     release = options.release if isinstance(options, ChartOptions) else Release()
-    words = ["template", "--include-crds", f"--namespace={release.namespace}"]
+    # a schema of values may name files of this host and URLs, which Helm reads
+    words = ["template", "--include-crds", "--skip-schema-validation"]
+    words += [f"--namespace={release.namespace}"]
     words += [f"--kube-version={release.kube_version}"] if release.kube_version else []
     words += [f"--api-versions={each}" for each in release.api_versions]
     operands = [_checked(release.name or chart, "the VNF instance"), str(Path(source).resolve())]

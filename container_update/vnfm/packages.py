@@ -531,7 +531,7 @@ def _number(value: Any, unit: str) -> int | None:
         return None
     try:
         return int(ScalarUnit_Size(str(value)).get_num_from_scalar_unit(unit))
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         return None
 
 

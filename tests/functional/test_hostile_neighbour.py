@@ -504,11 +504,46 @@ def test_a_signed_journal_that_is_put_back_after_its_operation_undoes_nothing(
     interrupt(site, host)
     copy = journal_of(site)
     resume(host, site.options, **site.where)
-    metadata = {n: copy["metadata"][n] for n in ("name", "namespace", "labels", "annotations")}
-    site.admin.create({**copy, "metadata": metadata})
+    site.admin.create(again(copy))
     HOST_ENDS[end](site, host)
     assert site.get("ConfigMap", "cm")["data"] == {"setting": "new"}
     assert site.admin.get(ObjectKey.of(copy)) is None
+
+
+def again(copy: Json) -> Json:
+    """Return what creates a Secret again."""
+    metadata = {n: copy["metadata"][n] for n in ("name", "namespace", "labels", "annotations")}
+    return {**copy, "metadata": metadata}
+
+
+@pytest.mark.parametrize("end", HOST_ENDS)
+@pytest.mark.parametrize("history", [0, 2])
+def test_a_signed_journal_that_is_put_back_when_no_history_knows_it_any_more_is_refused(
+    site: Cnf, host: KubernetesCluster, end: str, history: int
+) -> None:
+    options = replace(site.options, history=history)
+    interrupt(site, host)
+    copy = journal_of(site)
+    resume(host, options, **site.where)
+    if history:
+        update(site.request({**NEW, "other": OTHERS["other"]}), host, options)
+        undo(host, options, **site.where)
+    site.admin.create(again(copy))
+    with pytest.raises(ContainerUpdateError, match=r"found a copy, .* --no-journal-key .* kubectl"):
+        HOST_ENDS[end](site, host)
+    assert site.get("ConfigMap", "cm")["data"] == {"setting": "new"}
+
+
+def test_a_signed_journal_that_never_came_into_force_is_refused(
+    site: Cnf, host: KubernetesCluster
+) -> None:
+    """A run that is killed while it writes it leaves it to its lease, which owns it."""
+    interrupt(site, host)
+    head = journal_of(site)
+    data = {name: value for name, value in head["data"].items() if name != "uid"}
+    site.admin.replace(keeping.signed({**head, "data": data}, KEY))
+    with pytest.raises(ContainerUpdateError, match="found a copy"):
+        rollback(host, site.options, **site.where)
 
 
 def test_the_newest_revision_has_to_be_signed(site: Cnf, host: KubernetesCluster) -> None:

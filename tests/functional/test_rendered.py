@@ -257,6 +257,22 @@ def test_a_template_that_asks_for_all_memory_is_refused(
 
 
 @pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize("schema", ["URL", "FILE", "URL as $schema"])
+def test_a_schema_of_values_names_nothing_that_is_read(tmp_path: Path, schema: str) -> None:
+    """Helm would read a file of the host, or ask another host, for who only looks at the chart."""
+    (tmp_path / "file").write_text('{"not": {}}')
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/x"
+        where = url if "URL" in schema else f"file://{tmp_path}/file"
+        text = f'{{"{"$schema" if "as" in schema else "$ref"}": "{where}"}}'
+        chart = written(tmp_path / "upf", {**CHART, "values.schema.json": text})
+        assert main(["csar", "check", chart], io.StringIO()) == 0
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+@pytest.mark.usefixtures("tools")
 def test_a_kustomization_starts_no_git(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

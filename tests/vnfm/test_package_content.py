@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import io
+import shutil
 import threading
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -16,10 +17,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from container_update import Options
+from tests.internals.core import build
 from tests.internals.service import Service, Settings
 from tests.tacker.operator import Operator
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client, Json
+from tests.vnfm.conftest import SAMPLES
 from tests.vnfm.served import served
 
 LOGIN = {"userName": "nfvo", "password": "a-password"}
@@ -213,6 +216,21 @@ def test_the_software_images_are_those_of_the_vnfd(
         assert image.get("provider", "") == package["vnfProvider"]
         assert image["createdAt"]
         assert {type(image["minDisk"]), type(image["minRam"])} == {int}
+
+
+def test_a_size_that_no_number_is_is_left_out(
+    client_of: Callable[..., Client], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(SAMPLES / "06-openstack-blue-green/before", tmp_path / "package")
+    vnfd, image = folder / "Definitions/df_simple.yaml", "name: front-1.0\n"
+    size = f"{image}          size: {'9' * 400} GB\n"
+    vnfd.write_text(vnfd.read_text().replace(image, size))
+    build.write_metadata(folder)
+    client = client_of()
+    content = Path(shutil.make_archive(str(tmp_path / "package"), "zip", folder))
+    package = client.read_in(client.upload(content))
+    assert [image["name"] for image in package["softwareImages"]] == ["front-1.0"]
+    assert "size" not in package["softwareImages"][0]
 
 
 # --- the client ---------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ from container_update.cluster.prometheus import MetricError, measured
 from container_update.cluster.waiting import AbortedError
 
 GOOD = b'{"data": {"resultType": "scalar", "result": [1, "1"]}}'
+HUGE = GOOD.replace(b'"1"', b"9" * 400)
+"""A number that JSON has and no float is."""
 
 
 class Server(ThreadingHTTPServer):
@@ -43,15 +45,15 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
             return
         self.send_response(200)
-        self.send_header("Content-Length", str(len(GOOD) if "good" in self.path else 1000))
+        body = GOOD if "good" in self.path else HUGE if "huge" in self.path else b""
+        self.send_header("Content-Length", str(len(body) or 1000))
         self.end_headers()
         while "drip" in self.path and not self.server.ends.wait(0.02):
             try:
                 self.wfile.write(b" ")
             except OSError:
                 return
-        if "good" in self.path:
-            self.wfile.write(GOOD)
+        self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
         """Keep quiet."""
@@ -70,6 +72,11 @@ def server() -> Iterator[Server]:
 def test_a_path_in_the_url_is_kept(server: Server) -> None:
     assert measured(f"{server.url}/good/", "up == 1") == (1.0,)
     assert server.paths == ["/good/api/v1/query?query=up+%3D%3D+1"]
+
+
+def test_a_number_that_is_too_large_is_no_value(server: Server) -> None:
+    with pytest.raises(MetricError, match="has no value: expected a number"):
+        measured(f"{server.url}/huge", "up")
 
 
 def test_an_answer_that_never_ends_is_given_up(

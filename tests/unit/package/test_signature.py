@@ -275,6 +275,23 @@ def test_with_a_signed_manifest_is_refused(name: str, tmp_path: Path, trusted: O
     assert read(source, Options())
 
 
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_a_vnfd_is_chosen_by_what_is_signed(
+    is_listed: bool, tmp_path: Path, trusted: Options
+) -> None:
+    """Who may choose another file of the package may have objects left out."""
+    meta = "ETSI-Entry-Manifest: upf.mf\nEntry-Definitions: Files/vnfd.yaml\n"
+    files = {"TOSCA-Metadata/TOSCA.meta": meta, A: CONFIG_MAP, "Files/vnfd.yaml": "{}"}
+    listed = [name for name in files if is_listed or name in (A, "Files/vnfd.yaml")]
+    said = "".join(block(name, files[name], name="Source") for name in listed)
+    signed = VENDOR.sign(said.encode(), PEM).decode()
+    source = write_folder(tmp_path / "unpacked", {**files, "upf.mf": said + signed})
+    if is_listed:
+        assert read(source, trusted) == []
+    else:
+        assert "TOSCA.meta in" in refusal(source, trusted)
+
+
 def test_a_file_that_is_not_what_the_signed_manifest_says_is_refused(
     tmp_path: Path, trusted: Options
 ) -> None:
