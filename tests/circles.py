@@ -120,7 +120,7 @@ ON_THE_LAB = {
 }
 """Files of tests/functional that the lab has in its first circle, and the embedded cluster in its
 second one. In the first one of both are the table of the promises (``test_promises.py``), of the
-faults (``test_faults.py``), kills, the contract of the strategies and the waits."""
+faults (``test_faults.py``), the contract of the strategies and the waits."""
 
 
 class Circle(enum.Enum):

@@ -37,7 +37,6 @@ LONG = (
     "tests/terminal/",
     "tests/vnfm/test_guides.py",
     "tests/functional/test_late_requests.py",
-    "tests/functional/test_kills.py",
     "tests/unit/package/test_hostile.py",
     "tests/functional/stacks/test_failures.py",
     "tests/vnfm/test_load.py",
