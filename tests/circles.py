@@ -15,6 +15,9 @@ the matrices that it has alone, as have each row of each table and each of the f
 third circle has the rest. Where a test runs in several circles with more points in each
 (``in_circles``), the second one has each row already, and what the first one leaves out is left to
 the third.
+
+What a real Kubernetes judges runs there (``.ci/run``): the embedded cluster has the tests of
+``ON_THE_LAB`` in the second circle.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 
 import pytest
+
+from tests.functional.real import REAL, reaches_it
 
 THOROUGH = {
     "tests/emulator/test_helm.py": "Helm, against the emulator",
@@ -83,6 +88,41 @@ THOROUGH = {
 }
 """Files and folders of the second circle, and what makes them expensive."""
 
+ON_THE_LAB = {
+    "tests/functional/change_vnfpkg/test_autoscalers_and_budgets.py": "a change beside autoscalers",
+    "tests/functional/change_vnfpkg/test_canary.py": "the steps of a canary",
+    "tests/functional/change_vnfpkg/test_hand_over.py": "names that are taken over",
+    "tests/functional/change_vnfpkg/test_kubernetes.py": "a change on Kubernetes",
+    "tests/functional/change_vnfpkg/test_listed_files.py": "files that a request lists",
+    "tests/functional/change_vnfpkg/test_meanwhile.py": "other clients during a change",
+    "tests/functional/change_vnfpkg/test_new_workloads.py": "workloads that a package adds",
+    "tests/functional/change_vnfpkg/test_objects_of_others.py": "objects of other owners",
+    "tests/functional/change_vnfpkg/test_way_back.py": "the undo of a change",
+    "tests/functional/reference/test_two_hosts.py": "two hosts",
+    "tests/functional/test_budgets.py": "disruption budgets",
+    "tests/functional/test_content_of_others.py": "keys of other clients",
+    "tests/functional/test_conventions.py": "labels and annotations",
+    "tests/functional/test_cost.py": "numbers of requests",
+    "tests/functional/test_failures.py": "failing rollouts",
+    "tests/functional/test_finished_jobs.py": "Jobs that have run",
+    "tests/functional/test_history.py": "revisions",
+    "tests/functional/test_install.py": "installations",
+    "tests/functional/test_kept_claims.py": "claims that stay",
+    "tests/functional/test_kept_objects.py": "objects that stay",
+    "tests/functional/test_kills.py": "processes that are killed",
+    "tests/functional/test_other_clients.py": "other clients",
+    "tests/functional/test_own_namespace.py": "a namespace of the VNF's own",
+    "tests/functional/test_quotas.py": "quotas",
+    "tests/functional/test_restarts.py": "what restarts",
+    "tests/functional/test_saved_plans.py": "saved plans",
+    "tests/functional/test_secrets_stay_secret.py": "what is shown of Secrets",
+    "tests/functional/test_uninstalled.py": "what an uninstall leaves",
+    "tests/functional/test_upkeep.py": "scale and heal",
+}
+"""Files of tests/functional that the lab has in its first circle, and the embedded cluster in its
+second one. In the first one of both are the table of the promises (``test_promises.py``), of the
+faults (``test_faults.py``), the contract of the strategies and the waits."""
+
 
 class Circle(enum.Enum):
     """A circle; its value is the marker of its tests."""
@@ -121,7 +161,7 @@ def in_circles(*circles: Circle) -> pytest.MarkDecorator:
 def move_all_but_a_sample(items: Sequence[pytest.Item]) -> None:
     """Put THOROUGH into the second circle; of each matrix, all but a sample into the next one."""
     for item in items:
-        is_listed = item.nodeid.startswith(tuple(THOROUGH))
+        is_listed = item.nodeid.startswith(tuple(THOROUGH)) or is_left_to_the_lab(item)
         _put(item, circle_of(item), Circle.THOROUGH if is_listed else Circle.DEFAULT)
     for circle, following in itertools.pairwise(Circle):
         inside = (item for item in items if circle_of(item) is circle and not _has_all(item))
@@ -134,6 +174,13 @@ def move_all_but_a_sample(items: Sequence[pytest.Item]) -> None:
                 if number not in chosen:
                     has_circles = "circle" in _params(item)
                     _put(item, Circle.COMPLETE if has_circles else following)
+
+
+def is_left_to_the_lab(item: pytest.Item) -> bool:
+    """Tell whether a test that the lab's first circle has need not be in this one."""
+    if REAL or not item.nodeid.startswith(tuple(ON_THE_LAB)):
+        return False
+    return reaches_it(item) and not item.get_closest_marker("embedded")
 
 
 def _put(item: pytest.Item, *circles: Circle) -> None:

@@ -22,7 +22,7 @@ import pytest
 from container_update import Options, connect
 from tests.functional import role
 from tests.functional.cnf import Cnf
-from tests.functional.real import REAL
+from tests.functional.real import REAL, reaches_it
 from tests.functional.reference_update import Lab
 from tests.internals.core import Json, KubernetesCluster, ObjectKey, Right
 
@@ -42,27 +42,14 @@ their own, or are about what this program does by itself. With what they are abo
 
 collect_ignore = [*WITHOUT_REAL] if REAL else []
 
-REACHING = frozenset({"admin_kubeconfig", "lab", "workers"})
-"""Fixtures that lead to the real cluster. Those of a module with a ``lab`` of its own do not; those
-of change_vnfpkg/ ask for them by name; stacks/ and other folders are not about it."""
-
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out, on a real cluster, the tests that would not reach it."""
     if not REAL:
         return
-    left_out = [item for item in items if not _reaches_it(item)]
+    left_out = [item for item in items if not reaches_it(item)]
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
-
-
-def _reaches_it(item: pytest.Item) -> bool:
-    folder = item.path.parent.relative_to(Path(__file__).parents[1]).as_posix()
-    if folder not in ("functional", "functional/reference", "functional/rollouts"):
-        return True
-    assert isinstance(item, pytest.Function)
-    own = {"lab"} if hasattr(item.module, "lab") else set()
-    return not REACHING.isdisjoint({*item.fixturenames} - own)
 
 
 OPTIONS = Options(timeout=120, grace_period=3 if REAL else 0.5)

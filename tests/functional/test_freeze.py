@@ -50,7 +50,9 @@ def lift(site: Site) -> None:
     assert lease_of(site) is None
 
 
-@pytest.mark.parametrize("verb", one_of(4, [*VERBS, *RECOVERIES]), ids=lambda verb: verb.name)
+@pytest.mark.parametrize(
+    "verb", one_of(4, [*VERBS, *RECOVERIES], everywhere=True), ids=lambda verb: verb.name
+)
 def test_a_frozen_instance_lets_no_operation_begin_and_each_one_that_is_under_way_end(
     verb: Verb, site: Site
 ) -> None:

@@ -53,13 +53,20 @@ def run(cnf: Cnf, admin_kubeconfig: str) -> Run:
     return run
 
 
-@pytest.fixture
-def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put helm and kubectl into PATH; skip the test where their wheel is not installed."""
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of helm and kubectl, of 100 MB; skip the test where there is no such wheel."""
+    folder = tmp_path_factory.mktemp("programs")
     with layer() as files:
         for name in ("helm/helm", "kubectl/kubectl"):
-            Path(files.extract(name, tmp_path / "bin")).chmod(0o755)
-    folders = [str(tmp_path / "bin/helm"), str(tmp_path / "bin/kubectl"), os.environ["PATH"]]
+            Path(files.extract(name, folder)).chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def tools(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put helm and kubectl into PATH."""
+    folders = [str(programs / "helm"), str(programs / "kubectl"), os.environ["PATH"]]
     monkeypatch.setenv("PATH", os.pathsep.join(folders))
     monkeypatch.setenv("HOME", str(tmp_path))
 
@@ -278,6 +285,7 @@ def test_a_kustomization_starts_no_git(
 ) -> None:
     """What it says of a repository would be words on git's command line."""
     git, ran = tmp_path / "bin/git", tmp_path / "ran"
+    git.parent.mkdir()
     git.write_text(f"#!/bin/sh\ntouch {ran}\nexit 1\n")
     git.chmod(0o755)
     monkeypatch.setenv("PATH", f"{git.parent}{os.pathsep}{os.environ['PATH']}")

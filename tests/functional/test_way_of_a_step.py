@@ -13,10 +13,9 @@ from pathlib import Path
 from types import FrameType
 
 import container_update
-from container_update.engine.goal import Goal
 from tests.functional.cnf import Cnf
 from tests.functional.manifests import ENV, config_map, workload
-from tests.internals.core import ConfigStep, RestartStep
+from tests.internals.core import ConfigStep, Goal, RestartStep
 
 ROOT = str(Path(container_update.__file__).parent)
 Ways = dict[type, list[str]]

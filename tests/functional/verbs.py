@@ -454,9 +454,14 @@ VERBS = (
     ),
 )
 
-RECOVERIES = (
+ENDS_OF_A_HOLD = (
     Verb("promote", _promote, held),
-    Verb("abort", _abort, held, new=OLD),
+    Verb("abort", _abort, held, new=OLD, resumed=(NEW,)),
+)
+"""Verbs that end a change that waits for a person."""
+
+RECOVERIES = (
+    *ENDS_OF_A_HOLD,
     Verb("the same update", _update, partial(interrupted, StepResult, HALF_NEW)),
     Verb(
         "another operation",

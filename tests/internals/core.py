@@ -32,6 +32,7 @@ from container_update.engine import cluster_instance, execute, watch
 from container_update.engine.checks import image_check
 from container_update.engine.checks.image_check import LABEL, UnpulledImagesError
 from container_update.engine.cluster_instance import ClusterInstance
+from container_update.engine.goal import Goal
 from container_update.engine.goals import update, upgrade_types
 from container_update.engine.goals.change import PackageChange
 from container_update.engine.goals.change_request import ScriptName
@@ -47,7 +48,7 @@ from container_update.engine.scripts.coordination import CoordinationError
 from container_update.engine.watch import Watch, attach
 from container_update.model import cluster, context_threads, errors, options, packing
 from container_update.model.cluster import Keep, Listing, Right, WatchEvent
-from container_update.model.errors import NoWayBackError
+from container_update.model.errors import FrozenError, NoWayBackError
 from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey, instance_of
 from container_update.model.operation import Phase, name_of
 from container_update.model.options import DEFAULTS

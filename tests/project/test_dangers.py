@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 
@@ -80,6 +81,7 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
 """The patterns, and the files in which each is allowed, with the reason."""
 
 
+@functools.cache
 def occurrences(pattern: str) -> dict[str, list[str]]:
     hits_by_file: dict[str, list[str]] = {}
     for path in sorted((ROOT / "container_update").rglob("*.py")):

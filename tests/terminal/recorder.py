@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import os
 import pty
 import re
 import struct
-import sys
 import termios
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyte
+
+from tests.forks import Forks
 
 _ROWS = 40
 _VARYING = {
@@ -52,6 +55,19 @@ class Recording:
         return " ".join(self.text.split())
 
 
+@functools.cache
+def _commands() -> Forks:
+    """Return the forks of ``container-update``."""
+    own = {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "NO_COLOR": ""}
+    return Forks(
+        "container_update.cli.main",
+        "container_update.cli.commands.update",
+        "container_update.cli.terminal.output",
+        "container_update.engine.goals.update",
+        environment=own,
+    )
+
+
 def record(
     arguments: Sequence[str],
     columns: int,
@@ -62,25 +78,29 @@ def record(
 
     :param answers: what is typed once a text is there.
     """
-    process, terminal = pty.fork()
-    if process == 0:
-        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, columns, 0, 0))
-        own = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"}
-        kept = {name: value for name, value in os.environ.items() if name not in own}
-        os.execve(
-            sys.executable,
-            [sys.executable, "-m", "container_update", *arguments],
-            {**kept, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **(environment or {})},
-        )
+    terminal, other = pty.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, columns, 0, 0))
+    line = Path(os.ttyname(other))
+    size = {"COLUMNS": str(columns), "LINES": str(_ROWS)}
+    process = _commands().start(
+        "container_update.cli.main:main",
+        [*arguments],
+        Path.cwd(),
+        line,
+        line,
+        {**size, **(environment or {})},
+        line,
+    )
     raw, waiting = b"", dict(answers or {})
     while True:
         try:
             chunk = os.read(terminal, 65536)
         except OSError:  # its other end is closed
             break
+        if not raw:
+            os.close(other)  # the command has it open
         raw += chunk
         for text in [text for text in waiting if text.encode() in raw]:
             os.write(terminal, waiting.pop(text).encode())
     os.close(terminal)
-    status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-    return Recording(status, raw.decode(), columns)
+    return Recording(_commands().wait(process), raw.decode(), columns)

@@ -26,14 +26,13 @@ from container_update import (
 )
 from container_update import update as update_cnf
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
-from container_update.model.errors import FrozenError
 from tests.functional.cnf import BAD_IMAGE
-from tests.internals.core import Event, guide_request, only_instance
+from tests.internals.core import Event, FrozenError, guide_request, only_instance
 from tests.terminal.recorder import Recording, record
 
 RECORDINGS = Path(__file__).with_name("recordings")
 REQUEST = guide_request("v1")
-WIDTHS = (80, 200)
+WIDTHS = (80, pytest.param(200, marks=pytest.mark.thorough))
 ASKED = "[y/N] "
 
 
@@ -91,22 +90,16 @@ def test_an_update_that_fails(kubeconfig: str, bad: str, columns: int) -> None:
     compare(recording, "failure")
 
 
-def test_what_is_under_way_is_shown_while_it_is_and_not_at_the_end(kubeconfig: str) -> None:
-    recording = update(kubeconfig)
-    assert "under way" in recording.raw
-    assert "under way" not in recording.text
-    assert "\x1b[36m" in recording.raw
-
-
 def test_the_log_is_shown_whole_above_what_is_under_way(kubeconfig: str) -> None:
     recording = update(kubeconfig, "--verbose")
     assert "Deployment default/deployment1: roll: " in recording.words
     assert recording.words.count("INFO container_update.") == recording.raw.count("INFO ")
     assert "under way" in recording.raw
+    assert "\x1b[36m" in recording.raw
     assert "under way" not in recording.text
 
 
-@pytest.mark.parametrize("columns", [80, 40])
+@pytest.mark.parametrize("columns", [40, pytest.param(80, marks=pytest.mark.thorough)])
 def test_what_ctrl_c_does_is_shown_whole_above_what_is_under_way(
     kubeconfig: str, bad: str, columns: int
 ) -> None:
@@ -121,20 +114,15 @@ def test_what_ctrl_c_does_is_shown_whole_above_what_is_under_way(
     assert "  new 0/1  " not in recording.text
 
 
-def test_an_update_that_is_not_approved_writes_nothing(kubeconfig: str) -> None:
-    recording = update(kubeconfig, answer="\n")
+@pytest.mark.parametrize("answer", ["\n", "\x03"], ids=["no answer", "an interrupt"])
+def test_an_update_that_is_not_approved_writes_nothing(kubeconfig: str, answer: str) -> None:
+    recording = update(kubeconfig, answer=answer)
     assert recording.status == 13
     assert (
         "Not approved: nothing of it was written. Run the same command again and answer y"
         in recording.words
     )
     assert "Updated in" in update(kubeconfig, "--yes").text
-
-
-def test_an_interrupt_at_the_question_writes_nothing(kubeconfig: str) -> None:
-    recording = update(kubeconfig, answer="\x03")
-    assert recording.status == 13
-    assert "nothing of it was written" in recording.words
 
 
 def test_where_the_instance_is_frozen_no_plan_is_asked_about(kubeconfig: str) -> None:

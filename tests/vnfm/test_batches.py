@@ -102,7 +102,7 @@ def test_a_batch_goes_on_in_waves(
     assert [each["id"] for each in client.call("GET", batch.rpartition("/")[0])] == [shown["id"]]
 
 
-@pytest.mark.parametrize("failures", [0, 1])
+@pytest.mark.parametrize("failures", [0, pytest.param(1, marks=pytest.mark.thorough)])
 def test_more_failures_than_are_borne_stop_it_until_it_is_resumed(
     failures: int,
     client: Client,
@@ -129,6 +129,7 @@ def test_more_failures_than_are_borne_stop_it_until_it_is_resumed(
     assert sum(each["operation"] == "MODIFY_INFO" for each in operations) == 6, "it was retried"
 
 
+@pytest.mark.thorough
 def test_a_busy_instance_has_failed_with_its_reason_and_is_begun_by_a_resume(
     client: Client, cluster: EmbeddedCluster, kubernetes: KubernetesCluster, tmp_path: Path
 ) -> None:

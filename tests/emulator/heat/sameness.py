@@ -66,8 +66,10 @@ def differences(recorded: Any, here: Any) -> list[str]:
     problems = _more_attributes(recorded[1], here[1])
     left, right = shape(recorded[0]), shape(here[0])
     if left != right:
-        problems += [f"recorded: {line}" for line in _lines(left) if line not in _lines(right)]
-        problems += [f"here:     {line}" for line in _lines(right) if line not in _lines(left)]
+        there, here_too = _lines(left), _lines(right)
+        both = {*there} & {*here_too}
+        problems += [f"recorded: {line}" for line in there if line not in both]
+        problems += [f"here:     {line}" for line in here_too if line not in both]
         problems = problems or [f"recorded: {left}", f"here:     {right}"]
     return problems
 

@@ -448,6 +448,7 @@ def test_a_plan_notes_that_a_job_cannot_change(site: Site) -> None:
 
 
 @ROLLING
+@pytest.mark.embedded
 @pytest.mark.skipif(bool(REAL), reason="no storage class of the cluster lets a claim grow")
 def test_an_undo_leaves_a_claim_as_large_as_it_has_become(site: Site) -> None:
     """A server refuses to shrink one: the undo would never be complete."""

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +27,7 @@ from tests.functional.stacks.conftest import Front
 from tests.functional.stacks.limits import Limits
 from tests.functional.stacks.site import REAL
 from tests.functional.stacks.vnf import Vnf, until
-from tests.internals.core import NoWayBackError, Phase, StepState, name_of
+from tests.internals.core import Phase, StepState, name_of
 from tests.internals.stacks import BLUE_GREEN, ROLLING, Heat, reference
 
 BOTH = pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
@@ -37,27 +35,6 @@ BOTH = pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
 
 def is_new(properties: Any) -> bool:
     return bool(properties.get("image") == "image-2")
-
-
-def make_room(limits: Limits, upgrade_type: str, servers: int = 1) -> None:
-    """Let a change go well for so many servers, and fail at the next one."""
-    if upgrade_type == BLUE_GREEN:
-        limits.room_for(servers=servers)
-    else:
-        limits.room_for(resizes=servers)
-
-
-@BOTH
-def test_a_server_beyond_the_quota_is_reported_and_undone(
-    limits: Limits, vnf: Vnf, upgrade_type: str
-) -> None:
-    vnf.instantiate("group")
-    before, servers = vnf.body(), vnf.servers()
-    make_room(limits, upgrade_type)
-    with pytest.raises(UpdateFailedError, match="Quota exceeded for") as caught:
-        vnf.change(vnf.package("group", vnf.site.images[1], limits.cores), upgrade_type)
-    assert "Everything is as before" in str(caught.value)
-    assert (vnf.servers(), vnf.body(), vnf.stacks()) == (servers, before, [vnf.stack])
 
 
 @BOTH
@@ -299,44 +276,6 @@ class DiesAfterAnUpdate:
 
 
 WRITES = ("create", "update", "delete")
-EVERY = 3 if REAL else 1
-"""A real cloud takes half a minute for each write that the change is killed at."""
-
-
-@pytest.mark.parametrize(("upgrade_type", "size"), [(BLUE_GREEN, 1), (ROLLING, 2)])
-@pytest.mark.parametrize("back", [False, True], ids=["resume", "rollback"])
-def test_a_change_killed_after_any_write_is_ended_by_another_host(
-    vnf: Vnf, limits: Limits, upgrade_type: str, size: int, back: bool
-) -> None:
-    """In the end every server is the old or the new one; of a group of two both are."""
-    vnf.instantiate("group", size=size)
-    flavors = (vnf.site.flavors[0], limits.cores)  # Nova shrinks no disk on the way back
-    sites = list(zip(vnf.site.images, flavors, strict=True))
-    packages = {image: vnf.package("group", image, flavor) for image, flavor in sites}
-    image, reached_at = vnf.site.images[0], set()
-    for nth in itertools.count(1 + back % EVERY, EVERY):
-        (target,) = set(vnf.site.images) - {image}
-        dying = Dying(vnf.heat, nth, WRITES)
-        try:
-            change(vnf.request(packages[target], upgrade_type), dying, vnf.options)  # type: ignore[arg-type]
-        except Died:
-            pass
-        else:
-            break  # it has fewer writes than that
-        instance = vnf.instance(clock=in_an_hour())
-        with suppress(NoWayBackError):
-            instance.recover(back=back)
-        instance.recover()
-        assert len(vnf.stacks()) == 1, f"killed at write {nth}"
-        assert len(vnf.servers()) == size
-        (current_image,) = set(vnf.servers().values())
-        assert current_image in (image, target)
-        assert vnf.body().parameters["image"] == current_image
-        reached_at.add((current_image == target, nth))
-        image = current_image
-    assert nth > 4
-    reached = [is_target for is_target, _ in sorted(reached_at, key=lambda end: end[1])]
-    assert reached == sorted(reached), "back at first, then there is no way back, never otherwise"
 
 
 def test_any_error_of_a_run_leaves_a_journal_that_is_free_at_once(vnf: Vnf) -> None:
