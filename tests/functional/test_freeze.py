@@ -58,7 +58,7 @@ def test_a_frozen_instance_lets_no_operation_begin_and_each_one_that_is_under_wa
 ) -> None:
     verb.arrange(site)
     assert site.checker, "what is there is remembered"
-    before = site.differences(verb.old)
+    before = [] if verb.name in ENDING else site.differences(verb.old)
     freeze(site.lab.cluster, OPTIONS, **site.where, why=WHY)
     if verb.name in ENDING:
         assert verb.act(site, site.lab.cluster)
