@@ -37,6 +37,9 @@ _ADVICE = {
     403: "a permission is missing ('try samples rbac' writes the Role), or admission refuses it",
     413: "the object is too large for the cluster's database: make it smaller",
 }
+_ENDING = "NamespaceTerminating"
+"""The reason of a cause: the namespace of what was to be created is being deleted."""
+_ENDING_ADVICE = "wait until the namespace is gone, then create it, or choose another one"
 _QUOTA_ADVICE = "make room in the namespace, or have its ResourceQuota raised"
 _MESSAGE_LIMIT = 1000
 
@@ -272,6 +275,8 @@ def refuse(what: str, answer: Answer, user: str | None = None) -> NoReturn:
     elif " Secret " in f"{what} ":
         message = ", ".join(f"{c.get('field', '')}: {c.get('reason', '')}" for c in causes)
     advice = _ADVICE.get(413 if too_large else status, "")
+    if _ENDING in reasons:
+        advice = _ENDING_ADVICE
     parts = [
         f"{what}: the API server answered {status} {reason}".rstrip(),
         message[:_MESSAGE_LIMIT],

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from container_update.model.objects import KEEP_ANNOTATION, Json, ObjectKey, is_kept
+from container_update.model.objects import KEEP_ANNOTATION, Json, ObjectKey, get_at, is_kept
 from container_update.planning.order import DEFINITION
 
 HOLDS_DATA = frozenset(
@@ -48,8 +48,19 @@ def why_they_stay(
     live: Mapping[ObjectKey, Json], included: Included | None = None
 ) -> dict[ObjectKey, str]:
     """Return the objects that stay, and why; with each the Namespace that it is in and the
-    definition of its kind, which the server would delete it with."""
+    definition of its kind, which the server would delete it with.
+
+    A webhook's configuration, or an APIService, does not stay without its Service: the API server
+    would refuse the requests of others (ingress-nginx, kube-prometheus). A definition stays, with
+    its objects, which nothing converts any more.
+    """
     staying = {key: why for key in live if (why := why_it_stays(key, live[key], included))}
+    for key in [key for key in staying if not is_kept(live[key])]:
+        if gone := [each for each in called_services(live[key]) if each in live.keys() - staying]:
+            if key.kind in HOLDS_DATA:
+                staying[key] += f"; {gone[0]}, which converts its objects, goes"
+            else:
+                del staying[key]
     for key, body in live.items():
         if key in staying or (key.group, key.kind) not in {DEFINITION, ("", "Namespace")}:
             continue
@@ -57,6 +68,18 @@ def why_they_stay(
         if inside is not None:
             staying[key] = f"{inside} stays, and would go with it"
     return staying
+
+
+def called_services(body: Json) -> Iterator[ObjectKey]:
+    """Yield the Services that the API server calls because of an object: those of its webhooks, of
+    its conversion, or of an APIService."""
+    clients = [hook.get("clientConfig") for hook in body.get("webhooks") or ()]
+    clients += [body.get("spec"), get_at(body, ("spec", "conversion", "webhook", "clientConfig"))]
+    services = (client.get("service") for client in clients if isinstance(client, dict))
+    for service in services:
+        if isinstance(service, dict):
+            names = (str(service.get(name, "")) for name in ("namespace", "name"))
+            yield ObjectKey("", "Service", *names)
 
 
 def _goes_with(key: ObjectKey, outer: ObjectKey, body: Json) -> bool:

@@ -225,7 +225,8 @@ class Strategy:
             self.config.refuse_unfit(key, live)
             self._refuse_foreign(key, old, live)
             refuse_headless(new, live)
-            action = Action.SWITCH if (key.group, key.kind) in FOLLOWS_PODS else Action.REPLACE
+            is_switch = (key.group, key.kind) in FOLLOWS_PODS and not _has_spec(step, old, new)
+            action = Action.SWITCH if is_switch else Action.REPLACE
             yield replace(step, action=action, reasons=tuple(what_differs(old, new)))
 
     # --- scripts, and what is recorded ----------------------------------------------------------
@@ -681,6 +682,13 @@ def _in_its_place(step: Step) -> Step:
     """Return the step of a plan that changes no pods: what points where it did is no switch."""
     stays = isinstance(step, ManifestStep) and step.is_switch and not step.points_elsewhere
     return replace(step, action=Action.REPLACE) if stays else step
+
+
+def _has_spec(step: ManifestStep, old: Manifest | None, new: Manifest) -> bool:
+    """Tell whether only labels and annotations change: the live object has the spec already."""
+    if old is None or old.body.get("spec") != new.body.get("spec"):
+        return False
+    return live_objects.covers(step.old, {**(step.content or {}), "metadata": {}})
 
 
 def _changes_what_is_fixed(live: Json, old: Manifest | None, new: Manifest) -> bool:

@@ -240,7 +240,8 @@ def test_an_output_that_cannot_be_written_decides_nothing(
     new = shell.package(NEW)
     status, errors = shell.run_into(target, "apply", shell.cnf.old, new, "-o", style)
     assert status == 0, errors
-    assert errors.count("container-update: the results cannot be written") == 1
+    told = 0 if target is unread_pipe else 1  # who closes a pipe has seen enough
+    assert errors.count("container-update: the results cannot be written") == told
     assert "Traceback" not in errors
     assert shell.cnf.get("ConfigMap", "cm")["data"] == {"setting": "new"}
 

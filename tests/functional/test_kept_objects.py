@@ -156,3 +156,42 @@ def test_an_old_deployment_that_is_to_be_kept_stays_beside_its_successor(cnf: Cn
         assert any("resource-policy" in note.text for note in outcome.plan.notes)
         assert cnf.get("Deployment", "w")["metadata"]["uid"] == uid
         assert cnf.get("Deployment", "other")["status"]["readyReplicas"] == 1
+
+
+def test_a_webhook_goes_with_the_service_that_answers_it(cnf: Cnf) -> None:
+    """Without that the API server would refuse what others create."""
+    service = yaml.safe_load(SERVICE)
+    hook = {
+        "name": "a.example.com",
+        "clientConfig": {"service": {"name": "kept", "namespace": cnf.namespace}},
+        "rules": [
+            {
+                "apiGroups": ["example.com"],
+                "apiVersions": ["v1"],
+                "operations": ["CREATE"],
+                "resources": ["widgets"],
+            }
+        ],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    api, name = "admissionregistration.k8s.io/v1", cnf.namespace
+    kinds = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+    hooks = [
+        {"apiVersion": api, "kind": kind, "metadata": {"name": name}, "webhooks": [hook]}
+        for kind in kinds
+    ]
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": name},
+        "rules": [],
+    }
+    files = yaml.safe_dump_all([service, *hooks, role])
+    install(package(cnf, hooks=files), cnf.admin, options=cnf.options, **cnf.where)
+    outcome = ended(cnf)
+    assert {step.key.kind for step in outcome.plan.steps[:2]} == {*kinds}
+    for kind in kinds:
+        assert cnf.admin.get(ObjectKey("admissionregistration.k8s.io", kind, "", name)) is None
+    assert [note.key.kind for note in outcome.plan.notes] == ["ClusterRole"]
+    ended(cnf, shared=True)

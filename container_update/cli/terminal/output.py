@@ -85,15 +85,21 @@ class _Results(io.TextIOBase):
         if self._stream is not None:
             try:
                 getattr(self._stream, action)(*arguments)
+            except BrokenPipeError:  # the reader has seen enough, as with 'history | head -1'
+                self._lose("")
             except (OSError, ValueError) as error:
                 self._lose(getattr(error, "strerror", None) or str(error))
 
     def _lose(self, why: str) -> None:
-        """Say so once; what the stream still buffers is dropped, or the interpreter's end fails."""
+        """Say so once; what the stream still buffers is dropped, or the interpreter's end fails.
+
+        :param why: '': it is as the user wants it.
+        """
         if self._stream is not None and self._stream is sys.stdout:
             drop(self._stream)
         self._stream = None
-        complain(f"the results cannot be written ({why}); the command goes on without them")
+        if why:
+            complain(f"the results cannot be written ({why}); the command goes on without them")
 
 
 class _Printable:

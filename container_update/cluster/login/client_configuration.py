@@ -118,14 +118,24 @@ class Configuration:
 
 
 def _proxy_for(url: str) -> str | None:
-    """Return the proxy of the environment for a server; None: it is reached directly."""
+    """Return the proxy of the environment for a server; None: it is reached directly, as one on
+    this host is, which kubectl does too (golang.org/x/net/http/httpproxy)."""
     from urllib.request import getproxies  # noqa: PLC0415, heavy
 
     proxies, parts = getproxies(), urlsplit(url)
+    if _is_loopback(parts.hostname or ""):
+        return None
     excepted = (each.strip().lower() for each in proxies.get("no", "").split(","))
     if any(_is_excepted(parts.hostname or "", each) for each in excepted if each):
         return None
     return proxies.get(parts.scheme) or proxies.get("all")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _is_excepted(host: str, excepted: str) -> bool:

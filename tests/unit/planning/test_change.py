@@ -133,6 +133,9 @@ ROLLING: list[tuple[str, list[Json], list[Json], list[str]]] = [
     ("an object disappears", [OLD, service()], [OLD], ["DELETE Service web"]),
     ("configuration", [config(a="b")], [config(a="c")], ["REPLACE ConfigMap cm"]),
     ("a Service", [OLD, service()], [OLD, service(app="web", x="y")], ["SWITCH Service web"]),
+    ("a Service's label alone", [OLD, service()], [
+        NEW, {**service(), "metadata": {"name": "web", "labels": {"x": "y"}}}
+    ], ["REPLACE Service web", "ROLL Deployment web"]),
     (
         "everything",
         [OLD, service(), config("gone"), deployment("other", app="other")],

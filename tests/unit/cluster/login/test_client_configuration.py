@@ -49,6 +49,15 @@ def test_the_proxy_of_the_environment_is_used_but_for_what_it_excepts(
         assert (cluster._logins.current.pool.proxy is None) is direct
 
 
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1.2.3", "[::1]"])
+def test_a_server_of_this_host_is_reached_directly_as_by_kubectl(
+    host: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", PROXY)
+    with connect(kubeconfig(tmp_path, server=f"https://{host}:6443")) as cluster:
+        assert cluster._logins.current.pool.proxy is None
+
+
 def test_the_proxy_and_the_name_of_a_kubeconfig_are_used(tmp_path: Path) -> None:
     its = {"proxy-url": PROXY, "tls-server-name": "kubernetes.example"}
     with connect(kubeconfig(tmp_path, **its)) as cluster:
