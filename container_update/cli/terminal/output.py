@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from types import MappingProxyType
@@ -42,6 +42,7 @@ from container_update.model.plan import Plan
 from container_update.model.scripts import ScriptReport
 from container_update.planning import plan_json
 from container_update.planning.comparison.diff import printable_lines
+from container_update.planning.summary import counted
 
 DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
 """Exit statuses; each class of error has its own."""
@@ -293,8 +294,8 @@ def show_outcome(  # noqa: PLR0913, PLR0917
         next_step = f"To go back: {way_back}" if way_back else ""
         if outcome.held:
             next_step = f"{next_steps.next_sentence(NextStep.PROMOTE_OR_ABORT, parsed)}."
-        told = [Line.of(text) for text in (_left(outcome.plan, parsed), next_step) if text]
-        Screen(out).show([*shown, *told])
+        told = (*_not_done(outcome.plan, parsed), *filter(None, [next_step]))
+        Screen(out).show([*shown, *map(Line.of, told)])
     elif parsed.progress_style == progress_views.NONE:
         Screen(out).show(outcome_lines(outcome))
 
@@ -306,14 +307,17 @@ def show_scripts(reports: Sequence[ScriptReport], parsed: argparse.Namespace, ou
         out.writelines(f"{report}\n" for report in reports)
 
 
-def _left(plan: Plan, parsed: argparse.Namespace) -> str:
-    """Return which objects stay although the new package does not have them, and how they go; ''
-    where there are none."""
-    if not plan.left:
-        return ""
-    names = ", ".join(map(str, plan.left))
-    command = next_steps.change_command(plan, parsed)
-    return f"Not in the new package, left alone: {names}. To delete: {command}"
+def _not_done(plan: Plan, parsed: argparse.Namespace) -> Iterator[str]:
+    """Yield what of the new package an update does not apply, and which command does: differences,
+    and objects that stay although that package does not have them."""
+    if plan.ignored:
+        objects = counted(len({note.key for note in plan.ignored}), "object")
+        what = f"{counted(len(plan.ignored), 'difference')} of {objects}"
+        yield f"Not applied: {what}. To apply: {next_steps.change_command(plan, parsed)}"
+    if plan.left:
+        names = ", ".join(map(str, plan.left))
+        command = next_steps.change_command(plan, parsed)
+        yield f"Not in the new package, left alone: {names}. To delete: {command}"
 
 
 def _undo_of(outcome: Outcome, parsed: argparse.Namespace) -> str:
