@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 from functools import partial
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import requests
 import urllib3
@@ -33,7 +33,7 @@ from container_update.model.schema import (
     complete,
     or_null,
 )
-from container_update.package import hot
+from container_update.package import fetch, hot
 
 MOST_BYTES = 64 * 1024 * 1024
 """Of an answer: Heat lists all resources of a stack in one."""
@@ -80,7 +80,8 @@ REFUSAL = complete(error=complete(type=TEXT, message=TEXT))
 
 
 def limit(session: requests.Session, seconds: float) -> None:
-    """Keep no answer of a session that has more than :data:`MOST_BYTES` or :data:`MOST_VALUES`.
+    """Keep no answer of a session that has more than :data:`MOST_BYTES` or :data:`MOST_VALUES`, and
+    follow no redirect to another origin: the token, or the password, would go there.
 
     :param seconds: how long an answer may take from its beginning to its end.
     """
@@ -99,6 +100,21 @@ def _read(seconds: float, answer: requests.Response, **_: object) -> None:
     except urllib3.exceptions.HTTPError as error:
         raise requests.ConnectionError(error) from error
     answer._content, answer._content_consumed = body, True
+    target = urljoin(str(answer.url), answer.headers.get("Location", ""))
+    if 300 <= answer.status_code < 400 and not _is_of_origin(target, str(answer.url)):
+        here, there = urlsplit(str(answer.url)), urlsplit(target)
+        raise ClusterError(
+            f"{answer.request.method} {here.path}: {here.scheme}://{here.netloc} redirects to "
+            f"{there.scheme!a} on {there.netloc!a}, which was not asked, as it would get the "
+            "credentials: expected a redirect to the same scheme, host and port: correct the "
+            "address (auth_url, or the cloud's catalogue), or what the service says is its own"
+        )
+
+
+def _is_of_origin(url: str, other: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return fetch.origin_of(url) == fetch.origin_of(other)
+    return False
 
 
 def content(answer: requests.Response, schema: Schema) -> Json:

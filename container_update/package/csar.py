@@ -124,7 +124,9 @@ class Csar:
                 f"{self.source}: expected a signed package (option signature_ca), found no "
                 "signature in its manifest, none beside it, and none with it in a zip"
             )
-        of_metadata = {self._manifest, self._certificate} | self._of_files
+        of_metadata = {self._manifest} | self._of_files
+        if self._certificate.endswith(signature.ENDINGS):  # or it might be a def-file, or a chart's
+            of_metadata.add(self._certificate)
         if not self.entry_definitions:  # or it would choose the VNFD, with what that leaves out
             of_metadata.add(csar_metadata.TOSCA_META)
         for name in self.names():

@@ -87,6 +87,10 @@ def fetch_into(
     :raises NotFoundError: it has nothing there.
     :raises PackageError: the options forbid it, or it cannot be fetched.
     """
+    for name, value in headers.items():  # what the library says of one is the value itself
+        if not (value.isascii() and value.isprintable()):
+            problem = f"{name}: expected printable ASCII characters"
+            raise PackageError(f"{url} cannot be fetched: {problem}")
     with Deadline(options.url_seconds) as deadline:
         try:
             _follow(target, url, options, deadline, headers, elsewhere=elsewhere)
@@ -138,14 +142,14 @@ def _follow(  # noqa: PLR0913
                         raise TimeoutError
                     return
                 problem = f"{_shown(url)} cannot be fetched: {response.status} {response.reason!a}"
-                if response.status == 401 and _origin(current) == _origin(url):
+                if response.status == 401 and origin_of(current) == origin_of(url):
                     raise UnauthorizedError(problem, response.headers.get("WWW-Authenticate", ""))
                 if response.status == 404:
                     raise NotFoundError(problem)
                 if not 300 <= response.status < 400 or not response.headers.get("Location"):
                     raise PackageError(problem)
                 current = _redirected(current, response.headers["Location"], elsewhere=elsewhere)
-                if _origin(current) != _origin(url):
+                if origin_of(current) != origin_of(url):
                     headers = NO_HEADERS
     raise PackageError(
         f"{_shown(url)} cannot be fetched: it redirects more than {_REDIRECTS} times"
@@ -157,7 +161,7 @@ def _shown(url: str) -> str:
     return url.partition("?")[0]
 
 
-def _origin(url: str) -> tuple[str, str | None, int | None]:
+def origin_of(url: str) -> tuple[str, str | None, int | None]:
     """Return whom a login is for (RFC 6454, 4)."""
     parts = split_url(url)
     return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)

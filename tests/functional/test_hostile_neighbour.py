@@ -265,12 +265,19 @@ def forge_revision(site: Cnf, steps: list[Json]) -> None:
     site.admin.replace({**body, "data": data})
 
 
-@pytest.mark.parametrize("forged", FORGED)
+@pytest.mark.parametrize("forged", [name for name in FORGED if "ConfigMap" in FORGED[name][1]])
 def test_a_forged_revision_about_what_is_not_the_vnfs_is_refused(site: Cnf, forged: str) -> None:
+    """Of an update: it writes configuration only."""
     action, place = FORGED[forged]
     site.update(NEW)
-    forge_revision(site, [step(site, action, place, site.admin.get(key(site, place)))])
-    with contextlib.suppress(PlanError):
+    said = step(site, action, place, site.admin.get(key(site, place)))
+    if action == "REPLACE":  # from what is live
+        content = {**said["content"], "data": {"x": "as it was"}}
+        said = {**said, "type": "config", "removed": [], "content": content}
+    forge_revision(site, [said])
+    with pytest.raises(
+        PlanError, match=r"which no package of this request describes|another instance"
+    ):
         site.undo()
     assert written(site) == []
 
@@ -365,21 +372,89 @@ def test_a_forged_step_writes_only_what_the_packages_say_elsewhere(
         site.admin.delete(described.key)
 
 
-@pytest.mark.parametrize("place", EVIL)
-@pytest.mark.parametrize("part", ["before", "content", "both"])
-def test_a_forged_revision_writes_only_what_the_packages_say_elsewhere(
-    site: Cnf, place: str, part: str
-) -> None:
-    described = Described(site, place)
+def test_a_forged_revision_writes_only_what_the_packages_say_elsewhere(site: Cnf) -> None:
+    described = Described(site, "/ConfigMap/NS-beside/described")
     packages = [described.old, described.new]
     try:
         update(described.request(described.new), site.cluster, site.options)
-        forge_revision(site, [described.step(part)])
-        with contextlib.suppress(ContainerUpdateError):
+        forge_revision(site, [{**described.step("before"), "type": "config", "removed": []}])
+        with pytest.raises(PlanError, match="no package of this request describes, or with other"):
             undo(site.cluster, site.options, **site.where, packages=packages)
         assert described.is_as_described()
     finally:
         site.admin.delete(described.key)
+
+
+def second(site: Cnf) -> dict[str, str]:
+    return {"namespace": site.namespace, "instance_id": "second"}
+
+
+def forge_change(site: Cnf, edit: Callable[[list[Any]], object], more: dict[str, str]) -> list[str]:
+    """Install and update a second instance, and have its history say that the update was a change
+    of the package, which is undone by what the revision before it says of the instance; return its
+    packages.
+
+    :param edit: edits what that revision says: key, path, line and manifest of each object.
+    """
+    old, new = (
+        site.package({"own.yaml": config_map("own", setting=text)} | more) for text in ("1", "2")
+    )
+    install(old, site.cluster, site.options, **second(site))
+    update(UpdateRequest(old=old, new=new, **second(site)), site.cluster, site.options)
+    first, last = (site.get("Secret", f"{name_of('second')}.v{number}") for number in (1, 2))
+    record = unpacked(base64.b64decode(first["data"]["instance"]))
+    edit(record["manifests"])
+    head = json.loads(base64.b64decode(last["data"]["operation"]))
+    head["origin"]["kind"] = "RollingUpdate"
+    forged = ((first, "instance", packed(record)), (last, "operation", json.dumps(head).encode()))
+    for body, part, value in forged:
+        data = {**body["data"], part: base64.b64encode(value).decode()}
+        site.admin.replace({**body, "data": data})
+    return [old, new]
+
+
+def SECOND(site: Cnf) -> dict[str, str]:  # noqa: N802
+    return {"namespace": site.namespace, "instance_id": "second"}
+
+
+@pytest.mark.parametrize("place", EVIL)
+@pytest.mark.parametrize("is_named", [True, False], ids=["with packages", "without"])
+def test_a_forged_record_has_undo_write_only_what_the_packages_say_elsewhere(
+    site: Cnf, place: str, is_named: bool
+) -> None:
+    described = Described(site, place)
+    site.admin.delete(described.key)
+    more = {name: text.replace(INSTANCE, "second") for name, text in described.more.items()}
+
+    def edit(manifests: list[Any]) -> None:
+        (body,) = (body for *_, body in manifests if body["metadata"]["name"] != "own")
+        body.update(EVIL[place])
+
+    packages = forge_change(site, edit, more)
+    try:
+        named = packages if is_named else []
+        with pytest.raises(PlanError, match="no package of this request describes, or with other"):
+            undo(site.cluster, site.options, **second(site), packages=named)
+        assert described.is_as_described()
+    finally:
+        site.admin.delete(described.key)
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_a_forged_record_about_what_is_not_the_vnfs_is_refused(site: Cnf, forged: str) -> None:
+    place = FORGED[forged][1]
+    content = step(site, "CREATE", place)["content"]
+    content["metadata"] = {
+        n: v for n, v in content["metadata"].items() if n in ("name", "namespace")
+    }
+
+    def edit(manifests: list[Any]) -> None:
+        manifests.append([key(site, place).as_dict(), "forged.yaml", 1, content])
+
+    forge_change(site, edit, {})
+    with pytest.raises(ContainerUpdateError):
+        undo(site.cluster, site.options, **second(site))
+    assert written(site) == []
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["", "with what is shared"])

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import json
+import socket
 import threading
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -113,14 +115,34 @@ def test_a_flavour_that_nova_does_not_describe_is_not_known(text: str) -> None:
     assert answering(text).flavour_disk("small") is None
 
 
+def answer(
+    handler: BaseHTTPRequestHandler, status: int, content: object, headers: Mapping[str, str]
+) -> None:
+    """Send a whole answer."""
+    body = json.dumps(content).encode()
+    handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
+    handler.send_response(status)
+    length = {"Content-Length": str(len(body)), "Content-Type": "application/json"}
+    for name, value in {**length, **headers}.items():
+        handler.send_header(name, value)
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
 @contextmanager
-def cloud(behaviour: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[Heat]:
-    """Yield the client of a cloud whose Keystone behaves so."""
+def cloud(
+    behaviour: Callable[[BaseHTTPRequestHandler], None], *, begins: bool = True
+) -> Iterator[Heat]:
+    """Yield the client of a cloud whose Keystone behaves so.
+
+    :param begins: each of its answers has begun before.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
+            if begins:
+                self.send_response(200)
+                self.end_headers()
             with suppress(OSError):  # the client has gone
                 behaviour(self)
 
@@ -141,6 +163,44 @@ def cloud(behaviour: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[Heat]
     finally:
         listening.shutdown()
         listening.server_close()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 305, 307, 308])
+@pytest.mark.parametrize("asked", ["Keystone for a token", "Heat with it"])
+def test_no_redirect_takes_credentials_to_another_port(status: int, asked: str) -> None:
+    """Keystone would be told the password, Heat the token."""
+    with socket.create_server(("127.0.0.1", 0)) as thief:
+        thief.setblocking(False)
+
+        def redirect(handler: BaseHTTPRequestHandler) -> None:
+            own = f"http://{handler.headers['Host']}"
+            url = f"http://127.0.0.1:{thief.getsockname()[1]}/x"
+            if handler.command == "POST" and asked.startswith("Heat"):
+                answer(handler, 201, _token(own), {"X-Subject-Token": "t"})
+            elif handler.path.startswith("/v3") and handler.command == "GET":
+                links = [{"rel": "self", "href": f"{own}/v3/"}]
+                version = {"id": "v3.14", "status": "stable", "links": links}
+                answer(handler, 200, {"version": version}, {})
+            else:
+                answer(handler, status, {}, {"Location": url})
+
+        with cloud(redirect, begins=False) as heat, pytest.raises(ClusterError, match="redirects"):
+            heat.stacks()
+        with pytest.raises(BlockingIOError):
+            thief.accept()
+
+
+def _token(url: str) -> dict[str, Any]:
+    """Return what Keystone says of a token."""
+    named = {"id": "x", "name": "x"}
+    endpoint = {"interface": "public", "region": "r", "region_id": "r", "url": url, "id": "x"}
+    services = [
+        {**named, "type": kind, "endpoints": [{**endpoint, "url": f"{url}/{kind}"}]}
+        for kind in ("orchestration", "compute", "image")
+    ]
+    scoped = {**named, "domain": named}
+    times = {"expires_at": "2999-01-01T00:00:00Z", "issued_at": "2026-01-01T00:00:00Z"}
+    return {"token": {**times, "user": scoped, "project": scoped, "catalog": services}}
 
 
 @pytest.mark.parametrize("part", [b" ", b"[],"])

@@ -138,6 +138,19 @@ def test_a_registry_gets_the_login_of_docker(
     assert "docker login" in refusal(other)
 
 
+@pytest.mark.parametrize("wants", ["Bearer t0ken", f"Basic {LOGIN}"])
+@pytest.mark.parametrize("end", ["\n", "\r\nX: y", "\N{EURO SIGN}"])
+def test_a_login_that_fits_into_no_header_is_refused_unquoted(
+    registry: Registry, tmp_path: Path, wants: str, end: str
+) -> None:
+    source = registry.push(("upf.yaml", CONFIG_MAP.encode()))
+    registry.wants = wants
+    log_in(tmp_path, auths={registry.host: {"auth": LOGIN + end}})
+    told = refusal(source)
+    assert "Authorization: expected printable ASCII characters" in told
+    assert LOGIN not in told
+
+
 def test_a_blob_may_be_on_another_host_which_gets_no_login(
     registry: Registry, tmp_path: Path
 ) -> None:

@@ -292,6 +292,16 @@ def test_a_vnfd_is_chosen_by_what_is_signed(
         assert "TOSCA.meta in" in refusal(source, trusted)
 
 
+@pytest.mark.parametrize("name", ["Files/b.yaml", "Files/Chart.yaml"])
+def test_no_certificate_is_a_file_of_another_kind(
+    name: str, tmp_path: Path, trusted: Options
+) -> None:
+    """Who may add a Chart.yaml has the manifests beside it left out."""
+    own = f"ETSI-Entry-Certificate: {name}\n"
+    source = in_manifest(tmp_path, VENDOR, {name: f"{CONFIG_MAP}# {VENDOR.pem}\n{VENDOR.pem}"}, own)
+    assert f"{name} in" in refusal(source, trusted)
+
+
 def test_a_file_that_is_not_what_the_signed_manifest_says_is_refused(
     tmp_path: Path, trusted: Options
 ) -> None:
