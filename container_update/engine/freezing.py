@@ -50,8 +50,7 @@ def freeze(  # noqa: PLR0913
 
     :param until: None: until it is lifted.
     :param why: one line, which a refused operation says.
-    :raises FrozenError: it is frozen already.
-    :raises PlanError: there is no such instance.
+    :raises PlanError: there is no such instance, or it is frozen already.
     """
     retrying = RetryingCluster(cluster, options.retry_seconds)
     where = cluster, namespace, instance_id, options

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documentation builds without a warning, from wherever it is built."""
+"""The documentation builds from wherever it is built; CI builds it without a warning."""
 
 from __future__ import annotations
 
@@ -29,32 +29,11 @@ def run(tool: str, *arguments: str) -> None:
     assert completed.returncode == 0, completed.stdout
 
 
-@pytest.fixture(scope="module")
-def documentation(tmp_path_factory):
-    """The folder of the documentation, built once, with what Sphinx warns of in a file."""
-    folder = tmp_path_factory.mktemp("documentation")
-    run(
-        "sphinx-build",
-        "-q",
-        "-w",
-        f"{folder}/warnings",
-        "-b",
-        "html",
-        "doc/source",
-        f"{folder}/html",
-    )
-    return folder
-
-
 @pytest.mark.thorough
-def test_the_documentation_builds_without_a_warning(documentation):
-    assert (documentation / "warnings").read_text("utf-8") == ""
-
-
-@pytest.mark.thorough
-def test_the_documentation_loads_nothing_from_the_network(documentation):
+def test_the_documentation_loads_nothing_from_the_network(tmp_path):
+    run("sphinx-build", "-q", "-b", "html", "doc/source", str(tmp_path))
     loads = r"""(?:src=["']|url\(["']?|@import\s*["']?|<link[^>]+href=["'])(?:https?:)?//[^"')]+"""
-    pages = [page for kind in ("html", "css") for page in documentation.rglob(f"*.{kind}")]
+    pages = [page for kind in ("html", "css") for page in tmp_path.rglob(f"*.{kind}")]
     assert len(pages) > 30
     assert [found for page in pages for found in re.findall(loads, page.read_text("utf-8"))] == []
 

@@ -107,7 +107,7 @@ def test_a_rollback_deletes_what_an_instantiation_has_created(
     client.call("DELETE", created, status=204)
 
 
-@pytest.mark.parametrize("way", ["retry", "rollback"])
+@pytest.mark.parametrize("way", ["retry", pytest.param("rollback", marks=pytest.mark.thorough)])
 def test_an_instantiation_goes_on_once_the_lease_of_a_killed_service_has_expired(
     way: str, client: Client, cluster: EmbeddedCluster, kubernetes: KubernetesCluster,
     tmp_path: Path,
@@ -136,7 +136,7 @@ def test_an_instantiation_goes_on_once_the_lease_of_a_killed_service_has_expired
     client.do("POST", f"{failed['_links']['self']['href']}/{way}", state=state)
 
 
-@pytest.mark.parametrize("way", ["retry", "rollback"])
+@pytest.mark.parametrize("way", ["retry", pytest.param("rollback", marks=pytest.mark.thorough)])
 def test_an_instantiation_stays_in_its_vim_when_another_one_becomes_the_default(
     way: str,
     client: Client,
@@ -374,8 +374,8 @@ rules: []
     ("params", "left"),
     [
         ({}, {"data", "shared"}),
-        ({"delete_data": True}, {"shared"}),
-        ({"delete_shared": True}, {"data"}),
+        pytest.param({"delete_data": True}, {"shared"}, marks=pytest.mark.thorough),
+        pytest.param({"delete_shared": True}, {"data"}, marks=pytest.mark.thorough),
         ({"delete_data": True, "delete_shared": True, "for the driver": [1]}, set()),
     ],
     ids=["neither", "data", "shared", "both"],
