@@ -203,6 +203,9 @@ class Execution:
         if not any(step.is_switch or step.is_removal for step in steps):
             return
         created = {s.key: s for s in self._steps if s.action is Action.CREATE}
+        scaled = {step.key for step in self._steps if step.action is Action.SCALE}
+        switches = any(step.is_switch for step in self._steps)
+        is_first = not switches or any(step.is_switch for step in steps)
         executor = ScaleExecutor(self._context)
         for step in self._steps:
             if not (isinstance(step, ManifestStep) and step.successor):
@@ -210,8 +213,11 @@ class Execution:
             key = replace(step.key, name=step.successor)
             first = created.get(key)
             planned = replicas(first.content or {}) if isinstance(first, ManifestStep) else 0
+            least = 0 if is_first and step.key not in scaled else 1  # a canary has none left
             try:
-                while executor.follow(step, planned, self._waiter.clock() + self.options.timeout):
+                while executor.follow(
+                    step, planned, self._waiter.clock() + self.options.timeout, least
+                ):
                     self.progress(StepWait(key, f"has as many pods as {step.key} has now"))
             except AbortedError:
                 self.give_up()

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from container_update.cluster.waiting import NotReadyError, Waiter
@@ -12,6 +12,7 @@ from container_update.model.errors import ClusterError
 from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey, instance_of
 from container_update.planning.steps import ObjectStep, WorkloadStep
 from container_update.planning.steps.new_objects import new_object
+from container_update.workloads.api_resources import is_built_in
 from container_update.workloads.pod_status import is_deleting
 from container_update.workloads.pod_template import images, with_images
 
@@ -20,6 +21,10 @@ _ATTEMPTS = 5
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 """Seconds between two looks at an object that is being deleted."""
+
+
+_NO_CA = "InvalidCABundle"
+"""Why a definition is not established whose conversion webhook has no CA yet (since 1.31)."""
 
 
 class ChangedByAnotherError(Exception):
@@ -110,13 +115,26 @@ class ObjectWriter:
         if self.owner is not None and body["metadata"].get("namespace") == self.owner_namespace:
             owners = [*(body["metadata"].get("ownerReferences") or ()), self.owner]
             body = {**body, "metadata": {**body["metadata"], "ownerReferences": owners}}
-        return self.create(body, is_own, deadline)
+        key, pause = ObjectKey.of(body), _FIRST_PAUSE
+        while True:
+            try:
+                return self.create(body, is_own, deadline)
+            except ClusterError as error:
+                left = deadline - self.waiter.clock()
+                if left <= 0 or error.status != 404 or self._is_kind_there(key):
+                    raise
+            self.waiter.sleep(min(left, pause))  # its definition waits for a CA
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _is_kind_there(self, key: ObjectKey) -> bool:
+        return is_built_in(key.group) or bool(self.cluster.served(key.group, key.kind))
 
     def until_kind_is_served(self, definition: Json, deadline: float) -> None:
         """Wait until the server serves the kind of a CustomResourceDefinition that was written, in
         the versions that it says and in no others.
 
-        Its conditions come first, the URL of its objects a moment later.
+        Its conditions come first, the URL of its objects a moment later. A definition that waits
+        for the CA of its conversion webhook is not waited for: what injects that may come later.
 
         :raises NotReadyError: it does not, the message has the reason that the server gives.
         """
@@ -126,9 +144,12 @@ class ObjectWriter:
         collection = Collection(*of_kind, space)
         versions = {f"{spec['group']}/{v['name']}" for v in spec["versions"] if v.get("served")}
         while self.cluster.served(*of_kind) != versions or not self._is_served(collection):
+            live = self.cluster.get(key)
+            if live is not None and any(c.get("reason") == _NO_CA for c in _conditions(live)):
+                return
             left = deadline - self.waiter.clock()
             if left <= 0:
-                raise NotReadyError(f"not served in time: {_conditions(self.cluster.get(key))}")
+                raise NotReadyError(f"not served in time: {_state(live)}")
             self.waiter.sleep(min(left, pause))
             pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -234,10 +255,14 @@ class ObjectWriter:
         raise ChangedByAnotherError(f"{key} is changed again and again by another client")
 
 
-def _conditions(definition: Json | None) -> str:
+def _conditions(definition: Json) -> Sequence[Json]:
+    return (definition.get("status") or {}).get("conditions") or ()
+
+
+def _state(definition: Json | None) -> str:
     """Return what a CustomResourceDefinition says of its own state."""
     if definition is None:
         return "it was deleted by another client"
-    conditions = (definition.get("status") or {}).get("conditions") or ()
-    texts = (f"{c.get('type')}={c.get('status')}: {c.get('message')}" for c in conditions)
+    found = _conditions(definition)
+    texts = (f"{c.get('type')}={c.get('status')}: {c.get('message')}" for c in found)
     return "; ".join(texts) or "the server has not accepted it yet"

@@ -33,19 +33,31 @@ KEEP_ANNOTATION = "helm.sh/resource-policy"
 
 def is_kept(live: Json) -> bool:
     """Tell whether the annotation of an object says that no operation deletes it."""
-    return (live["metadata"].get("annotations") or {}).get(KEEP_ANNOTATION) == "keep"
+    said = (live["metadata"].get("annotations") or {}).get(KEEP_ANNOTATION)
+    return str(said).strip().lower() == "keep"  # as Helm reads it
 
 
 CLUSTER_SCOPED = frozenset(
-    {
-        "APIService", "CSIDriver", "CSINode", "ClusterRole", "ClusterRoleBinding",
-        "CustomResourceDefinition", "IngressClass", "MutatingWebhookConfiguration", "Namespace",
-        "Node", "PersistentVolume", "PriorityClass", "RuntimeClass", "StorageClass",
-        "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
-        "ValidatingWebhookConfiguration", "VolumeAttachment",
-    }
-)  # fmt: skip
-"""Built-in kinds that live in no namespace (Kubernetes API reference)."""
+    (group, kind)
+    for group, kinds in {
+        "": "Namespace Node PersistentVolume",
+        "admissionregistration.k8s.io": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding "
+        "MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding "
+        "ValidatingWebhookConfiguration",
+        "apiextensions.k8s.io": "CustomResourceDefinition",
+        "apiregistration.k8s.io": "APIService",
+        "certificates.k8s.io": "CertificateSigningRequest ClusterTrustBundle",
+        "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
+        "networking.k8s.io": "IPAddress IngressClass ServiceCIDR",
+        "node.k8s.io": "RuntimeClass",
+        "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding",
+        "resource.k8s.io": "DeviceClass DeviceTaintRule ResourceSlice",
+        "scheduling.k8s.io": "PriorityClass",
+        "storage.k8s.io": "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
+    }.items()
+    for kind in kinds.split()
+)
+"""(group, kind) of what is built in and lives in no namespace (Kubernetes API reference)."""
 
 
 @dataclass(frozen=True, order=True)
@@ -72,7 +84,7 @@ class ObjectKey:
         group, _, _ = version.rpartition("/")
         metadata = body["metadata"]
         namespace = metadata.get("namespace") or default_namespace
-        if kind in CLUSTER_SCOPED:
+        if (group, kind) in CLUSTER_SCOPED:
             namespace = ""
         return cls(group, kind, str(namespace), str(metadata["name"]), version)
 

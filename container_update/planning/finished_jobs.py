@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
-from container_update.model.objects import Manifest, ObjectKey
+from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.planning.comparison import meaning
+from container_update.workloads.kind import WorkloadKind
 from container_update.workloads.registry import kind_of
 
 HAS_RUN = (
@@ -34,5 +35,11 @@ def has_run(new: Manifest, recorded: Manifest | None) -> bool:
     kind = kind_of(new.key)
     if recorded is None or kind is None or not _removes_itself(recorded):
         return False
-    before, after = (kind.fixed_part(body, new.body) for body in (recorded.body, new.body))
+    before, after = (_work(kind, body, new.body) for body in (recorded.body, new.body))
     return meaning.is_same(before, after)
+
+
+def _work(kind: WorkloadKind, body: Json, manifest: Json) -> Json:
+    """Return what a Job does: no labels of its pods, as of the version of a chart."""
+    fixed = kind.fixed_part(body, manifest)
+    return {**fixed, "template": (fixed["template"] or {}).get("spec")}

@@ -14,7 +14,7 @@ from container_update.planning.comparison import diff, live_objects
 from container_update.planning.configuration import Live
 from container_update.planning.finished_jobs import HAS_RUN, has_run
 from container_update.planning.kept_claims import with_claims_kept
-from container_update.planning.order import in_groups, in_order
+from container_update.planning.order import defined_by, in_groups, in_order
 from container_update.planning.staying import Included, why_they_stay
 from container_update.planning.steps import ConfigStep, ManifestStep
 from container_update.planning.steps.manifest import manifest_digest, with_recorded_digest
@@ -87,7 +87,7 @@ def _notes(key: ObjectKey, manifest: Manifest, live: Json, instance_id: str) -> 
         if not is_equal:
             text = f"differs from {manifest.source}: an installation leaves it as it is"
             yield Note(key, f"{text}; an update or a change of the package brings it there")
-    elif key.namespace == "" and is_equal:
+    elif not live["metadata"].get("namespace") and is_equal:
         yield Note(key, f"is there already, {_whose(owner)}: shared, nothing of it is changed")
     else:
         what = "" if is_equal else ", and it differs from the package's"
@@ -126,21 +126,28 @@ def uninstall_plan(  # noqa: PLR0913, PLR0917
     instance_id: str | None,
     included: Included = Included(),  # noqa: B008
     goes_with: Mapping[ObjectKey, str] | None = None,
+    held: Live = MappingProxyType({}),
 ) -> Plan:
     """Return the plan that deletes what is the instance's.
 
     :param live: what exists of what may be the instance's.
     :param recorded: the objects that the instance's record lists.
     :param goes_with: what is deleted with an object, in words, where that is more than itself.
+    :param held: custom objects of others whose definition may be deleted, and that are held.
     """
     owners = {key: instance_of(body) for key, body in live.items()}
     own = [key for key, has in owners.items() if (has == instance_id if has else key in recorded)]
-    staying = why_they_stay({key: live[key] for key in own}, included)
+    staying = why_they_stay({**{key: live[key] for key in own}, **held}, included)
+    going = {key: live[key] for key in own if key not in staying}
+    defined = frozenset(defined_by(going))
+    staying = {key: why for key, why in staying.items() if key in live}
+    with_definition = {k: body for k, body in held.items() if (k.group, k.kind) in defined}
     steps = []
-    for key in (key for key in own if key not in staying):
+    for key, body in {**going, **with_definition}.items():
         more = (goes_with or {}).get(key)
-        reason = Reason(f"part of the instance{f'; with it goes {more}' if more else ''}")
-        step = ManifestStep(key, Action.DELETE, live[key], reasons=(reason,))
+        what = f"part of the instance{f'; with it goes {more}' if more else ''}"
+        reason = Reason(what if key in going else "its definition goes, and its controller")
+        step = ManifestStep(key, Action.DELETE, body, reasons=(reason,))
         steps.append(with_claims_kept(step))
     return Plan(
         namespace=namespace,

@@ -85,6 +85,8 @@ _AFTER: Sequence[Kinds] = (_kinds("autoscaling", "HorizontalPodAutoscaler"), *_J
 REST = len(_BEFORE)
 """The rank of all other kinds, custom ones among them."""
 _WORKLOADS, _NEEDS_WORKLOADS = REST + 1, REST + 2
+_CONFIGURATION = REST - 2
+"""The rank of ConfigMaps and Secrets, before that of Services."""
 _PLACES: Mapping[tuple[str, str], int] = {
     kind: first + number
     for first, ranks in ((0, _BEFORE), (_NEEDS_WORKLOADS, _AFTER))
@@ -125,7 +127,7 @@ def groups(
 
     :param among: the objects, or manifests, of the whole VNF.
     """
-    place = partial(_place, converted=converters(among), defined=frozenset(_defined(among)))
+    place = partial(_place, converted=converters(among), defined=frozenset(defined_by(among)))
     for _, group in groupby(sorted(steps, key=place), key=place):
         yield tuple(group)
 
@@ -160,8 +162,9 @@ def in_order(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
 def _place(step: Step, converted: Container[tuple[str, str]], defined: Kinds) -> _Place:
     key = step.key
     kind, by_wave, by_kind = (key.group, key.kind), wave_of(step), rank(step.key)
-    if isinstance(step, ObjectStep) and step.is_removal and by_kind == REST:
-        by_kind = _NEEDS_WORKLOADS if kind in defined or has_finalizers(step.old) else REST
+    if isinstance(step, ObjectStep) and step.is_removal and _CONFIGURATION <= by_kind <= REST:
+        is_held = has_finalizers(step.old) if by_kind == REST else _is_held(step.old)
+        by_kind = _NEEDS_WORKLOADS if is_held or kind in defined else by_kind
     if kind in converted:
         by_kind = _NEEDS_WORKLOADS
     if step.is_removal:
@@ -175,7 +178,14 @@ def has_finalizers(live: Json) -> bool:
     return bool(live["metadata"].get("finalizers"))
 
 
-def _defined(among: Mapping[ObjectKey, Json]) -> Iterator[tuple[str, str]]:
+def _is_held(live: Json) -> bool:
+    """Tell whether a finalizer is no part of Kubernetes: a controller has set it."""
+    finalizers = live["metadata"].get("finalizers") or ()
+    domains = (f".{each.partition('/')[0]}" for each in finalizers if "/" in each)
+    return not all(domain.endswith(".kubernetes.io") for domain in domains)
+
+
+def defined_by(among: Mapping[ObjectKey, Json]) -> Iterator[tuple[str, str]]:
     """Yield the kinds that the VNF defines: their controller is likely one of its workloads."""
     for key, body in among.items():
         if (key.group, key.kind) == DEFINITION:

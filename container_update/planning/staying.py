@@ -39,7 +39,7 @@ def why_it_stays(key: ObjectKey, live: Json, included: Included | None = None) -
         return "no undo could bring back its data" if key.kind in HOLDS_DATA else ""
     if (key.group, key.kind) == _CLAIMS and not included.data:
         return "it holds data"
-    if not key.namespace and not included.shared:
+    if not (live["metadata"].get("namespace") or included.shared):
         return "it is in no namespace, others may use it"
     return ""
 

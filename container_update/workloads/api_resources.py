@@ -175,7 +175,7 @@ class Resources:
     def _resource(self, group: str, kind: str, wanted: str) -> tuple[str, str, bool]:
         if has_known_url(group, kind):
             version = f"{group}/v1" if group else "v1"
-            return version, f"{kind.lower()}s", kind not in CLUSTER_SCOPED
+            return version, f"{kind.lower()}s", (group, kind) not in CLUSTER_SCOPED
         if (known := self._discovered.get((group, kind, wanted))) is not None:
             return known
         resource = self._discover(group, kind, wanted)
@@ -188,7 +188,7 @@ class Resources:
         for version in sorted(self._versions(group, what), key=lambda each: each != wanted):
             for served, plural, is_namespaced in self._kinds(version, group, what):
                 if served == kind and "/" not in plural:
-                    return version, plural, is_namespaced and kind not in CLUSTER_SCOPED
+                    return version, plural, is_namespaced and (group, kind) not in CLUSTER_SCOPED
         raise ClusterError(
             f"{what}: the cluster does not serve it: install its CustomResourceDefinition, or "
             "correct apiVersion and kind in the manifest",

@@ -25,6 +25,16 @@ from tests.functional.test_install import definition
 from tests.internals.core import Collection, Included, Json, ObjectKey
 
 CLEANUP = "example.org/cleanup"
+CA = (
+    "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUJDRENCcjZBREFnRUNBZ0VCTUFvR0NDcUdTTTQ5QkFNQ01B"
+    "MHhDekFKQmdOVkJBTU1BbU5oTUNBWERUSXcKTURFd01UQXdNREF3TUZvWUR6SXdPVGt3TVRBeE1EQXdNREF3V2pB"
+    "Tk1Rc3dDUVlEVlFRRERBSmpZVEJaTUJNRwpCeXFHU000OUFnRUdDQ3FHU000OUF3RUhBMElBQkJvL0xFM0hDbzdE"
+    "RW83bjUwb2M5Qzl6a000ZXQ0U0tFU1NOCi9jVmtJQ0hlMm9UOXJWblZNZ21IWk1MN3ZxUjg5d0wyLzR5cStBRStq"
+    "RnRuT2FRMFY2RXdDZ1lJS29aSXpqMEUKQXdJRFNBQXdSUUlnZEd1czA1ckFaWUduV1JwQjcwNHpoU1J5ajVSRHFN"
+    "b015dXNQSElCNTZlZ0NJUUQvdkQ1QwphMFpaVzA4dmM4RTFMeVBscVZvWUJoZERyYTJCNGlDZ1FRUytSZz09Ci0t"
+    "LS0tRU5EIENFUlRJRklDQVRFLS0tLS0K"
+)
+"""A certificate of its own."""
 
 
 class Operator:
@@ -38,6 +48,7 @@ class Operator:
             f"{{apiVersion: {self.group}/v1, kind: Thing, metadata: {{name: one}}, spec: {{}}}}"
         )
         self.key = ObjectKey(self.group, "Thing", cnf.namespace, "one", f"{self.group}/v1")
+        self.plural = f"things.{self.group}"
         self._over = threading.Event()
 
     def files(self, **more: str) -> str:
@@ -68,13 +79,13 @@ class Operator:
 
     def _work(self) -> None:
         while not self._over.wait(0.05):
-            body = self.live() if self._is_alive() else None
+            body = self.live() if self.runs() else None
             if body is not None:
                 is_deleting = "deletionTimestamp" in body["metadata"]
                 if is_deleting == bool(body["metadata"].get("finalizers")):
                     self._write(body, [] if is_deleting else [CLEANUP])
 
-    def _is_alive(self) -> bool:
+    def runs(self) -> bool:
         pods = self.cnf.admin.list(Collection("", "Pod", self.cnf.namespace)).items
         return any(
             pod["metadata"].get("labels", {}).get("app") == "operator"
@@ -122,7 +133,7 @@ ENDS: dict[str, Callable[[Cnf, Operator], None]] = {
 def operator(cnf: Cnf) -> Iterator[Operator]:
     made = Operator(cnf)
     yield made
-    key = ObjectKey("apiextensions.k8s.io", "CustomResourceDefinition", "", f"things.{made.group}")
+    key = ObjectKey("apiextensions.k8s.io", "CustomResourceDefinition", "", made.plural)
     if cnf.admin.get(key) is not None:
         cnf.admin.delete(key)
 
@@ -154,3 +165,72 @@ def test_the_undo_of_an_installation_deletes_them_before_it(cnf: Cnf, operator: 
     with operator.running(), pytest.raises(UpdateFailedError, match="Everything is as before"):
         install(package, cnf.admin, options=options, **cnf.where)
     assert operator.live() is None
+
+
+def other_thing(operator: Operator, **metadata: Any) -> ObjectKey:
+    """Create a Thing that is in no package, and return its identity."""
+    space = operator.cnf.namespace
+    version = f"{operator.group}/v1"
+    own = {"name": "others", "namespace": space, **metadata}
+    operator.cnf.admin.create({"apiVersion": version, "kind": "Thing", "metadata": own, "spec": {}})
+    return ObjectKey(operator.group, "Thing", space, "others", version)
+
+
+def test_what_goes_with_its_definition_is_let_go_before_it(cnf: Cnf, operator: Operator) -> None:
+    cnf.old = operator.files(definition=operator.definition)
+    install(cnf.old, cnf.admin, options=cnf.options, **cnf.where)
+    operator.key = other_thing(operator, finalizers=[CLEANUP])
+    with operator.running():
+        uninstall(cnf, operator, shared=True)
+        assert operator.live() is None
+
+
+def test_what_is_to_be_kept_keeps_its_definition(cnf: Cnf, operator: Operator) -> None:
+    cnf.old = operator.files(definition=operator.definition)
+    install(cnf.old, cnf.admin, options=cnf.options, **cnf.where)
+    other = other_thing(operator, annotations={"helm.sh/resource-policy": "keep"})
+    with operator.running():
+        until(operator.has_finalizer)
+        uninstall(cnf, operator, shared=True)
+        assert operator.live() is None
+    assert cnf.admin.get(other) is not None
+
+
+CONVERSION = """
+  conversion:
+    strategy: Webhook
+    webhook:
+      conversionReviewVersions: [v1]
+      clientConfig: {caBundle: Cg==, service: {name: operator, namespace: SPACE}}
+"""
+SERVICE = """
+apiVersion: v1
+kind: Service
+metadata: {name: operator}
+spec: {selector: {app: operator}, ports: [{port: 443}]}
+"""
+
+
+def test_a_definition_that_waits_for_its_ca_does_not_hold_up_what_injects_it(
+    cnf: Cnf, operator: Operator
+) -> None:
+    converted = operator.definition.rstrip() + CONVERSION.replace("SPACE", cnf.namespace)
+    package = operator.files(definition=converted, service=SERVICE)
+    key = ObjectKey("apiextensions.k8s.io", "CustomResourceDefinition", "", operator.plural)
+    over = threading.Event()
+
+    def inject() -> None:
+        until(lambda: over.is_set() or operator.runs())
+        body = cnf.admin.get(key)
+        if body is not None:
+            body["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] = CA
+            cnf.admin.replace(body)
+
+    injector = threading.Thread(target=inject, daemon=True)
+    injector.start()
+    try:
+        install(package, cnf.admin, options=replace(cnf.options, timeout=20), **cnf.where)
+    finally:
+        over.set()
+        injector.join()
+    assert operator.live() is not None

@@ -115,7 +115,7 @@ OTHER_POD = {
             "command": [],
             "args": None,
             "workingDir": "",
-            "ports": [{"containerPort": 80, "protocol": "TCP", "hostPort": 0, "name": ""}],
+            "ports": [{"containerPort": 80, "protocol": "", "hostPort": 0, "name": ""}],
             "env": [{"name": "E", "value": ""}],
             "envFrom": [],
             "resources": {
@@ -162,7 +162,7 @@ OTHER_POD = {
             "terminationMessagePath": "/dev/termination-log",
             "terminationMessagePolicy": "File",
             "restartPolicy": None,
-            "imagePullPolicy": "IfNotPresent",
+            "imagePullPolicy": "",
             "stdin": False,
             "tty": False,
         }
@@ -251,7 +251,7 @@ OTHER_POD = {
 }
 LABELS = {"app": "one"}
 SELECTOR = {"matchLabels": LABELS}
-OTHER_SELECTOR = {**SELECTOR, "matchExpressions": []}
+OTHER_SELECTOR = {**SELECTOR, "matchExpressions": None}
 
 
 def template(pod: Json, **more: Any) -> Json:
@@ -560,6 +560,10 @@ OBJECTS: dict[str, tuple[Json, Json]] = {
         "MutatingWebhookConfiguration", "admissionregistration.k8s.io/v1", {"webhooks": [HOOK]},
         {}, name=ONE,
     ),
+    "PriorityLevelConfiguration": kind_of(
+        "PriorityLevelConfiguration", "flowcontrol.apiserver.k8s.io/v1",
+        {"spec": {"type": "Exempt"}}, {"limited": None}, name=ONE,
+    ),
     "Namespace": kind_of("Namespace", "v1", {}, {"spec": {"finalizers": []}}, name=ONE),
 }  # fmt: skip
 
@@ -642,6 +646,21 @@ def test_a_change_of_the_package_changes_none(world: World, upgrade_type: str) -
     plan = plan_change(body, world.admin, OPTIONS, **packages, **world.where)
     wrong = [f"{each.key}: {list(map(str, each.reasons))}" for each in object_steps(plan)]
     assert not wrong, "\n".join(wrong)
+
+
+def test_a_change_to_the_same_notes_no_drift(world: World) -> None:
+    """Written in the other spelling, too: both packages say what the server has."""
+    with new_namespace(world.admin) as name:
+        kinds = [
+            kind for kind, (one, _) in OBJECTS.items() if UNIQUE not in one["metadata"]["name"]
+        ]
+        package, where = world.package(1, kinds), {"namespace": name, "instance_id": "other"}
+        install(package, world.admin, options=OPTIONS, **where)
+        body = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": "RollingUpdate"}}
+        plan = plan_change(body, world.admin, OPTIONS, old=package, new=package, **where)
+        assert plan.is_empty
+        drifts = [f"{note.key}: {note.text}" for note in plan.notes if "drift" in note.text]
+        assert not drifts, "\n".join(drifts)
 
 
 def test_an_update_says_of_none_that_it_does_not_take_effect(world: World) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from container_update import ClusterError, Plan, change_package, plan_change
 from tests.functional.cnf import IMAGES, Cnf
+from tests.functional.test_content_of_others import write_as
 from tests.functional.upgrade_types import BLUE_GREEN, CANARY, ROLLING
 from tests.internals.core import Json, ObjectKey
 
@@ -63,8 +64,20 @@ kind: LimitRange
 metadata: {name: w, labels: {release: "R"}}
 spec: {limits: [{type: Container, max: {cpu: "4"}}]}
 """
+ACCOUNT = """apiVersion: v1
+kind: ServiceAccount
+metadata: {name: w, labels: {release: "R"}}
+imagePullSecrets: [{name: said}]
+"""
+BINDING = """apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: w, labels: {release: "R"}}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+subjects: [{kind: ServiceAccount, name: w}]
+"""
 GROUPS = {"ValidatingWebhookConfiguration": "admissionregistration.k8s.io", "Deployment": "apps"}
 GROUPS |= {"HorizontalPodAutoscaler": "autoscaling"}
+GROUPS |= {"RoleBinding": "rbac.authorization.k8s.io"}
 MAIN = ("spec", "template", "spec", "containers", 0)
 CA, OTHER_CA = "Cg==", "Q0E="
 
@@ -77,6 +90,7 @@ class Case:
     text: str
     """The manifest; ``R`` and ``IMAGE`` differ between the packages."""
     path: tuple[Any, ...]
+    """The last name ``-``: the end of a list."""
     theirs: Any
     upgrade_types: tuple[str, ...] = (ROLLING,)
 
@@ -139,9 +153,12 @@ class Lab:
     def write(self) -> None:
         for _ in range(20):
             body = self.live()
-            at(body, self.case.path[:-1])[self.case.path[-1]] = self.case.theirs
+            if self.case.path[-1] == "-":
+                at(body, self.case.path[:-1]).append(self.case.theirs)
+            else:
+                at(body, self.case.path[:-1])[self.case.path[-1]] = self.case.theirs
             try:
-                self.cnf.admin.replace(body)
+                write_as("theirs", self.cnf, body)
             except ClusterError as error:
                 if error.status != 409:
                     raise
@@ -188,6 +205,41 @@ def points(*names: str) -> Any:
         for kind in (case.upgrade_types if not names else case.upgrade_types[:1])
     ]
     return pytest.mark.parametrize("lab", rows, indirect=True)
+
+
+USER = {"kind": "User", "name": "theirs", "apiGroup": "rbac.authorization.k8s.io"}
+CONTAINERS = MAIN[:-1]
+ADDED = {
+    "a pull secret": Case("ServiceAccount", ACCOUNT, ("imagePullSecrets", "-"), {"name": "theirs"}),
+    "a subject": Case("RoleBinding", BINDING, ("subjects", "-"), USER),
+    "a container": Case(
+        "Deployment", DEPLOYMENT, (*CONTAINERS, "-"), {"name": "theirs", "image": IMAGES[0]}, ALL
+    ),
+    "a pull secret of pods": Case(
+        "Deployment",
+        DEPLOYMENT.replace("containers:", "imagePullSecrets: [{name: said}]\n      containers:"),
+        (*CONTAINERS[:-1], "imagePullSecrets", "-"),
+        {"name": "theirs"},
+        ALL,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "lab",
+    [
+        pytest.param((case, kind), id=f"{name}, {kind}")
+        for name, case in ADDED.items()
+        for kind in case.upgrade_types
+    ],
+    indirect=True,
+)
+def test_an_element_that_another_client_added_stays_each_time(lab: Lab) -> None:
+    for release in (1, 0, 1):
+        lab.change(release=release)
+        names = [each["name"] for each in at(lab.live(), lab.case.path[:-1])]
+        assert names.count("theirs") == 1
+        assert len(names) == 2
 
 
 def drifts(plan: Plan) -> list[str]:

@@ -36,6 +36,12 @@ def condition_of(obj: Json, kind: str) -> Json | None:
     return next((entry for entry in conditions if entry["type"] == kind), None)
 
 
+def is_established(definition: Json) -> bool:
+    """Tell whether the objects of a CustomResourceDefinition are served."""
+    condition = condition_of(definition, "Established")
+    return condition is not None and condition["status"] == "True"
+
+
 def new_condition(
     kind: str, status: str, reason: str, message: str, now: str, **more: object
 ) -> Json:

@@ -19,9 +19,8 @@ from container_update.emulator import clock
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import api_errors, names, rules
 from container_update.emulator.kubernetes.api_errors import ApiError
-from container_update.emulator.kubernetes.objects import condition_of, is_deleting
+from container_update.emulator.kubernetes.objects import is_deleting, is_established
 from container_update.emulator.kubernetes.resources import (
-    ESTABLISHED,
     Catalogue,
     Resource,
     of_definition,
@@ -329,7 +328,7 @@ class Registry:
         metadata["resourceVersion"] = str(self._version)
         space = self._objects.setdefault(kind.key, {}).setdefault(metadata.get("namespace", ""), {})
         space[metadata["name"]] = new
-        if kind.key == "customresourcedefinitions" and condition_of(new, ESTABLISHED):
+        if kind.key == "customresourcedefinitions" and is_established(new):
             self.catalogue.serve(of_definition(new))
         self._notify(event, kind.key, new, old)
         return new

@@ -18,13 +18,13 @@ from container_update.engine.goal import Goal, Intent, Observed
 from container_update.engine.instances import list_if_allowed
 from container_update.engine.read_packages import described_by
 from container_update.model.cluster import if_allowed
-from container_update.model.objects import Collection, Json, Manifest, ObjectKey
+from container_update.model.objects import Collection, Json, Manifest, ObjectKey, is_kept
 from container_update.model.options import Options
 from container_update.model.plan import UNINSTALL, Plan
 from container_update.model.requests import TerminateRequest
 from container_update.planning.configuration import Live
 from container_update.planning.lifecycle import uninstall_plan
-from container_update.planning.order import DEFINITION, RBAC
+from container_update.planning.order import DEFINITION, RBAC, has_finalizers
 from container_update.planning.staying import Included
 from container_update.planning.update import collections
 from container_update.workloads import ownership, registry
@@ -86,6 +86,7 @@ class Uninstall(Goal):
             instance_id,
             self._included,
             {key: text for key in live if (text := _goes_with(key, live[key], observed))},
+            _held(live, observed) if self._included.shared else {},
         )
         if plan.is_empty and not (self._is_recorded or observed.resumed):
             refuse_if_known_missing(namespace, observed.cluster)
@@ -143,6 +144,25 @@ def _volume_of(claim: Json, observed: Observed) -> str:
     return f"its volume, and the data on it{why}"
 
 
+def _held(live: Live, observed: Observed) -> Live:
+    """Return the custom objects of others that go with their definition, and that a controller has
+    to let go, or that are to be kept."""
+    bodies = (item for key in live for item in _objects_of(key, live[key], observed) or ())
+    held = {ObjectKey.of(body): body for body in bodies if has_finalizers(body) or is_kept(body)}
+    own = {body["metadata"]["uid"] for body in live.values()}
+    return {key: body for key, body in held.items() if body["metadata"]["uid"] not in own}
+
+
+def _objects_of(key: ObjectKey, body: Json, observed: Observed) -> Sequence[Json] | None:
+    """Return the objects of the kind that a definition defines; None where this account may not
+    list them."""
+    if (key.group, key.kind) != DEFINITION:
+        return ()
+    every = Collection(body["spec"]["group"], body["spec"]["names"]["kind"], "")
+    listing = if_allowed(lambda: observed.cluster.list(every), None, if_missing=True)
+    return None if listing is None else listing.items
+
+
 def _goes_with(key: ObjectKey, body: Json, observed: Observed) -> str:
     """Return what is deleted with an object, in words; '' for nothing else."""
     if (key.group, key.kind) == ("", "Namespace"):
@@ -151,11 +171,9 @@ def _goes_with(key: ObjectKey, body: Json, observed: Observed) -> str:
         return _volume_of(body, observed)
     if (key.group, key.kind) != DEFINITION:
         return ""
-    spec = body["spec"]
-    every = Collection(spec["group"], spec["names"]["kind"], "")
-    listing = if_allowed(lambda: observed.cluster.list(every), None, if_missing=True)
-    if listing is None:
-        return f"every {every.kind} of every namespace"
-    spaces = sorted({item["metadata"].get("namespace", "") for item in listing.items} - {""})
-    number = f"every {every.kind}: {len(listing.items)}"
+    kind, items = body["spec"]["names"]["kind"], _objects_of(key, body, observed)
+    if items is None:
+        return f"every {kind} of every namespace"
+    spaces = sorted({item["metadata"].get("namespace", "") for item in items} - {""})
+    number = f"every {kind}: {len(items)}"
     return f"{number} in {', '.join(spaces)}" if spaces else number

@@ -116,6 +116,7 @@ def as_named(live: Json, manifest: Json, names: Mapping[ObjectKey, ObjectKey]) -
 
 _IDENTIFIES = ("name", "containerPort", "port", "mountPath", "devicePath", "ip", "topologyKey")
 """What an element of a list is told by (API reference: patchMergeKey)."""
+_TEMPLATE = "template"
 _PROTOCOL = "protocol"
 """Ports of one number may differ in it."""
 
@@ -190,7 +191,11 @@ def _merged(  # noqa: PLR0913, PLR0917
             merged = _merged(value, before.get(name), now.get(name), below, drift, built_in)
             if merged is not None or value is None:
                 kept[name] = merged
-        return list(kept.values()) if isinstance(new, list) else kept
+        if not isinstance(new, list):
+            return kept
+        # a server adds no named element to a template, and after a Blue-Green change it does not
+        # say any more who did
+        return [*kept.values(), *(_added(new, old, live) if _TEMPLATE in path else ())]
     fields = tuple(name for name in path if not name.startswith("["))
     is_there = meaning.has(live, new, fields, built_in=built_in)
     if is_there or not meaning.is_same(new, old, fields, built_in=built_in):
@@ -209,9 +214,9 @@ def _elements(value: Any) -> Mapping[Any, Any] | None:
     for name in _IDENTIFIES:
         protocol = _DEFAULT_KEYS[_PROTOCOL]
         named = {
-            (name, str(each[name]), str(each.get(_PROTOCOL, protocol))): each
+            (name, str(each[name]), str(each.get(_PROTOCOL) or protocol)): each
             for each in value
-            if name in each
+            if each.get(name)
         }
         if len(named) == len(value):
             return named
@@ -289,12 +294,14 @@ def _lay(into: Any, old: Any, live: Any, tree: _Tree) -> None:
     for step, below, value in _parts(tree, live):
         mine = _part(into, step)
         if not _is_unsaid(mine):
+            if isinstance(mine, list) and not _is_branch(below):  # all of it is another client's
+                mine += _added(mine, _part(old, step), value)
             _lay(mine, _part(old, step), value, below)
         elif not _is_unsaid(_part(old, step)):
             continue  # the new manifest takes it away
         elif isinstance(step, str) and isinstance(into, dict):
             into[step] = _only(value, below)
-        elif isinstance(into, list) and "." in below:
+        elif isinstance(into, list) and (not below or "." in below):
             into.append(_only(value, below))
 
 
@@ -323,10 +330,19 @@ def _part(value: Any, step: _Step) -> Any:
         return value.get(step) if isinstance(value, Mapping) else None
     for item in value if isinstance(value, list) else ():
         if isinstance(item, Mapping) and all(
-            item.get(name, _DEFAULT_KEYS.get(name)) == key for name, key in step.items()
+            (item.get(name) or _DEFAULT_KEYS.get(name, item.get(name))) == said
+            for name, said in step.items()
         ):
             return item
     return None
+
+
+def _added(new: Any, old: Any, live: Any) -> list[Any]:
+    """Return the elements of a live list that neither manifest has, where they tell themselves."""
+    now, mine, before = (_elements(value) if value else {} for value in (live, new, old))
+    if now is None or mine is None or before is None:
+        return []
+    return [copy.deepcopy(now[name]) for name in now if name not in mine and name not in before]
 
 
 def _is_branch(tree: _Tree) -> bool:

@@ -32,6 +32,8 @@ _MAPS = frozenset(
     }
 )
 """Fields whose keys the author chooses: '' is a value there, and no name is a field."""
+_OF_SELECTORS = frozenset({"matchExpressions", "matchLabels"})
+"""What is a field in a selector that has more than labels."""
 _EMPTY_MEANS = frozenset(
     {"labelSelector", "namespaceSelector", "objectSelector", "podSelector", "status"}
 )
@@ -56,8 +58,8 @@ _ZERO_MEANS = frozenset(
 """Fields that no default fills in and whose false or 0 means something else than no value."""
 _FILLED_IN = frozenset(
     {
-        *("clusterIP", "healthCheckNodePort", "nodeName", "nodePort", "serviceAccountName"),
-        *("targetPort", "volumeName"),
+        *("apiGroup", "clusterIP", "healthCheckNodePort", "imagePullPolicy", "nodeName"),
+        *("nodePort", "serviceAccountName", "targetPort", "volumeName"),
     }
 )
 """Fields that the cluster chooses the value of where a manifest says '' or 0."""
@@ -172,7 +174,7 @@ def normal(value: Any, path: Path = ()) -> Any:
 
 
 def _normal_scalar(value: Any, path: Path) -> Any:
-    if _MAPS.intersection(path[-2:-1]):
+    if _is_chosen(path):
         return "" if value is None else str(value)
     if value is None:
         return None
@@ -185,10 +187,15 @@ def _normal_scalar(value: Any, path: Path) -> Any:
 
 
 def _default(path: Path) -> Any:
-    if _MAPS.intersection(path[-2:-1]):
+    if _is_chosen(path):
         return None
     names = (".".join(path[-length:]) for length in (3, 2, 1) if len(path) >= length)
     return next((_DEFAULTS[name] for name in names if name in _DEFAULTS), None)
+
+
+def _is_chosen(path: Path) -> bool:
+    """Tell whether the author has chosen the last name of a path."""
+    return not _MAPS.isdisjoint(path[-2:-1]) and _OF_SELECTORS.isdisjoint(path[-1:])
 
 
 def _without_derived(fields: dict[str, Any]) -> dict[str, Any]:

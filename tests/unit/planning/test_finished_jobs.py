@@ -12,14 +12,21 @@ from container_update.planning.finished_jobs import gone_jobs, has_run
 
 
 def manifest(
-    kind: str = "Job", cpu: str = "1", labels: Json | None = None, **spec: Any
+    kind: str = "Job",
+    cpu: str = "1",
+    labels: Json | None = None,
+    pods: Json | None = None,
+    **spec: Any,
 ) -> Manifest:
     container = {"name": "main", "image": "a:1", "resources": {"limits": {"cpu": cpu}}}
     body = {
         "apiVersion": "batch/v1",
         "kind": kind,
         "metadata": {"name": "j", "labels": labels or {}},
-        "spec": {"template": {"spec": {"containers": [container]}}, **spec},
+        "spec": {
+            "template": {"metadata": {"labels": pods or {}}, "spec": {"containers": [container]}},
+            **spec,
+        },
     }
     return Manifest(ObjectKey("batch", kind, "n", "j"), body, Source("j.yaml", 1))
 
@@ -36,6 +43,7 @@ TTL = {"ttlSecondsAfterFinished": 0}
         (manifest(**TTL), manifest(), True),
         (manifest(**TTL), manifest(labels={"release": "2"}, backoffLimit=1, **TTL), True),
         (manifest(**TTL), manifest(cpu="1000m", **TTL), True),
+        (manifest(**TTL), manifest(pods={"helm.sh/chart": "2"}, **TTL), True),
         (manifest(**TTL), manifest(cpu="2", **TTL), False),
         (manifest(**TTL), manifest(completions=2, **TTL), False),
         (manifest(completions=2, **TTL), manifest(**TTL), False),

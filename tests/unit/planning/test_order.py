@@ -147,9 +147,9 @@ def test_what_a_webhook_of_the_vnf_converts_comes_after_its_pods(service: str, f
     assert names[0] == [first]
 
 
-def finalized(kind: tuple[str, str]) -> ObjectStep:
+def finalized(kind: tuple[str, str], finalizer: str = "example.org/cleanup") -> ObjectStep:
     content = body(kind)
-    metadata = {**content["metadata"], "finalizers": ["example.org/cleanup"]}
+    metadata = {**content["metadata"], "finalizers": [finalizer]}
     key = ObjectKey.of(content)
     return ManifestStep(key, Action.DELETE, {**content, "metadata": metadata})
 
@@ -161,7 +161,9 @@ def finalized(kind: tuple[str, str]) -> ObjectStep:
         (finalized((NETWORKING, "Ingress")), {}, "Ingress"),
         (step(("example.org", "Thing"), Action.DELETE), {}, "Deployment"),
         (step(("example.org", "Thing"), Action.DELETE), {ObjectKey.of(crd()): crd()}, "Thing"),
-        (finalized(("", "Service")), {}, "Deployment"),
+        (finalized(("", "Service")), {}, "Service"),
+        (finalized(("", "ConfigMap")), {}, "ConfigMap"),
+        (finalized(("", "Service"), "service.kubernetes.io/cleanup"), {}, "Deployment"),
         (finalized(("", "PersistentVolumeClaim")), {}, "Deployment"),
         (finalized((RBAC, "ClusterRole")), {}, "Deployment"),
     ],
@@ -170,7 +172,9 @@ def finalized(kind: tuple[str, str]) -> ObjectStep:
         "an Ingress that its controller has to let go",
         "a custom resource",
         "a custom resource of a kind that the VNF defines",
-        "a Service",
+        "a Service that a controller has to let go",
+        "a ConfigMap that a controller has to let go",
+        "a Service that the cloud has to let go",
         "a claim, which the server holds while pods use it",
         "a role, which the controller needs",
     ],

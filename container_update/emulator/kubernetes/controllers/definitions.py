@@ -14,6 +14,7 @@ from container_update.emulator.kubernetes.objects import (
     condition_of,
     has_finalizer,
     is_deleting,
+    is_established,
     key_of,
     without_finalizer,
 )
@@ -39,13 +40,18 @@ class CustomDefinitions(Controller):
         """Establish a new definition; delete the objects of a deleted one, then let it go."""
         if is_deleting(definition):
             self._empty(definition)
-        elif condition_of(definition, ESTABLISHED) is None:
-            self.write_status(definition, initial_status.established(definition))
+        elif not is_established(definition):
+            status = initial_status.established(definition)
+            now, then = (
+                condition_of(each, ESTABLISHED) for each in (definition, {"status": status})
+            )
+            if (now or {}).get("status") != (then or {}).get("status"):
+                self.write_status(definition, status)
 
     def _changed(self, event: str, definition: Json, _previous: Json | None) -> None:
         if is_deleting(definition):
             self.queue.add(key_of(definition))
-        elif event == "ADDED":
+        elif event == "ADDED" or not is_established(definition):
             self.queue.add_after(key_of(definition), self._behaviour.definition_seconds)
 
     def _object_changed(self, event: str, _obj: Json, _previous: Json | None) -> None:

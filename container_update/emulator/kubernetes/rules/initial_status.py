@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 from collections.abc import Mapping
 
@@ -84,15 +85,24 @@ def of_definition(definition: Json) -> Json:
 
 
 def established(definition: Json) -> Json:
-    """Return the status of a CustomResourceDefinition whose objects are served."""
+    """Return the status of a CustomResourceDefinition whose objects are served, unless the CA of
+    its conversion webhook is none."""
+    served = "True", "InitialNamesAccepted", "the initial names have been accepted"
+    waits = "False", "InvalidCABundle", "The conversion webhook CABundle is invalid"
     return {
         **definition["status"],
         "acceptedNames": copy.deepcopy(definition["spec"]["names"]),
         "conditions": [
-            new_condition(kind, "True", reason, message, clock.stamp())
-            for kind, reason, message in (
-                ("NamesAccepted", "NoConflicts", "no conflicts found"),
-                (ESTABLISHED, "InitialNamesAccepted", "the initial names have been accepted"),
+            new_condition(kind, *state, clock.stamp())
+            for kind, state in (
+                ("NamesAccepted", ("True", "NoConflicts", "no conflicts found")),
+                (ESTABLISHED, served if _has_valid_ca(definition) else waits),
             )
         ],
     }
+
+
+def _has_valid_ca(definition: Json) -> bool:
+    webhook = (definition["spec"].get("conversion") or {}).get("webhook") or {}
+    bundle = (webhook.get("clientConfig") or {}).get("caBundle") or ""
+    return not bundle or b"-----BEGIN CERTIFICATE-----" in base64.b64decode(bundle)
