@@ -198,15 +198,25 @@ def converters(among: Mapping[ObjectKey, Json]) -> dict[tuple[str, str], ObjectK
 
     :param among: the objects, or manifests, of the VNF.
     """
-    found = {}
-    for key, body in among.items():
-        webhook = get_at(body, ("spec", "conversion", "webhook", "clientConfig", "service"))
-        if (key.group, key.kind) == DEFINITION and isinstance(webhook, dict):
-            names = (str(webhook.get(name, "")) for name in ("namespace", "name"))
-            service = ObjectKey("", "Service", *names)
-            if service in among:
-                found[body["spec"]["group"], body["spec"]["names"]["kind"]] = service
-    return found
+    return {
+        (body["spec"]["group"], body["spec"]["names"]["kind"]): service
+        for key, body in among.items()
+        if (key.group, key.kind) == DEFINITION
+        for service in called_services(body)
+        if service in among
+    }
+
+
+def called_services(body: Json) -> Iterator[ObjectKey]:
+    """Yield the Services that the API server calls because of an object: those of its webhooks, of
+    its conversion, or of an APIService."""
+    clients = [hook.get("clientConfig") for hook in body.get("webhooks") or ()]
+    clients += [body.get("spec"), get_at(body, ("spec", "conversion", "webhook", "clientConfig"))]
+    services = (client.get("service") for client in clients if isinstance(client, dict))
+    for service in services:
+        if isinstance(service, dict):
+            names = (str(service.get(name, "")) for name in ("namespace", "name"))
+            yield ObjectKey("", "Service", *names)
 
 
 def wave_of(step: Step) -> int:

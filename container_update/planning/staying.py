@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from container_update.model.objects import KEEP_ANNOTATION, Json, ObjectKey, get_at, is_kept
-from container_update.planning.order import DEFINITION
+from container_update.model.objects import KEEP_ANNOTATION, Json, ObjectKey, is_kept
+from container_update.planning.order import DEFINITION, called_services
 
 HOLDS_DATA = frozenset(
     {"CustomResourceDefinition", "Namespace", "PersistentVolume", "PersistentVolumeClaim"}
@@ -68,18 +68,6 @@ def why_they_stay(
         if inside is not None:
             staying[key] = f"{inside} stays, and would go with it"
     return staying
-
-
-def called_services(body: Json) -> Iterator[ObjectKey]:
-    """Yield the Services that the API server calls because of an object: those of its webhooks, of
-    its conversion, or of an APIService."""
-    clients = [hook.get("clientConfig") for hook in body.get("webhooks") or ()]
-    clients += [body.get("spec"), get_at(body, ("spec", "conversion", "webhook", "clientConfig"))]
-    services = (client.get("service") for client in clients if isinstance(client, dict))
-    for service in services:
-        if isinstance(service, dict):
-            names = (str(service.get(name, "")) for name in ("namespace", "name"))
-            yield ObjectKey("", "Service", *names)
 
 
 def _goes_with(key: ObjectKey, outer: ObjectKey, body: Json) -> bool:

@@ -447,25 +447,14 @@ def answering(lab: Lab) -> Iterator[Callable[[Any], None]]:
         lab.server.middlewares.remove(function)
 
 
-def refusal(message: str, code: int) -> web.Response:
+def refusal(message: str) -> web.Response:
     status = {"kind": "Status", "status": "Failure", "reason": "BadRequest", "message": message}
-    return web.json_response({**status, "code": code}, status=code)
+    return web.json_response({**status, "code": 400}, status=400)
 
 
-HOOK = 'admission webhook "w.example.org"'
-
-
-@pytest.mark.parametrize(
-    ("reads_first", "code", "text"),
-    [
-        (True, 400, f"{HOOK} does not support dry run"),
-        (False, 400, f"{HOOK} does not support dry run"),
-        (True, 403, f"{HOOK} denied the request: dryRun is not possible here"),
-    ],
-    ids=["reads the body first", "at once", "denies it"],
-)
+@pytest.mark.parametrize("reads_first", [True, False], ids=["reads the body first", "at once"])
 def test_a_webhook_that_supports_no_dry_run_leaves_its_object_untried(
-    changing: Any, answering: Any, reads_first: bool, code: int, text: str
+    changing: Any, answering: Any, reads_first: bool
 ) -> None:
     """An API server reads a body, and looks at its preconditions, before it asks webhooks."""
 
@@ -473,7 +462,7 @@ def test_a_webhook_that_supports_no_dry_run_leaves_its_object_untried(
         if request.query.get("dryRun") == "All" and "deployments" in request.path:
             answer = await handler(request) if reads_first else None
             if answer is None or answer.status < 300:
-                return refusal(text, code)
+                return refusal('admission webhook "w.example.org" does not support dry run')
             return answer
         return await handler(request)
 

@@ -8,7 +8,6 @@ as it is, is left alone, and what it would drop or keep is said.
 
 from __future__ import annotations
 
-import re
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,8 +31,6 @@ _NOT_TRIED = (Action.REPLACE_PODS, Action.DELETE)
 """Evictions and deletions: a server may carry out a deletion that is meant as a dry run, and says
 nothing of one that access reviews do not say. A webhook that forbids it is met in the run, which is
 undone."""
-_NO_DRY_RUN = re.compile(r"admission webhook .*dry[ -]?run", re.IGNORECASE)
-"""How a webhook says it that denies each dry run: the server makes that a 403."""
 _MOST_NAMES = 5
 """How many objects a note names, and fields a refusal."""
 
@@ -144,8 +141,7 @@ class _Asking:
         """Return why an answer is no refusal of the write itself, '' where it is one."""
         if error.status == 403 and self.cluster.refused([*permissions.of_step(step)]):
             return "this account may not write it"  # the operation itself says which right it lacks
-        is_denied = error.status == 403 and _NO_DRY_RUN.search(str(error)) is not None
-        if is_denied or (error.status == 400 and self._is_of_admission(step)):
+        if error.status == 400 and self._is_of_admission(step):
             return f"an admission webhook supports no dry run ({error})"
         return ""
 

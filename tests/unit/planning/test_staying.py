@@ -38,7 +38,7 @@ def test_what_calls_a_service_that_goes_does_not_stay_without_it(
     kind = "CustomResourceDefinition" if "group" in body.get("spec", {}) else "Judge"
     group = "apiextensions.k8s.io" if kind != "Judge" else "example.com"
     judge = ObjectKey(group, kind, "", "judge")
-    live = {judge: {"metadata": {}, **body}, SERVICE: {"metadata": {}}}
+    live = {judge: {"metadata": {}, **body}, SERVICE: {"metadata": {"namespace": "cnf"}}}
     staying = why_they_stay(live, Included())
     assert staying.keys() == ({judge} if why else set())
     assert (why or "") in staying.get(judge, "")
