@@ -17,7 +17,7 @@ import pytest
 
 from container_update.cluster import client
 from container_update.cluster.client import KubernetesCluster, connect_vim
-from container_update.cluster.responses import MAX_BYTES
+from container_update.cluster.responses import MAX_BYTES, MAX_VALUES
 from container_update.model.cluster import Right
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, ObjectKey
@@ -73,13 +73,13 @@ def answer(body: Any, status: int = 200) -> Behaviour:
     return behaviour
 
 
-def flood(status: int = 200) -> Behaviour:
+def flood(status: int = 200, part: bytes = b" ") -> Behaviour:
     def behaviour(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(status)
         handler.send_header("Connection", "close")
         handler.end_headers()
         while True:
-            handler.wfile.write(b" " * 65536)
+            handler.wfile.write(part * 65536)
 
     return behaviour
 
@@ -106,6 +106,13 @@ def test_an_answer_without_an_end_is_not_kept(
             assert tracemalloc.get_traced_memory()[1] < 4 * MAX_BYTES
         finally:
             tracemalloc.stop()
+
+
+def test_an_answer_of_too_many_values_is_not_kept() -> None:
+    """Each takes more memory than its bytes."""
+    told = f"at most {MAX_VALUES} values, found more"
+    with server(flood(200, b"[],")) as cluster, pytest.raises(ClusterError, match=told):
+        cluster.list(PODS)
 
 
 def test_an_answer_that_never_comes_to_its_end_is_not_waited_for() -> None:
