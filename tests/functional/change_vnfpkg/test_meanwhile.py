@@ -72,7 +72,7 @@ def old_one(site: KubernetesContractSite) -> Json:
 
 def scale(site: KubernetesContractSite, number: int) -> None:
     respecify(site, ("apps", "Deployment", "web"), replicas=number)
-    site.until(lambda: old_one(site).get("status", {}).get("readyReplicas") == number)
+    site.until(lambda: old_one(site).get("status", {}).get("readyReplicas", 0) == number)
 
 
 def respecify(site: KubernetesContractSite, kind: tuple[str, str, str], **fields: Any) -> None:
@@ -96,6 +96,16 @@ def test_as_many_new_pods_serve_as_old_ones_did_directly_before_the_switch(
     assert held.is_at("v2")
     assert old_one(held)["spec"]["replicas"] == number
     assert len(held.endpoints()) == number
+
+
+@pytest.mark.parametrize("held", [BLUE_GREEN], indirect=True)
+def test_what_another_client_has_stopped_is_not_started(held: KubernetesContractSite) -> None:
+    before = old_one(held)["metadata"]["uid"]
+    scale(held, 0)
+    go_on(held)
+    now = old_one(held)
+    assert now["metadata"]["uid"] != before
+    assert now["spec"]["replicas"] == 0
 
 
 @pytest.mark.parametrize("held", [CANARY], indirect=True)
