@@ -130,8 +130,7 @@ class JournalReader:
             raise errors.ContainerUpdateError(
                 f"{self.key}: expected the journal of an operation in the Secret that it wrote, "
                 "found a copy, perhaps of one that has ended since: nothing was written: "
-                f"--no-journal-key believes it as far as its objects are the VNF's; or "
-                f"{self._by_hand}",
+                f"{keeping.WITHOUT_KEY}; or {self._by_hand}",
                 next_step=errors.NextStep.FIX_AND_RETRY,
             )
 

@@ -156,14 +156,17 @@ def signer(body: Json) -> str:
     return base64.b64decode(data.get(_SIGNER, "")).decode(errors="replace")
 
 
+WITHOUT_KEY = "--no-journal-key believes it as far as its objects are the VNF's"
+"""What helps where a signature is the only thing that is missing."""
+
+
 def why_unbelieved(what: str, found: str, key: str) -> str:
     """Return why something that the key of this host has not signed is refused, and what helps.
 
     :param what: it is.
     :param found: the public name of the key that it says it is signed with.
     """
-    mine = public_name(key)
-    unsigned = "--no-journal-key believes it as far as its objects are the VNF's"
+    mine, unsigned = public_name(key), WITHOUT_KEY
     if not re.fullmatch("[0-9a-f]{16}", found):
         by, help_ = "one that no key has signed", unsigned
     elif found == mine:

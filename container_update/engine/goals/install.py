@@ -74,8 +74,8 @@ class Install(PackageGoal):
         if taken is not None:
             raise PlanError(
                 f"namespace {where[0]} has a VNF instance {where[1]} already, which "
-                f"runs from {taken.package}: apply or change updates it; --instance-id NAME makes "
-                f"a second instance, --instance-id {where[1]} adds what is missing of this one"
+                f"runs from {taken.package}: update it, or give another instance id for a second "
+                "instance; with this id given, what is missing of it is added"
             )
 
     def digest(self) -> str:
