@@ -90,7 +90,7 @@ def fetch_into(
     for name, value in headers.items():  # what the library says of one is the value itself
         if not (value.isascii() and value.isprintable()):
             problem = f"{name}: expected printable ASCII characters"
-            raise PackageError(f"{url} cannot be fetched: {problem}")
+            raise PackageError(f"{_shown(url)} cannot be fetched: {problem}")
     with Deadline(options.url_seconds) as deadline:
         try:
             _follow(target, url, options, deadline, headers, elsewhere=elsewhere)
