@@ -308,6 +308,7 @@ ROLE = {"apiGroup": RBAC, "kind": "Role", "name": "view"}
 BACKEND = {"service": {"name": "one", "port": {"number": 80}}}
 PATH = {"path": "/", "pathType": "Prefix", "backend": BACKEND}
 OTHER_PATH = {**PATH, "backend": {"service": {"name": "one", "port": {"number": 80, "name": ""}}}}
+LIMITED = {"nominalConcurrencyShares": 1, "limitResponse": {"type": "Reject"}}
 HOOK = {
     "name": "one.example.org",
     "clientConfig": {"service": {"name": "one", "namespace": "default"}},
@@ -562,7 +563,8 @@ OBJECTS: dict[str, tuple[Json, Json]] = {
     ),
     "PriorityLevelConfiguration": kind_of(
         "PriorityLevelConfiguration", "flowcontrol.apiserver.k8s.io/v1",
-        {"spec": {"type": "Exempt"}}, {"limited": None}, name=ONE,
+        {"spec": {"type": "Limited", "limited": LIMITED}},
+        {"limited": {**LIMITED, "lendablePercent": 0}, "exempt": None}, name=ONE,
     ),
     "Namespace": kind_of("Namespace", "v1", {}, {"spec": {"finalizers": []}}, name=ONE),
 }  # fmt: skip

@@ -407,10 +407,16 @@ def test_what_cannot_be_undone_is_confirmed_by_the_name_of_the_instance(
     for typed in ("", "prec", "Precious"):
         dialog.get_by_label("Type precious to confirm").fill(typed)
         assert confirm.is_disabled()
-    dialog.get_by_label("Type precious to confirm").fill("precious")
+    typed = dialog.get_by_label("Type precious to confirm")
+    typed.press("Enter")
+    assert dialog.is_visible(), "the name is another one"
+    typed.fill("precious")
     assert confirm.is_enabled()
-    visit.press(dialog, "Cancel")
-    vnfm.remove(path)
+    assert visit.tab.title() == "precious · container-update"
+    typed.press("Enter")
+    dialog.wait_for(state="hidden")
+    visit.see(visit.tab.locator("#instance"), "Not instantiated")
+    vnfm.call("DELETE", path)
 
 
 def test_update_now_stays_in_sight_beside_a_long_plan(vnfm: Site, browser: Any) -> None:
@@ -528,7 +534,7 @@ def test_data_are_never_rendered_as_markup(context: Any, vnfm: Site) -> None:
     visit.see(page.locator("h2"), HOSTILE)
     page.get_by_role("tab", name="Details").click()
     visit.see(page.locator("dd"), HOSTILE)
-    assert visit.tab.title() == "container-update"
+    assert visit.tab.title() == f"{HOSTILE} \u00b7 container-update", "it is a text"
     assert visit.tab.locator("main img").count() == 0
     vnfm.call("DELETE", path)
 

@@ -74,6 +74,9 @@ async function confirmed() {
 }
 
 at("fields").addEventListener("input", show);
+at("fields").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && event.target.matches("input") && !at("confirm").disabled) confirmed();
+});
 at("cancel").addEventListener("click", () => dialog.close());
 at("confirm").addEventListener("click", confirmed);
 at("copy").addEventListener("click", async () => {

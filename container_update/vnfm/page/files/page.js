@@ -123,6 +123,7 @@ function show() {
   if (place.view === "batch") showBatch(shown, attempt);
   showPackages(shown.packages, user.mayChange);
   at("drop").hidden = !user.mayChange;
+  document.title = `${at(`${place.view}-title`).textContent} · container-update`;
 }
 
 const newestFirst = (values) =>
