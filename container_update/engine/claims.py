@@ -15,6 +15,7 @@ from container_update.cluster.waiting import NotReadyError
 from container_update.engine.writer import ChangedByAnotherError, ObjectWriter
 from container_update.model.cluster import ReadOnlyCluster, if_allowed
 from container_update.model.objects import Collection, Json, ObjectKey, get_at, instance_of
+from container_update.model.outcome import CLAIM_STAYS
 from container_update.model.plan import Action, Note, Plan
 from container_update.planning.lifecycle import claims_of
 from container_update.planning.steps import ManifestStep
@@ -79,13 +80,18 @@ def _was_there_before(live: Json, claim: Json) -> bool:
 
 
 def with_claims_noted(plan: Plan, cluster: ReadOnlyCluster) -> Plan:
-    """Return a plan with notes on the claims that its new StatefulSets take over."""
-    notes = [
-        Note(ObjectKey.of(claim), _taken_over(claim, step))
-        for step in plan.steps
-        if isinstance(step, ManifestStep) and step.action is Action.CREATE and step.content
-        for claim in claims_of_set(cluster, step.content, step.key.namespace)
-    ]
+    """Return a plan with notes on the claims that its new StatefulSets take over, and on those that
+    stay of the ones that it deletes; an uninstallation has planned for these itself."""
+    known, notes = {*plan.unchanged, *(step.key for step in plan.steps)}, []
+    for step in plan.steps:
+        if not isinstance(step, ManifestStep):
+            continue
+        if step.action is Action.CREATE and step.content:
+            claims = claims_of_set(cluster, step.content, step.key.namespace)
+            notes += [Note(ObjectKey.of(claim), _taken_over(claim, step)) for claim in claims]
+        elif step.action is Action.DELETE and step.before:
+            left = map(ObjectKey.of, claims_of_set(cluster, step.before, step.key.namespace))
+            notes += [Note(key, CLAIM_STAYS) for key in left if key not in known]
     return replace(plan, notes=(*plan.notes, *notes)) if notes else plan
 
 

@@ -37,6 +37,9 @@ class Reverted(enum.Enum):
     """What was created is still there."""
 
 
+CLAIM_STAYS = "stays, it holds data (uninstall --delete-data deletes it)"
+"""Of a volume claim whose StatefulSet goes."""
+
 _MOST_LINES, _LONGEST_LINE = 100, 500
 """Of what failing pods reported, where it is kept."""
 
@@ -191,7 +194,7 @@ class Outcome:
         left = (
             (self.left_to_others, "left as another client changed it"),
             (self.kept, Reverted.KEPT.value),
-            (self.claims_left, "stays, it holds data (uninstall --delete-data deletes it)"),
+            (self.claims_left, CLAIM_STAYS),
         )
         more = (f"; {', '.join(map(str, keys))}: {why}" for keys, why in left if keys)
         objects = f"{len(undone)} object{'' if len(undone) == 1 else 's'}"

@@ -120,7 +120,9 @@ def test_a_change_that_removes_the_workload_keeps_them(
 ) -> None:
     new = cnf.package({"cm.yaml": config_map(setting="a")})
     request = {"vnfdId": "any", "additionalParams": {"upgrade_type": strategy}}
-    change_package(request, cnf.admin, cnf.options, old=cnf.old, new=new, **cnf.where)
+    outcome = change_package(request, cnf.admin, cnf.options, old=cnf.old, new=new, **cnf.where)
+    noted = {note.key.name for note in outcome.plan.notes if "holds data" in note.text}
+    assert noted == before.keys()
     assert cnf.admin.get(cnf.key("StatefulSet", "db")) is None
     until_settled(cnf)
     assert claims(cnf) == before
