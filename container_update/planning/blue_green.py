@@ -37,7 +37,7 @@ from container_update.workloads.kind import POD
 from container_update.workloads.kinds.deployment import HASH_LABEL
 from container_update.workloads.pod_status import is_active
 from container_update.workloads.readiness import replicas
-from container_update.workloads.registry import refuse_idle
+from container_update.workloads.registry import is_workload, refuse_idle
 from container_update.workloads.traffic import matches, selects
 
 _NAME_LENGTH, _RELEASE_LENGTH = 63, 5
@@ -142,8 +142,12 @@ class BlueGreenPlanner(Strategy):
         return replicas(pair.live)
 
     def waits(self, steps: Sequence[Step]) -> Iterator[Iterable[Step]]:
-        """Yield what the request wants to wait for: the new pods are Ready, the old ones serve."""
-        if self.pairs:
+        """Yield what the request wants to wait for: the new pods are Ready, the old ones serve.
+
+        Also where no Deployment is known to take the place of another one.
+        """
+        gone = (step.is_removal and is_workload(step.key) for step in steps)
+        if any(gone) or any(step.is_switch for step in steps):
             yield from pauses(self.params, "before the switch", self._changes(steps))
 
     def successors(self) -> dict[str, str]:

@@ -267,6 +267,17 @@ def test_as_many_replicas_as_there_are_now() -> None:
     assert created(plan(BlueGreenPlanner, [OLD], [NEW], there))["spec"]["replicas"] == 0
 
 
+def test_a_hold_is_kept_where_no_deployment_is_known_to_take_the_place_of_another_one() -> None:
+    new = deployment("another", app="another")
+    held = planner(BlueGreenPlanner, [OLD, service()], [new, service(app="another")])
+    held.params = {"hold": True}
+    assert told(held.plan())[:3] == [
+        "CREATE Deployment another",
+        "WAIT Hold before the switch",
+        "SWITCH Service web",
+    ]
+
+
 def test_a_held_service_is_switched_from_where_it_is_held() -> None:
     planned = plan(BlueGreenPlanner, [OLD, service()], [NEW, service()])
     hold, switch = (s for s in planned.steps if s.key.kind == "Service")
