@@ -11,17 +11,23 @@ import yaml
 
 from container_update import (
     ClusterError,
+    HealRequest,
+    Options,
+    ScaleRequest,
     StepWait,
     UndoIncompleteError,
     UpdateFailedError,
+    change_package,
+    heal,
     install,
+    undo,
     update,
 )
 from tests.functional.cnf import IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import workload
 from tests.functional.real import one_of
-from tests.internals.core import Event, Json, ObjectKey, images, is_ready, with_images
+from tests.internals.core import Event, Json, ObjectKey, Scale, images, is_ready, run, with_images
 
 THEIRS = "nginx:1.29-alpine"
 SLOW = {
@@ -82,14 +88,16 @@ class Meddler:
     """Another client, which acts once, as soon as a workload that was written is waited for."""
 
     cnf: Cnf
-    key: ObjectKey
+    key: ObjectKey | None
+    """None: the first one that is waited for."""
     act: Callable[[Cnf, ObjectKey], None]
     has_acted: bool = False
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, StepWait) and event.key == self.key and not self.has_acted:
+        is_its = isinstance(event, StepWait) and self.key in (None, event.key)
+        if isinstance(event, StepWait) and is_its and not self.has_acted:
             self.has_acted = True
-            self.act(self.cnf, self.key)
+            self.act(self.cnf, event.key)
 
 
 CONTROLLED = ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet")
@@ -172,6 +180,68 @@ def test_an_installation_fails_where_another_client_sets_another_image(cnf: Cnf)
             options=replace(cnf.options, settle_seconds=1),
             progress=Meddler(cnf, key, set_image),
         )
+
+
+def _change(strategy: str) -> Callable[[Cnf, Options, Meddler], object]:
+    def change(cnf: Cnf, options: Options, meddler: Meddler) -> object:
+        new = cnf.package({"w.yaml": manifest("Deployment", IMAGES[1])})
+        request = {"vnfdId": "any", "additionalParams": {"upgrade_type": strategy}}
+        packages = {"old": cnf.old, "new": new}
+        return change_package(
+            request, cnf.admin, options, progress=meddler, **packages, **cnf.where
+        )
+
+    return change
+
+
+def _scale(cnf: Cnf, options: Options, meddler: Meddler) -> object:
+    goal = Scale(ScaleRequest(cnf.old, {"V": 3}, **cnf.where), options)
+    goal.packages = replace(goal.packages, new_vdus={"V": "w"})
+    return run(goal, cnf.admin, options, progress=meddler)
+
+
+def _heal(cnf: Cnf, options: Options, meddler: Meddler) -> object:
+    set_image(cnf, cnf.key("Deployment", "w"))
+    return heal(HealRequest(cnf.old, **cnf.where), cnf.admin, options, progress=meddler)
+
+
+def _undo(cnf: Cnf, options: Options, meddler: Meddler) -> object:
+    cnf.update({"w": manifest("Deployment", IMAGES[1])})
+    return undo(cnf.admin, options, progress=meddler, **cnf.where)
+
+
+VERBS = {
+    "a rolling change": _change("RollingUpdate"),
+    "a Blue-Green change": _change("Blue-Green"),
+    "a canary": _change("Canary"),
+    "a heal": _heal,
+    "an undo": _undo,
+}
+
+
+@pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
+def test_no_verb_succeeds_where_another_client_sets_another_image(
+    cnf: Cnf, verb: Callable[[Cnf, Options, Meddler], object]
+) -> None:
+    fails_with(cnf, verb, lambda body: with_images(body, {"main": "nginx:1.30-alpine"}))
+
+
+def test_nor_a_scaling_where_it_takes_all_pods(cnf: Cnf) -> None:
+    """Another image is no business of a scaling; another number may be an autoscaler's."""
+    fails_with(cnf, _scale, lambda body: body["spec"].update(replicas=0))
+
+
+def fails_with(
+    cnf: Cnf,
+    verb: Callable[[Cnf, Options, Meddler], object],
+    change: Callable[[Json], Json | None],
+) -> None:
+    cnf.instantiate(w=manifest("Deployment", IMAGES[0]))
+    options = replace(cnf.options, settle_seconds=1, timeout=60, undo_timeout=60)
+    meddler = Meddler(cnf, None, lambda cnf, key: edit(cnf, key, change))
+    with pytest.raises(UpdateFailedError, match="by another client"):
+        verb(cnf, options, meddler)
+    assert meddler.has_acted
 
 
 def test_a_pod_that_another_client_takes_out_of_its_workload_is_replaced(cnf: Cnf) -> None:
