@@ -68,6 +68,10 @@ def move_nowhere(cnf: Cnf, key: ObjectKey) -> None:
     edit(cnf, key, lambda b: b["spec"]["template"]["spec"].update(nodeSelector=nowhere))
 
 
+def pause(cnf: Cnf, key: ObjectKey) -> None:
+    edit(cnf, key, lambda body: body["spec"].update(paused=True))
+
+
 def delete(cnf: Cnf, key: ObjectKey) -> None:
     cnf.admin.delete(key)
 
@@ -166,6 +170,16 @@ def test_an_update_fails_where_another_client(
         until(lambda: cnf.admin.get(key) is None)
     else:  # only the image was ours to put back
         assert state(cnf, key) == (left[0][0], IMAGES[0], *left[0][2:])
+
+
+def test_an_update_fails_where_another_client_pauses_a_deployment(cnf: Cnf) -> None:
+    cnf.instantiate(w=manifest("Deployment", IMAGES[0]))
+    key = cnf.key("Deployment", "w")
+    meddler = Meddler(cnf, key, pause)
+    with pytest.raises(UpdateFailedError, match=r"it is paused .*: resume it"):
+        roll(cnf, {"w": manifest("Deployment", IMAGES[1])}, meddler)
+    assert meddler.has_acted
+    assert state(cnf, key)[1] == IMAGES[0]
 
 
 def test_an_installation_fails_where_another_client_sets_another_image(cnf: Cnf) -> None:
