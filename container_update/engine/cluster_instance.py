@@ -110,6 +110,10 @@ class ClusterInstance(ClusterView):
             self.cluster.ask_rights(self.namespace)  # meanwhile
         return outcome
 
+    def happens_once(self, goal: Goal) -> bool:
+        """Tell whether an interrupted run that is finished is all that was asked for."""
+        return goal.intent.happens_once
+
     def planned(self, goal: Goal, observed: Observed) -> Plan:
         """Return the plan of a goal; have the nodes pull its images where the options say so."""
         plan = super().planned(goal, observed)
@@ -182,9 +186,7 @@ class ClusterInstance(ClusterView):
                     unclaimed.callback(partial(delete, step.key, uid=uid))
             yield unclaimed
 
-    def outcome(
-        self, _: Goal, plan: Plan, results: tuple[StepResult, ...], observed: Observed
-    ) -> Outcome:
+    def outcome(self, plan: Plan, results: tuple[StepResult, ...], observed: Observed) -> Outcome:
         """Return what became of a plan, with the pods that run now."""
         return Outcome(
             plan=plan,

@@ -204,8 +204,8 @@ class Execution:
             return
         created = {s.key: s for s in self._steps if s.action is Action.CREATE}
         scaled = {step.key for step in self._steps if step.action is Action.SCALE}
-        switches = any(step.is_switch for step in self._steps)
-        is_first = not switches or any(step.is_switch for step in steps)
+        switches = [step for step in self._steps if step.is_switch]
+        is_switched = bool(switches) and not any(step in switches for step in steps)
         executor = ScaleExecutor(self._context)
         for step in self._steps:
             if not (isinstance(step, ManifestStep) and step.successor):
@@ -213,10 +213,11 @@ class Execution:
             key = replace(step.key, name=step.successor)
             first = created.get(key)
             planned = replicas(first.content or {}) if isinstance(first, ManifestStep) else 0
-            least = 0 if is_first and step.key not in scaled else 1  # a canary has none left
+            # none: a canary leaves no old pods, and the traffic may be on the new ones already
+            is_stopped = not is_switched and step.key not in scaled
             try:
                 while executor.follow(
-                    step, planned, self._waiter.clock() + self.options.timeout, least
+                    step, planned, self._waiter.clock() + self.options.timeout, also_none=is_stopped
                 ):
                     self.progress(StepWait(key, f"has as many pods as {step.key} has now"))
             except AbortedError:

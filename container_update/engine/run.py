@@ -19,7 +19,7 @@ from container_update.cluster.retry import RetryingCluster, RetryingReader
 from container_update.engine.checks.budgets import with_budgets_noted
 from container_update.engine.cluster_instance import ClusterInstance
 from container_update.engine.cluster_view import ClusterView
-from container_update.engine.goal import Goal, Intent
+from container_update.engine.goal import Goal
 from container_update.engine.progress import log_remarks
 from container_update.model import errors
 from container_update.model.cancellation import CancelToken
@@ -31,10 +31,6 @@ from container_update.model.plan import Plan
 
 class AnyGoal(Protocol):
     """Where an operation leads, wherever the VNF runs."""
-
-    @property
-    def intent(self) -> Intent:
-        """What the operation is asked to be."""
 
     def carry_out(self, run: Any, /) -> tuple[StepResult, ...]:
         """Carry out the plan of a run that has begun."""
@@ -65,6 +61,9 @@ class AnyInstance(Protocol[GoalT_contra, SeenT, PlanT]):
         :returns: what became of it; None where there was nothing.
         """
 
+    def happens_once(self, goal: GoalT_contra, /) -> bool:
+        """Tell whether an interrupted run that is finished is all that was asked for."""
+
     def observed(self, goal: GoalT_contra, /) -> AbstractContextManager[SeenT]:
         """Observe what is live while the block plans and carries the plan out."""
 
@@ -77,9 +76,7 @@ class AnyInstance(Protocol[GoalT_contra, SeenT, PlanT]):
     def begun(self, goal: GoalT_contra, plan: PlanT, seen: SeenT, /) -> AbstractContextManager[Any]:
         """Hold the lease and the journal while the block carries the plan out."""
 
-    def outcome(
-        self, goal: GoalT_contra, plan: PlanT, results: tuple[StepResult, ...], seen: SeenT, /
-    ) -> Outcome:
+    def outcome(self, plan: PlanT, results: tuple[StepResult, ...], seen: SeenT, /) -> Outcome:
         """Return what became of the plan, and what runs now."""
 
 
@@ -102,7 +99,7 @@ def _operated(goal: GoalT_contra, instance: AnyInstance[GoalT_contra, SeenT, Pla
     resumed = instance.recovered(goal)
     if resumed is not None:
         is_done = all(result.state is StepState.DONE for result in resumed.results)
-        if resumed.held or (goal.intent.happens_once and is_done):
+        if resumed.held or (instance.happens_once(goal) and is_done):
             return resumed
     with instance.observed(goal) as seen:
         plan = instance.planned(goal, seen)
@@ -114,7 +111,7 @@ def _operated(goal: GoalT_contra, instance: AnyInstance[GoalT_contra, SeenT, Pla
         else:
             with instance.begun(goal, plan, seen) as begun:
                 results = (*results, *goal.carry_out(begun))
-        return instance.outcome(goal, plan, results, seen)
+        return instance.outcome(plan, results, seen)
 
 
 def run(  # noqa: PLR0913

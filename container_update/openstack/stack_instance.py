@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from container_update.cluster.beginning import begun
-from container_update.engine.goal import Intent
 from container_update.engine.recovery import Recovery, refuse_incomplete
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import NextStep, PlanError, UpdateInProgressError
@@ -41,8 +40,6 @@ GoOn = Callable[[StackExecution], tuple[StepResult, ...]]
 class StackGoal(ABC):
     """Where an operation on a VNF's stacks leads."""
 
-    intent: Intent = Intent("", None, happens_once=True)
-    """An interrupted run that is finished is all that was asked for."""
     ends_vnf: ClassVar[bool] = False
     """Nothing is left of the VNF then: what an earlier operation left goes with it."""
 
@@ -130,6 +127,10 @@ class StackInstance:
         self._refuse_unfinished_change(goal)
         return self.recover(goal=lambda: digest, go_on=goal.carry_out)
 
+    def happens_once(self, _: StackGoal) -> bool:
+        """Return True: an interrupted run that is finished is not planned again."""
+        return True
+
     @contextmanager
     def observed(self, _: StackGoal) -> Iterator[Heat]:
         """Give the block Heat, which is asked whenever something is to be known."""
@@ -182,9 +183,7 @@ class StackInstance:
             yield execution
             execution.end()
 
-    def outcome(
-        self, _: StackGoal, plan: StackPlan, results: tuple[StepResult, ...], __: Heat
-    ) -> Outcome:
+    def outcome(self, plan: StackPlan, results: tuple[StepResult, ...], _: Heat) -> Outcome:
         """Return what became of a plan."""
         return Outcome(plan, results)
 

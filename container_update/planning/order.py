@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from container_update.model.errors import PackageError
-from container_update.model.objects import Json, Manifest, ObjectKey, get_at
+from container_update.model.objects import FieldPath, Json, Manifest, ObjectKey, get_at
 from container_update.model.plan import Plan, Step
 from container_update.planning.comparison.meaning import is_less
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep
@@ -57,6 +57,13 @@ _JUDGES: Sequence[Kinds] = (
     _kinds(_ADMISSION, "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding"),
 )
 """What may refuse the requests of others."""
+_HOOK = ("clientConfig", "service")
+_CALLS: Mapping[tuple[str, str], FieldPath] = {
+    DEFINITION: ("spec", "conversion", "webhook", *_HOOK),
+    **dict.fromkeys(_JUDGES[0], ("spec", "service")),
+    **dict.fromkeys(_JUDGES[1], _HOOK),
+}
+"""Where an object names a Service that the API server calls; :data:`_HOOK`: in each webhook."""
 _CLASSES = (
     _kinds("scheduling.k8s.io", "PriorityClass")
     | _kinds("node.k8s.io", "RuntimeClass")
@@ -202,19 +209,18 @@ def converters(among: Mapping[ObjectKey, Json]) -> dict[tuple[str, str], ObjectK
         (body["spec"]["group"], body["spec"]["names"]["kind"]): service
         for key, body in among.items()
         if (key.group, key.kind) == DEFINITION
-        for service in called_services(body)
+        for service in called_services(key, body)
         if service in among
     }
 
 
-def called_services(body: Json) -> Iterator[ObjectKey]:
+def called_services(key: ObjectKey, body: Json) -> Iterator[ObjectKey]:
     """Yield the Services that the API server calls because of an object: those of its webhooks, of
     its conversion, or of an APIService."""
-    clients = [hook.get("clientConfig") for hook in body.get("webhooks") or ()]
-    clients += [body.get("spec"), get_at(body, ("spec", "conversion", "webhook", "clientConfig"))]
-    services = (client.get("service") for client in clients if isinstance(client, dict))
-    for service in services:
-        if isinstance(service, dict):
+    path = _CALLS.get((key.group, key.kind), ())
+    holders = body.get("webhooks") if path == _HOOK else [body]
+    for holder in holders if path and isinstance(holders, list) else ():
+        if isinstance(service := get_at(holder, path), dict):
             names = (str(service.get(name, "")) for name in ("namespace", "name"))
             yield ObjectKey("", "Service", *names)
 

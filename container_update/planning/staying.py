@@ -55,12 +55,13 @@ def why_they_stay(
     its objects, which nothing converts any more.
     """
     staying = {key: why for key in live if (why := why_it_stays(key, live[key], included))}
+    going = live.keys() - staying
     for key in [key for key in staying if not is_kept(live[key])]:
-        if gone := [each for each in called_services(live[key]) if each in live.keys() - staying]:
-            if key.kind in HOLDS_DATA:
-                staying[key] += f"; {gone[0]}, which converts its objects, goes"
-            else:
-                del staying[key]
+        gone = [service for service in called_services(key, live[key]) if service in going]
+        if gone and key.kind in HOLDS_DATA:
+            staying[key] += f"; {gone[0]}, which converts its objects, goes"
+        elif gone:
+            del staying[key]
     for key, body in live.items():
         if key in staying or (key.group, key.kind) not in {DEFINITION, ("", "Namespace")}:
             continue

@@ -72,20 +72,23 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
         self.rollout.until_new(step.key, before, deadline)
         self._restore_policy(step)
 
-    def follow(self, removal: ManifestStep, planned: int, deadline: float, least: int = 1) -> bool:
+    def follow(
+        self, removal: ManifestStep, planned: int, deadline: float, *, also_none: bool
+    ) -> bool:
         """Give the Deployment that takes another one's place as many pods as that has now, and wait
         for them: the number in the plan may be hours old. Tell whether it was another number.
 
         :param planned: with how many it was created; a number that another client has given it is
             not lowered.
-        :param least: fewer old pods say nothing of the new ones.
+        :param also_none: where it has none another client has stopped it, and the new one is to
+            have none either.
         """
         key = replace(removal.key, name=removal.successor)
         old, new = self.cluster.get(removal.key), self.cluster.get(key)
         if old is None or new is None or is_deleting(old) or is_deleting(new):
             return False
         has, needs = replicas(new), replicas(old)
-        if needs < least or needs == has or (needs < has != planned):
+        if needs == has or not (needs or also_none) or (needs < has != planned):
             return False
         self.apply(ScaleStep(key, Action.SCALE, new, replicas=needs), deadline)
         return True

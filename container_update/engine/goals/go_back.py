@@ -86,8 +86,7 @@ class GoBack(Goal):
 
     def _read(self) -> tuple[Revision, ...]:
         """Return the revisions of what was carried out and not undone at once, the newest first."""
-        where = self.intent.where
-        revisions = History(self._cluster, *where).read(whole=True)
+        revisions = History(self._cluster, *self.intent.where).read(whole=True)
         return tuple(each for each in revisions if each.result is Result.DONE)
 
     def digest(self) -> str:

@@ -12,32 +12,38 @@ SERVICE = ObjectKey("", "Service", "cnf", "hook")
 CALL = {"service": {"namespace": "cnf", "name": "hook"}}
 OTHER = {"service": {"namespace": "cnf", "name": "another"}}
 NAMES = {"group": "example.com", "names": {"kind": "Widget"}}
-JUDGES: dict[str, tuple[Json, str | None]] = {
-    "a webhook": ({"webhooks": [{"clientConfig": OTHER}, {"clientConfig": CALL}]}, None),
-    "an APIService": ({"spec": CALL}, None),
-    "a webhook elsewhere": ({"webhooks": [{"clientConfig": OTHER}]}, "it is in no namespace"),
-    "a webhook at a URL": ({"webhooks": [{"clientConfig": {"url": "x"}}]}, "it is in no namespace"),
+ADMISSION, WEBHOOKS = "admissionregistration.k8s.io", "ValidatingWebhookConfiguration"
+KEPT = {"metadata": {"annotations": {"helm.sh/resource-policy": " Keep "}}}
+JUDGES: dict[str, tuple[tuple[str, str], Json, str | None]] = {
+    "a webhook": (
+        (ADMISSION, WEBHOOKS), {"webhooks": [{"clientConfig": OTHER}, {"clientConfig": CALL}]}, None
+    ),
+    "an APIService": (("apiregistration.k8s.io", "APIService"), {"spec": CALL}, None),
+    "a webhook elsewhere": (
+        (ADMISSION, WEBHOOKS), {"webhooks": [{"clientConfig": OTHER}]}, "it is in no namespace"
+    ),
+    "a webhook at a URL": (
+        (ADMISSION, WEBHOOKS), {"webhooks": [{"clientConfig": {"url": "x"}}]}, "it is in no names"
+    ),
     "one that is to be kept": (
-        {
-            "metadata": {"annotations": {"helm.sh/resource-policy": "keep"}},
-            "webhooks": [{"clientConfig": CALL}],
-        },
-        "its annotation",
+        (ADMISSION, WEBHOOKS), {**KEPT, "webhooks": [{"clientConfig": CALL}]}, "its annotation"
     ),
     "a conversion": (
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
         {"spec": {**NAMES, "conversion": {"webhook": {"clientConfig": CALL}}}},
         "Service cnf/hook, which converts its objects, goes",
     ),
-}
+    "another kind": (
+        ("example.com", "Widget"), {"spec": CALL, "webhooks": ["text"]}, "it is in no namespace"
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "why"), JUDGES.values(), ids=JUDGES)
+@pytest.mark.parametrize(("kind", "body", "why"), JUDGES.values(), ids=JUDGES)
 def test_what_calls_a_service_that_goes_does_not_stay_without_it(
-    body: Json, why: str | None
+    kind: tuple[str, str], body: Json, why: str | None
 ) -> None:
-    kind = "CustomResourceDefinition" if "group" in body.get("spec", {}) else "Judge"
-    group = "apiextensions.k8s.io" if kind != "Judge" else "example.com"
-    judge = ObjectKey(group, kind, "", "judge")
+    judge = ObjectKey(*kind, "", "judge")
     live = {judge: {"metadata": {}, **body}, SERVICE: {"metadata": {"namespace": "cnf"}}}
     staying = why_they_stay(live, Included())
     assert staying.keys() == ({judge} if why else set())
