@@ -161,7 +161,7 @@ class Checker:
             if running is None:
                 differences += [f"{kind} {name} is there" for _ in snapshot.named(kind, name)]
                 continue
-            differences += self._workload(snapshot, kind, name, running)
+            differences += self._workload(snapshot, kind, name, running, as_before=as_before)
             if as_before and kind != "Pod":
                 old, now = self.before.get(kind, name), snapshot.get(kind, name)
                 if now is None or old["spec"] != now["spec"]:
@@ -181,7 +181,8 @@ class Checker:
             return [f"Service {name} is not there"]
         if as_before and live["spec"] != self.before.get("Service", name)["spec"]:
             problems.append(f"Service {name}: its spec is not as before")
-        if snapshot.served(name) != {pod["metadata"]["uid"] for pod in snapshot.pods_of(*served)}:
+        pods = _staying(snapshot.pods_of(*served), as_before=as_before)
+        if snapshot.served(name) != {pod["metadata"]["uid"] for pod in pods}:
             problems.append(f"Service {name} does not serve the pods of {' '.join(served)}")
         return problems
 
@@ -218,8 +219,10 @@ class Checker:
                 problems.append(f"{kind} {name}: immutable is not as before")
         return problems
 
-    def _workload(self, snapshot: Snapshot, kind: str, name: str, running: Running) -> list[str]:
-        pods = snapshot.pods_of(kind, name)
+    def _workload(
+        self, snapshot: Snapshot, kind: str, name: str, running: Running, *, as_before: bool
+    ) -> list[str]:
+        pods = _staying(snapshot.pods_of(kind, name), as_before=as_before)
         problems = []
         if len(snapshot.named(kind, name)) > 1:
             problems.append(f"{kind} {name}: there are several")
@@ -250,6 +253,12 @@ class Checker:
                     f"pod {name} was started with {variable}={value_seen}, expected {value}"
                 )
         return problems
+
+
+def _staying(pods: list[Any], *, as_before: bool) -> list[Any]:
+    """Return the pods that count: on the way back not those that are being deleted, since what ran
+    before does not wait until they have ended."""
+    return [pod for pod in pods if not (as_before and pod["metadata"].get("deletionTimestamp"))]
 
 
 def _marks(metadata: Any) -> list[str]:
