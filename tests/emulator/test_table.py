@@ -2,15 +2,22 @@
 """The embedded cluster answers the table of requests as Kubernetes 1.36 did."""
 
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
 
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
+from container_update.emulator.kubernetes.resources import BUILT_IN
 from tests.emulator import table
 from tests.emulator.client import Api
 from tests.emulator.sameness import Pairs, differences
 
 SECONDS = 10.0
+NOT_OF_PACKAGES = {
+    "CertificateSigningRequest", "CSINode", "CSIStorageCapacity", "IPAddress", "Node",
+    "ResourceSlice", "ServiceCIDR", "VolumeAttachment", "VolumeAttributesClass",
+}  # fmt: skip
+"""What kubelets, drivers and administrators write; nothing of the tests does."""
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +44,14 @@ def test_each_request_is_answered_as_kubernetes_answered_it(server: Api, subject
         if row.differs and not found:
             problems.append(f"{row.name}: it no longer differs, so remove: {row.differs}")
     assert not problems, f"{len(problems)} rows differ:\n" + "\n".join(problems)
+
+
+def test_each_kind_that_a_package_may_have_is_created() -> None:
+    requests = (row for subject in table.SUBJECTS for row in table.rows(subject))
+    paths = (urlsplit(row.path).path for row in requests if row.method == "POST")
+    created = {path.rpartition("/")[2] for path in paths}
+    kinds = [each for each in BUILT_IN if each.is_stored and "create" in each.verbs]
+    assert {each.kind for each in kinds if each.plural not in created} == NOT_OF_PACKAGES
 
 
 def test_the_table_has_at_least_300_requests() -> None:

@@ -291,17 +291,58 @@ def _network_policy(new: Json) -> None:
 
 def _webhooks(new: Json) -> None:
     for webhook in new.get("webhooks", []):
-        _fill(webhook, failurePolicy="Fail", matchPolicy="Equivalent", timeoutSeconds=10)
-        _fill(webhook, namespaceSelector={}, objectSelector={})
+        _fill(webhook, failurePolicy="Fail", timeoutSeconds=10)
+        _matches(webhook, "rules")
         if new.get("kind") == "MutatingWebhookConfiguration":
             webhook.setdefault("reinvocationPolicy", "Never")
         if "service" in webhook.get("clientConfig", {}):
             webhook["clientConfig"]["service"].setdefault("port", 443)
-        for rule in webhook.get("rules", []):
-            rule.setdefault("scope", "*")
+
+
+def _matches(matching: Json, rules: str) -> None:
+    """Fill in which requests an admission webhook or policy is for."""
+    _fill(matching, matchPolicy="Equivalent", namespaceSelector={}, objectSelector={})
+    for rule in matching.get(rules, []):
+        rule.setdefault("scope", "*")
+
+
+def _admission_policy(new: Json) -> None:
+    spec = new.setdefault("spec", {})
+    spec.setdefault("failurePolicy", "Fail")
+    _matches(spec.setdefault("matchConstraints", {}), "resourceRules")
+
+
+def _api_service(new: Json) -> None:
+    if service := new.get("spec", {}).get("service"):
+        service.setdefault("port", 443)
+
+
+def _ingress_class(new: Json) -> None:
+    if parameters := new.get("spec", {}).get("parameters"):
+        parameters.setdefault("scope", "Cluster")
+
+
+def _priority_level(new: Json) -> None:
+    if limited := new.get("spec", {}).get("limited"):
+        _fill(limited, nominalConcurrencyShares=30, lendablePercent=0)
+
+
+def _resource_claim(new: Json) -> None:
+    for request in new.get("spec", {}).get("devices", {}).get("requests", []):
+        if exact := request.get("exactly"):
+            exact.setdefault("allocationMode", "ExactCount")
+            if exact["allocationMode"] == "ExactCount":
+                exact.setdefault("count", 1)
+
+
+def _resource_claim_template(new: Json) -> None:
+    spec = new.setdefault("spec", {})
+    spec.setdefault("metadata", {})
+    _resource_claim(spec)
 
 
 _DEFAULTS: Mapping[str, Callable[[Json], None]] = {
+    "apiservices": _api_service,
     "clusterrolebindings": _binding,
     "clusterroles": _rules,
     "cronjobs": _cron_job,
@@ -313,8 +354,10 @@ _DEFAULTS: Mapping[str, Callable[[Json], None]] = {
     "endpointslices": _slice,
     "events": _event,
     "horizontalpodautoscalers": _autoscaler,
+    "ingressclasses": _ingress_class,
     "jobs": _job,
     "limitranges": _limit_range,
+    "mutatingadmissionpolicies": _admission_policy,
     "mutatingwebhookconfigurations": _webhooks,
     "namespaces": _namespace,
     "networkpolicies": _network_policy,
@@ -323,13 +366,17 @@ _DEFAULTS: Mapping[str, Callable[[Json], None]] = {
     "pods": _pod,
     "podtemplates": _template,
     "priorityclasses": _priority_class,
+    "prioritylevelconfigurations": _priority_level,
     "replicasets": _replica_set,
     "replicationcontrollers": _replication_controller,
+    "resourceclaims": _resource_claim,
+    "resourceclaimtemplates": _resource_claim_template,
     "rolebindings": _binding,
     "roles": _rules,
     "secrets": _secret,
     "services": _service,
     "statefulsets": _stateful_set,
     "storageclasses": _storage_class,
+    "validatingadmissionpolicies": _admission_policy,
     "validatingwebhookconfigurations": _webhooks,
 }

@@ -13,6 +13,7 @@ from container_update.emulator.kubernetes.objects import new_condition
 from container_update.emulator.kubernetes.resources import ESTABLISHED, Resource
 
 _INITIAL: Mapping[str, Json] = {
+    "apiservices": {},
     "cronjobs": {},
     "daemonsets": {
         "currentNumberScheduled": 0,
@@ -21,6 +22,7 @@ _INITIAL: Mapping[str, Json] = {
         "numberReady": 0,
     },
     "deployments": {},
+    "flowschemas": {},
     "horizontalpodautoscalers": {"currentMetrics": None, "desiredReplicas": 0},
     "ingresses": {"loadBalancer": {}},
     "jobs": {},
@@ -33,11 +35,14 @@ _INITIAL: Mapping[str, Json] = {
         "desiredHealthy": 0,
         "expectedPods": 0,
     },
+    "prioritylevelconfigurations": {},
     "replicasets": {"replicas": 0},
     "replicationcontrollers": {"replicas": 0},
+    "resourceclaims": {},
     "resourcequotas": {},
     "services": {"loadBalancer": {}},
     "statefulsets": {"replicas": 0, "availableReplicas": 0},
+    "validatingadmissionpolicies": {},
 }
 
 

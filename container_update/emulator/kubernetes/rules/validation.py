@@ -519,6 +519,14 @@ def _priority_class(new: Json, old: Json | None) -> list[FieldError]:
     return problems
 
 
+def _priority_level(new: Json, _old: Json | None) -> list[FieldError]:
+    kind = new.get("spec", {}).get("type")
+    if (kind == "Exempt") == (new["metadata"]["name"] == "exempt"):
+        return []
+    why = "must be 'Exempt' if and only if `name` is 'exempt'"
+    return [invalid_value("spec.type", kind, why)]
+
+
 def _fixed(*path: str) -> Check:
     """Return the check of a field that never changes."""
 
@@ -549,6 +557,7 @@ _CHECKS: Mapping[str, Check] = {
     "poddisruptionbudgets": _disruption_budget,
     "pods": _pod,
     "priorityclasses": _priority_class,
+    "prioritylevelconfigurations": _priority_level,
     "replicasets": _replicated,
     "rolebindings": _binding,
     "resourcequotas": _quota,
