@@ -391,7 +391,7 @@ class KubernetesCluster:
         spec = {"namespace": namespace or "default"}
         body = {"apiVersion": _REVIEWS, "kind": "SelfSubjectRulesReview", "spec": spec}
         path = f"/apis/{_REVIEWS}/selfsubjectrulesreviews"
-        what = f"ask for the rights in namespace {namespace}"
+        what = f"ask for the rights in {f'namespace {namespace}' if namespace else 'the cluster'}"
         try:
             answer = self._call("POST", path, what, body)
             with responses.reading(what, "a review of rights"):

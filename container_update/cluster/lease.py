@@ -51,6 +51,8 @@ _TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 _LOOKS = 10
 """How often in its duration another's Lease is read while it is observed, and how often at the most
 the holder renews its own."""
+_PAUSES = 40
+"""How often in its duration the holder tries again where it cannot be renewed."""
 _WRITABLE = 0.9
 """For which part of its duration the holder writes; the rest is for requests on their way."""
 
@@ -107,6 +109,8 @@ class LeaseLock:
     _lease: Json = field(default_factory=dict, init=False)
     _sent: float = field(default=-math.inf, init=False)
     """When the last renewal that took effect was sent."""
+    _is_refused: bool = field(default=False, init=False)
+    """The last renewal took no effect, which has been said."""
     _lost: str = field(default="", init=False)
     _writing: threading.Lock = field(default_factory=threading.Lock, init=False)
     _released: threading.Event = field(default_factory=threading.Event, init=False)
@@ -247,9 +251,21 @@ class LeaseLock:
         """
         while True:
             self.check()
-            if self._is_renewed():
+            if self._renewal_error() is None:
                 return
-            self._released.wait(self.seconds / 40)
+            self._released.wait(self.seconds / _PAUSES)
+
+    def refused_renewal(self) -> errors.ClusterError | None:
+        """Renew the lease now; return the last error where the API server answers nothing else for
+        a third of its duration, None where it is renewed or the server does not answer.
+
+        :raises LeaseLostError: another process may have it.
+        """
+        until = self.clock() + self.seconds / 3
+        while (error := self._renewal_error()) is not None and self.clock() < until:
+            self.check()
+            self._released.wait(self.seconds / _PAUSES)
+        return error if error is not None and error.status is not None else None
 
     def stop_renewing(self) -> None:
         """Leave the lease as it is: it is about to go, and the run with it."""
@@ -262,7 +278,7 @@ class LeaseLock:
             if not self._has_news and self.clock() < self._sent + self.seconds / 4:
                 continue
             try:
-                self._is_renewed()
+                self._renewal_error()
                 self.check()
             except errors.LeaseLostError:
                 return
@@ -279,8 +295,8 @@ class LeaseLock:
     def _has_news(self) -> bool:
         return self._annotations != (self._lease["metadata"].get("annotations") or {})
 
-    def _is_renewed(self) -> bool:
-        """Renew the lease; return whether that took effect."""
+    def _renewal_error(self) -> errors.ClusterError | None:
+        """Renew the lease; return why that did not take effect, None where it did."""
         with self._writing:
             sent = self.clock()
             try:
@@ -288,11 +304,12 @@ class LeaseLock:
             except errors.ClusterError as error:
                 if error.status in (404, 409):
                     self._lose(f"{self.key} is lost: {error}")
-                else:
+                elif not self._is_refused:
                     LOG.warning("%s could not be renewed yet: %s", self.key, error)
-                return False
-            self._sent = sent
-            return True
+                self._is_refused = True
+                return error
+            self._sent, self._is_refused = sent, False
+            return None
 
     def _renew(self) -> None:
         cluster = self.cluster.unretried

@@ -247,6 +247,16 @@ class Execution:
         """What became of each step so far, in the order of the plan."""
         return self._outcome().results
 
+    def revert_first(self, steps: Sequence[ObjectStep]) -> None:
+        """Revert these steps, without which the API server refuses even to note that all of them
+        are being undone. One that fails is tried again with the others."""
+        for step in reversed(steps):
+            try:
+                deadline = self._waiter.clock() + self.options.undo_timeout
+                executor_of(step, self._context).revert(step, deadline)
+            except (*_STEP_ERRORS, AbortedError) as error:
+                LOG.warning("%s could not be put back yet: %s", step.key, error)
+
     def undo(self, cause: str, begun: Sequence[Step]) -> tuple[StepResult, ...]:
         """Revert these steps of the plan, as far as they were done."""
         steps = [step for step in begun if isinstance(step, ObjectStep)]

@@ -19,6 +19,7 @@ from container_update.model.objects import Json, ObjectKey, namespace_key
 from container_update.model.options import OF_VNFM
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import UNINSTALL, Action
+from container_update.planning import order
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.manifest import is_made_of
 
@@ -139,6 +140,8 @@ class JournalledRun:
             self._kept_before = context_threads.in_background(self._history.bodies)
         try:
             yield
+            if not self.is_over:
+                self._refuse_hindrances()
         except errors.UpdateFailedError as error:
             states = {result.state for result in error.outcome.results}
             if states <= {StepState.UNDONE, StepState.NOT_STARTED}:
@@ -146,6 +149,16 @@ class JournalledRun:
             raise
         if self.record.held_at is None:
             self.end()
+
+    def _refuse_hindrances(self) -> None:
+        """Undo the run where an admission webhook or policy that it has written lets the API server
+        refuse the renewal of its own lease: no later operation could change or remove the VNF."""
+        steps = self.record.object_steps
+        written = [s for s in steps if order.hinders(s.key) and not s.is_removal]
+        if written and (error := self.lock.refused_renewal()) is not None:
+            self.execution.revert_first(written)
+            key = written[-1].key
+            self.execution.give_up(f"{key} failed: since then a lease cannot be renewed: {error}")
 
     def _confirm_and_keep(self, undone: Outcome | None, cause: str) -> None:
         """Confirm the lease, and write the revision of this run meanwhile.
