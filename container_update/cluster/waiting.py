@@ -7,7 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from container_update.cluster.informer import Informer
 from container_update.model.objects import Collection, Json, ObjectKey
@@ -175,3 +175,41 @@ class RefusedPods:
         if self._known is None:
             self._known = versions
         return not versions <= self._known
+
+
+# --- pods that cannot start ----------------------------------------------------------------------
+# Why a pod has no node or no volume is told by Events alone; its conditions say that it waits.
+
+
+@dataclass
+class PendingPods:
+    """Says of one workload, while its pods are pending, why one of them does not start."""
+
+    waiter: Waiter
+    _next_look: float | None = field(default=None, init=False)
+    """None while no pod is pending."""
+    _newest: str = field(default="", init=False)
+
+    def explain(self, live: Json, verdict: Readiness) -> Readiness:
+        """Return the verdict with the newest warning about its newest pod.
+
+        The Events are read a while after the pod is first seen to be pending, then now and again:
+        a rollout whose pods start costs no request more.
+        """
+        pods = [
+            pod
+            for pod in self.waiter.informer.pods_of(live)
+            if (pod.get("status") or {}).get("phase") == "Pending"
+        ]
+        if verdict.state is not RolloutState.PROGRESSING or not pods:
+            self._next_look, self._newest = None, ""
+            return verdict
+        now = self.waiter.clock()
+        if self._next_look is not None and now >= self._next_look:
+            pod = max(pods, key=lambda pod: str(pod["metadata"].get("creationTimestamp")))
+            events = self.waiter.informer.events_about(pod, type="Warning")
+            newest = max(events, key=lambda event: str(event.get("lastTimestamp")), default=None)
+            self._newest = f"{newest.get('reason')}: {newest.get('message')}" if newest else ""
+        if self._next_look is None or now >= self._next_look:
+            self._next_look = now + min(self.waiter.look_again, _LONGEST_LOOK)
+        return replace(verdict, message=": ".join(filter(None, (verdict.message, self._newest))))

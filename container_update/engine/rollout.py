@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from container_update.cluster.informer import Informer
-from container_update.cluster.waiting import NotReadyError, RefusedPods, Waiter
+from container_update.cluster.waiting import NotReadyError, PendingPods, RefusedPods, Waiter
 from container_update.engine.stuck_pods import StuckError, StuckPods
 from container_update.engine.writer import OverwrittenError
 from container_update.model.objects import Collection, Json, ObjectKey
@@ -191,13 +191,15 @@ class RolloutWaiter:
         """Wait until *judge* says done of the live object."""
         kind = kind_of(key)
         refused = RefusedPods(kind, self.waiter) if kind and kind.refusals_are_events else None
+        pending = PendingPods(self.waiter) if kind else None
 
         def judge_live() -> Readiness:
             live = self.informer.get(key)
             self._refuse_loss(key, live)
             if live is None:
                 return Readiness(RolloutState.FAILED, f"{key} was deleted by another client")
-            return refused.judge(live, judge(live)) if refused else judge(live)
+            verdict = refused.judge(live, judge(live)) if refused else judge(live)
+            return pending.explain(live, verdict) if pending else verdict
 
         self._wait(key, judge_live, deadline)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from container_update import freeze
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.functional import tacker_host
 from tests.functional.tacker_host import FRONT, Json, Tacker
@@ -203,3 +204,13 @@ def test_a_history_that_was_written_by_a_run_that_was_then_killed_is_no_second_w
 
     assert state_of(tacker) == OLD
     assert tacker.recorded() == tacker.pods()
+
+
+def test_a_frozen_instance_is_neither_modified_nor_changed_by_the_script(tacker: Tacker) -> None:
+    where = {"namespace": "default", "instance_id": tacker.instance["id"]}
+    frozen = freeze(tacker.cluster, **where, why="the night of the final")
+    before, pods = state_of(tacker), tacker.pods()
+    for refusal in (modify(tacker, request_of(tacker)), tacker.start()):
+        for part in (frozen.who, frozen.since, frozen.why, "unfreeze"):
+            assert part in refusal
+    assert (state_of(tacker), tacker.pods()) == (before, pods)

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
-from container_update import Options, connect
+from container_update import Options, connect, freeze
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.internals.core import ObjectKey
 from tests.internals.service import v2
@@ -283,3 +284,18 @@ def test_a_change_that_fails_leaves_what_ran_and_a_rollback_has_nothing_to_do(
     assert (client.call("GET", path), set(kubectl.pods())) == (before, pods)
     client.do("POST", f"{operation['_links']['self']['href']}/rollback", state="ROLLED_BACK")
     assert (client.call("GET", path), set(kubectl.pods())) == (before, pods)
+
+
+def test_a_frozen_instance_is_not_modified_and_the_error_says_who_until_when_and_why(
+    client: Client, cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
+) -> None:
+    path, new = vnfs.launched(client, cluster, tmp_path)
+    until = datetime.now(timezone.utc) + timedelta(hours=1)
+    instance_id = path.rpartition("/")[2]
+    with connect(str(cluster.write_kubeconfig(tmp_path / "kubeconfig"))) as admin:
+        frozen = freeze(admin, instance_id=instance_id, until=until, why="the night of the final")
+    before, level = set(kubectl.pods()), kubectl.data("ConfigMap", "settings")
+    operation = client.do("PATCH", path, vnfs.modification(new), "FAILED_TEMP")
+    for part in (frozen.who, frozen.until, frozen.why):
+        assert part in operation["error"]["detail"]
+    assert (set(kubectl.pods()), kubectl.data("ConfigMap", "settings")) == (before, level)

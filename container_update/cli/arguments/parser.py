@@ -30,6 +30,16 @@ USAGE = 64
 
 _OF_WRITING = {"--dry-run", "-y", "--yes", "--install", "--leave-on-signal"}
 """Options that a command has no use for which only plans."""
+_WRITING = ("apply", "install", "change")
+_OF_OTHERS = {
+    "-f": "name the folder or the file itself, - for standard input",
+    "--filename": "name the folder or the file itself, - for standard input",
+    "--wait": "the command always waits; --timeout says how long",
+    "--set": "render the chart first: helm template NAME CHART --set ... > NEW/all.yaml",
+    "--prune": "use container-update change --upgrade-type RollingUpdate, which deletes what the"
+    " new package does not have",
+}
+"""Options of kubectl and Helm, by which those who know them look for something we have."""
 
 
 class UsageError(ContainerUpdateError):
@@ -72,6 +82,9 @@ class CommandParser(argparse.ArgumentParser):
         name = unknown[0].partition("=")[0]
         if name == "--dry-run" and (command := self._plan_command(arguments)):
             self.error(f"there is no option {name}: use {command}")
+        words = self.prog.split()
+        if name in _OF_OTHERS and words[-1] in _WRITING and "heat" not in words:
+            self.error(f"there is no option {name}: {_OF_OTHERS[name]}")
         if not name.startswith("-"):
             self.error(f'found "{name}", which is one argument too many')
         known = [text for action in self._actions for text in action.option_strings]

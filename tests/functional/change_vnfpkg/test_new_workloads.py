@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from container_update import ClusterError, UpdateFailedError
+from container_update import ClusterError, StepWait, UpdateFailedError
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import V1, V2, Arguments, ContractSite
@@ -56,3 +56,12 @@ def test_a_secret_that_is_missing_is_named(site: Site, kind: str) -> None:
     assert "FailedMount" in failed.diagnosis.events[0]
     assert '"gone" not found' in failed.diagnosis.events[0]
     assert site.is_at("v1")
+
+
+def test_why_a_pod_does_not_start_is_told_while_it_is_waited_for(site: Site) -> None:
+    site.shape = Shape(more={"x.yaml": workload("Deployment", "x", pod=MISSING)})
+    seen: list[object] = []
+    with pytest.raises(UpdateFailedError):
+        site.change(V2, Arguments(options={"timeout": 5, "grace_period": 1}, progress=seen.append))
+    waits = [event.message for event in seen if isinstance(event, StepWait)]
+    assert any("FailedMount" in message and '"gone" not found' in message for message in waits)

@@ -129,6 +129,24 @@ def test_a_dry_run_is_answered_by_the_command_that_plans(
     assert said.endswith(f"there is no option --dry-run: use {used}")
 
 
+@pytest.mark.parametrize(
+    ("given", "answer"),
+    [
+        ("apply -f v2", "the folder or the file itself"),
+        ("install v1 --wait", "always waits"),
+        ("change v2 --set=a=b", "helm template"),
+        ("apply v2 --prune", "change --upgrade-type RollingUpdate"),
+    ],
+)
+def test_an_option_of_kubectl_or_helm_is_answered_by_what_does_the_same(
+    given: str, answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command_line.main(given.split())
+    assert ended.value.code == parser.USAGE
+    assert answer in capsys.readouterr().err.splitlines()[0]
+
+
 def test_what_cannot_be_planned_has_no_dry_run(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         command_line.main(["resume", "--dry-run"])
