@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -164,15 +164,6 @@ def refuse_none(manifests: match.ByPath, package: csar.Csar, def_files: Sequence
         from container_update.package.tools import no_manifests  # noqa: PLC0415, for the error
 
         raise no_manifests.refusal(package, def_files)
-
-
-def digests_of(package: csar.Csar, paths: Iterable[str]) -> frozenset[bytes]:
-    """Return the digests of the parts of large def-files, as far as these can be read."""
-    digests: set[bytes] = set()
-    for path in paths:
-        with suppress(PackageError):  # the caller that reads the objects of the file gets the error
-            digests |= package.part_digests(path)
-    return frozenset(digests)
 
 
 def placed(manifest: Manifest, request: Placing) -> Manifest:

@@ -38,8 +38,6 @@ _BLOCK = 64 * 1024
 """In bytes: of a file that is read in a stream."""
 _MOST_SIGNED = 1000
 """Files with a signature of their own, each of which takes a process."""
-_SMALL = 64 * 1024
-"""In bytes: a def-file that is not worth to be read twice for the memory that it takes."""
 _LAYOUT = re.compile(r"((?:[^/]+/)*?)(?:(?:TOSCA-Metadata|Files)/|[^/]+\.mf\Z)")
 """A path that only a package has, after the folder in which that is."""
 _TEMPLATES = "BaseHOT/"
@@ -295,16 +293,6 @@ class Csar:
             yield
         except PackageError as error:
             raise PackageError(f"{self.source}: {error}") from error
-
-    def part_digests(self, path: str) -> frozenset[bytes]:
-        """Return the digests of a def-file's parts; none if it is small, or at a URL.
-
-        :raises PackageError: it cannot be read.
-        """
-        if fetch.is_url(path) or self._files.size(path) < _SMALL:
-            return frozenset()
-        with self._open(path) as file:
-            return manifests.digests(file)
 
     def vdus(self, flavour_id: str | None = None) -> Mapping[str, str]:
         """Return the name of each VDU's workload (the node's ``properties.name``), by VDU id.

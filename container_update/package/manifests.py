@@ -31,8 +31,6 @@ from container_update.package import yaml11
 from container_update.package.findings import Finding, Reading, Size
 from container_update.package.yaml11 import Document, FieldLines, Yaml11Parser
 from container_update.workloads import object_schemas
-from container_update.workloads.pod_template import pod_spec
-from container_update.workloads.registry import kind_of
 
 
 def parse(
@@ -56,10 +54,6 @@ def parse(
     return tuple(read(io.BytesIO(text), path, default_namespace, options=options, reading=reading))
 
 
-_LARGE = 64 * 1024
-"""In bytes: of smaller parts the objects are kept."""
-
-
 @dataclass(frozen=True)
 class _Part:
     """A part of a def-file that was read."""
@@ -78,19 +72,6 @@ class ReadDocuments:
 
     parts: dict[bytes, _Part] = field(default_factory=dict)
     """By digest."""
-    in_both: frozenset[bytes] = frozenset()
-    """Digests of parts that are the same in the other package, of whose manifests no more is kept
-    than that needs: not their text, and of large ones that run nothing not their body."""
-
-
-def digests(file: Iterable[bytes]) -> frozenset[bytes]:
-    """Return the digests of a def-file's parts, which are not parsed."""
-    return frozenset(_digest(text) for text, _ in parts(file))
-
-
-def is_whole(manifest: Manifest) -> bool:
-    """Tell whether all of a manifest was kept; else it can only be compared with itself."""
-    return manifest.source.line_of is not None
 
 
 def read(  # noqa: PLR0913
@@ -112,7 +93,7 @@ def read(  # noqa: PLR0913
     """
     parser = Yaml11Parser(path, options, reading or Reading())
     for text, is_followed in parts(file):
-        digest = _digest(text)
+        digest = hashlib.sha256(text).digest()
         part = known.parts.get(digest) if known else None
         lines = parser.lines_before
         if part is not None and parser.take(part.size):
@@ -120,33 +101,14 @@ def read(  # noqa: PLR0913
             continue
         part = _part(text, parser, default_namespace, is_followed=is_followed)
         if known is not None:
-            if digest in known.in_both:
-                part = replace(part, manifests=tuple(_reduced(part, is_large=len(text) > _LARGE)))
             known.parts[digest] = part
         yield from part.manifests
-
-
-def _digest(text: bytes) -> bytes:
-    return hashlib.sha256(text).digest()
-
-
-def _reduced(part: _Part, *, is_large: bool) -> Iterator[Manifest]:
-    """Yield the manifests of a part without what only a comparison with other ones needs."""
-    for manifest in part.manifests:
-        key, body = manifest.key, manifest.body
-        if is_large and not (key.is_config or kind_of(key) or pod_spec(body)):
-            content = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
-            identity = {name: body["metadata"].get(name) for name in ("name", "namespace")}
-            top = {"apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": identity}
-            body = {**top, "sha256": content}
-        source = replace(manifest.source, line_of=None)
-        yield replace(manifest, body=body, source=source)
 
 
 def _moved(part: _Part, path: str, lines: int) -> Iterator[Manifest]:
     """Yield manifests with the same bodies, so many lines further down in a file."""
     for manifest in part.manifests:
-        line_of = partial(_line_below, manifest.source, lines) if is_whole(manifest) else None
+        line_of = partial(_line_below, manifest.source, lines)
         source = Source(path, manifest.source.line + lines, line_of)
         yield replace(manifest, source=source)
 

@@ -21,7 +21,6 @@ from container_update.engine.goal import Goal, Intent, Observed
 from container_update.engine.instances import record_of, refuse_absent
 from container_update.engine.read_packages import (
     described_by,
-    digests_of,
     read_manifests,
     refuse_none,
     stored_images,
@@ -35,7 +34,7 @@ from container_update.model.plan import UPDATE, Plan
 from container_update.model.requests import InstallRequest, UpdateRequest
 from container_update.package import csar
 from container_update.package.csar import identities_of
-from container_update.package.manifests import ReadDocuments, is_whole
+from container_update.package.manifests import ReadDocuments
 from container_update.planning.comparison import live_objects, match
 from container_update.planning.configuration import Live
 from container_update.planning.steps.manifest import unexplained
@@ -177,25 +176,16 @@ def _with_live_names(matched: match.Matching, informer: Informer) -> match.Match
 
 
 def _match(
-    request: UpdateRequest, old: csar.Csar | InstanceRecord, new: csar.Csar, *, whole: bool = False
+    request: UpdateRequest, old: csar.Csar | InstanceRecord, new: csar.Csar
 ) -> match.Matching:
-    """Read the manifests of both packages and find each old object's new one.
-
-    :param whole: keep all of a large manifest, though it may be the same in both packages.
-    """
+    """Read the manifests of both packages and find each old object's new one."""
     if isinstance(old, InstanceRecord):
         return _matched(request, old.by_path, old.def_files, new)
     def_files = request.def_files or tuple(old.manifest_files())
-    in_both = () if whole else digests_of(new, dict.fromkeys((*request.config_paths, *def_files)))
-    known = ReadDocuments(in_both=frozenset(in_both))
+    known = ReadDocuments()
     before = read_manifests(old, def_files, request, known)
     refuse_none(before, old, request.def_files)
-    parts, every = ReadDocuments(known.parts), not request.def_files
-    matched = _matched(request, before, def_files, new, parts, once=every)
-    if all(map(_is_comparable, matched.pairs)):
-        return matched
-    # a part that both packages have is paired with another one
-    return _match(request, old, new, whole=True)
+    return _matched(request, before, def_files, new, known, once=not request.def_files)
 
 
 def _matched(  # noqa: PLR0913
@@ -226,8 +216,3 @@ def _matched(  # noqa: PLR0913
     if once:
         match.index({**listed, **kept, **others})
     return match.match(before, listed, kept, others, whole=whole)
-
-
-def _is_comparable(pair: tuple[Manifest, Manifest | None]) -> bool:
-    before, after = pair
-    return after is None or is_whole(before) or before.body is after.body

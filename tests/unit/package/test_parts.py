@@ -11,14 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from container_update.engine.goals import update
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
-from container_update.model.requests import UpdateRequest
 from container_update.package import csar, manifests, yaml11
-from container_update.package.manifests import ReadDocuments, is_whole, parts
+from container_update.package.manifests import ReadDocuments, parts
 from container_update.package.tools.check import Subject
-from container_update.planning.comparison import diff
 
 ONE = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {}\ndata:\n  k: |\n    --- is text\n"
 GOOD = [
@@ -169,9 +166,8 @@ def test_parts_end_where_documents_begin():
     ]
 
 
-# --- what is kept of parts that are in both packages ----------------------------------------------
+# --- what is kept ---------------------------------------------------------------------------------
 
-TEXT = "x" * 70_000
 CRD = """\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -186,48 +182,6 @@ def package(folder: Path, files: dict[str, str]) -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return str(folder)
-
-
-def matched(tmp_path: Path, old: dict[str, str], new: dict[str, str], **more: tuple[str, ...]):
-    request = UpdateRequest(
-        package(tmp_path / "old", old), package(tmp_path / "new", new), namespace="ns", **more
-    )
-    with csar.open_package(request.old) as before, csar.open_package(request.new) as after:
-        return update._match(request, before, after)
-
-
-def test_of_a_large_object_that_is_the_same_in_both_only_its_identity_is_kept(tmp_path):
-    files = {"a.yaml": CRD.format(version="one", text=TEXT) + "---\n" + ONE.format("c")}
-    changed = {"a.yaml": files["a.yaml"] + "  more: y\n"}
-    crd, config = matched(tmp_path, files, changed).pairs
-    assert TEXT not in str(crd)
-    assert crd[0].body is crd[1].body
-    assert set(crd[0].body) == {"apiVersion", "kind", "metadata", "sha256"}
-    assert not is_whole(crd[0])
-    assert config[1].body["data"]["more"] == "y"
-    assert is_whole(config[0])
-    assert is_whole(config[1])
-
-
-def test_of_a_large_configuration_that_is_the_same_in_both_the_text_is_not_kept_beside(tmp_path):
-    files = {"a.yaml": ONE.format("c") + f"  large: {TEXT}\n"}
-    ((before, after),) = matched(tmp_path, files, files).pairs
-    assert before.body is after.body
-    assert before.body["data"]["large"] == TEXT
-    assert not is_whole(before)
-
-
-def test_an_object_that_is_the_same_in_one_file_and_not_in_another_is_compared(tmp_path):
-    same, other = CRD.format(version="one", text=TEXT), CRD.format(version="two", text=TEXT)
-    pairs = matched(
-        tmp_path,
-        {"a.yaml": same, "b.yaml": ONE.format("c")},
-        {"a.yaml": same, "b.yaml": other},
-        config_paths=("Files/b.yaml",),
-        def_files=("Files/a.yaml", "Files/b.yaml"),
-    ).pairs
-    (change,) = diff.field_changes(*pairs[0])
-    assert (change.path, str(change.place)) == ("metadata.annotations.a", "Files/b.yaml:3")
 
 
 def test_a_check_keeps_no_object_that_runs_no_containers(tmp_path):
