@@ -11,7 +11,7 @@ from container_update.vnfm.api import document, representations
 from container_update.vnfm.api.parts import EXTENSION
 from container_update.vnfm.api.queries import query_filters
 from container_update.vnfm.api.queries.lists import TableQuery
-from container_update.vnfm.api.queries.query_filters import Condition, Filter, may_match
+from container_update.vnfm.api.queries.query_filters import Condition, Filter
 from container_update.vnfm.commands import demo, serve
 from container_update.vnfm.commands.demo import Scene, Stage
 from container_update.vnfm.http import (

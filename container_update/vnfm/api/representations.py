@@ -184,7 +184,7 @@ def _changed(name: str) -> Attribute:
     def of(row: Any) -> Any:
         return row.changed if row.changed and changed_name(row.operation) == name else ABSENT
 
-    return Attribute((OperationRow.changed, OperationRow.operation), of, json=OperationRow.changed)
+    return Attribute((OperationRow.changed, OperationRow.operation), of)
 
 
 def progress(row: OperationRow, steps: Iterable[StepRow]) -> Json:

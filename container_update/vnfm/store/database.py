@@ -23,6 +23,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from pydantic_core import from_json
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoConnectionError
@@ -55,8 +56,14 @@ _SERVER_TIMES = {
 }
 """libpq's times in seconds, the last in milliseconds, after which a server that says nothing is
 away; those in the URL take precedence."""
-_POOL: dict[str, Any] = {"pool_size": 20, "max_overflow": 40, "hide_parameters": True}
-"""Parameters, which users sent, stay out of errors and logs."""
+_POOL: dict[str, Any] = {
+    "pool_size": 20,
+    "max_overflow": 40,
+    "hide_parameters": True,
+    "json_deserializer": from_json,
+}
+"""Parameters, which users sent, stay out of errors and logs. pydantic reads JSON faster than the
+standard library: a filter may have to judge the JSON of each row."""
 
 _BEGIN, _BEGIN_TO_WRITE = "BEGIN", "BEGIN IMMEDIATE"
 """How a transaction of SQLite begins: what follows waits for no other one."""

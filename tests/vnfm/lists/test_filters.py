@@ -5,14 +5,11 @@ asked for."""
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sqlalchemy import insert, select
 
 from tests.circles import Circle, in_circles
@@ -27,7 +24,6 @@ from tests.internals.service import (
     State,
     Subscription,
     TableQuery,
-    may_match,
     representations,
 )
 from tests.vnfm.lists.stored import BEGIN, identity
@@ -184,77 +180,3 @@ def test_a_list_has_the_rows_that_the_filter_finds_in_python(
             assert found == [each["id"] for each in everything if root.matches(each)], root
             numbers.add(len(found))
     assert {0, 1, len(TEXTS)} < numbers, "filters that find nothing, one, and all"
-
-
-SCALARS = st.one_of(
-    st.none(), st.booleans(), st.integers(-2, 2), st.floats(-2, 2), st.sampled_from(TEXTS),
-    st.text(alphabet='ab"\\/{}[],: \u00e4\n1', max_size=4),
-)  # fmt: skip
-NAMES = st.sampled_from(["a", "b", "ab", '"', "\\", "\u00e4", "@key", "a.b", "{"])
-DOCUMENTS = st.recursive(
-    SCALARS,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, min_size=1, max_size=3)
-    ),
-    max_leaves=8,
-)
-
-
-@st.composite
-def expressions(draw: st.DrawFn, value: Any) -> tuple[list[str], Condition]:
-    """Draw an expression about an attribute of a document, with its value or another one."""
-    path = []
-    while isinstance(value, list | dict) and value:
-        if isinstance(value, list):
-            value = draw(st.sampled_from(value))
-        elif draw(st.integers(0, 4)) == 0:
-            path.append("@key")
-            value = draw(st.sampled_from(sorted(value)))
-        else:
-            path.append(draw(st.sampled_from(sorted(value))))
-            value = value[path[-1]]
-    own = str(value).lower() if isinstance(value, bool) else str(value)
-    given = st.sampled_from([own, own[1:], f"{own}.0", own.upper(), *TEXTS])
-    return path, Condition(draw(st.sampled_from(OPERATORS)), (draw(given), draw(given)))
-
-
-@settings(max_examples=400)
-@given(
-    st.data(),
-    st.dictionaries(NAMES, DOCUMENTS, min_size=1, max_size=3),
-    st.booleans(),
-    st.sampled_from([(", ", ": "), (",", ":"), (" ,\n", " :\t")]),
-)
-def test_no_text_is_left_out_whose_document_the_filter_finds(
-    data: st.DataObject, value: Any, is_ascii: bool, separators: tuple[str, str]
-) -> None:
-    root = Filter()
-    for path, condition in data.draw(st.lists(expressions(value), min_size=1, max_size=2)):
-        root.at(path).conditions.append(condition)
-    text = json.dumps(value, ensure_ascii=is_ascii, separators=separators)
-    if root.matches(value):
-        assert may_match(root)(text)
-
-
-LOOKS = {
-    '{"a": [{"b": "x"}, {"b": 1.5}], "c": "y"}': {
-        "a/b eq x": True, "a/b eq y": False, "a/b gt 1": True, "a/b gt z": False,
-        "a/b neq x": True, "c ncont y": False, "d neq 1": False, "a neq 1": True, "@key eq z": True,
-        "c/d eq y": False,
-    },
-    '{"t": "2026-01-01T00:00:00Z", "q": "\\"t\\": 7", "n": null, "o": true}': {
-        "t gt 2025-12-31T23:00:00-02:00": False, "t lt 2026-01-01T02:00:00+01:00": True,
-        "t eq 7": False, "n neq x": True, "o eq true": True, "o eq True": False,
-    },
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("text", "expression", "expected"),
-    [(text, each, expected) for text, looks in LOOKS.items() for each, expected in looks.items()],
-)
-def test_a_look_at_the_text_tells(text: str, expression: str, expected: bool) -> None:
-    path, op, value = expression.split(" ")
-    root = Filter()
-    root.at(path.split("/")).conditions.append(Condition(op, (value,)))
-    assert may_match(root)(text) is expected

@@ -52,7 +52,7 @@ LISTS = {
 }  # fmt: skip
 
 
-@pytest.mark.thorough  # and test_narrowing.py
+@pytest.mark.thorough  # and test_filters.py
 @pytest.mark.parametrize("path", LISTS)
 def test_the_database_finds_what_the_filter_finds(
     path: str, client: Client, service: Service

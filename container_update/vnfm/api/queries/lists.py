@@ -17,12 +17,12 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import Depends, Request, Response
-from sqlalchemy import ColumnElement, Select, Text, and_, cast, or_, select
+from sqlalchemy import ColumnElement, Select, and_, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from container_update.model.objects import Json
 from container_update.vnfm.api.queries import query_filters
-from container_update.vnfm.api.queries.query_filters import Filter, may_match
+from container_update.vnfm.api.queries.query_filters import Filter
 from container_update.vnfm.api.queries.rest_resources import RestResource
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
@@ -156,18 +156,6 @@ Place = tuple[datetime, str]
 
 
 @dataclass(frozen=True)
-class _Parsed:
-    """A row of which some columns are texts of JSON, with their values."""
-
-    row: Any
-    texts: Collection[str]
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self.row, name)
-        return json.loads(value) if name in self.texts and value is not None else value
-
-
-@dataclass(frozen=True)
 class TableQuery:
     """How the resources of a table are listed, the oldest first."""
 
@@ -181,15 +169,10 @@ class TableQuery:
     ) -> Iterator[Place]:
         """Yield the places of the rows that a filter finds, behind that of a marker.
 
-        Only those columns are read that the filter names, and JSON is parsed where its text may
-        have what the filter demands.
+        Only those columns are read that the filter names.
         """
-        glances = {each.key: may_match(part) for each, part in self.resource.documents(root)}
         names = self.resource.named(root)
-        read = [
-            cast(column, Text).label(column.key) if column.key in glances else column
-            for column in self.resource.columns(names)
-        ]
+        read = self.resource.columns(names)
         query = query.order_by(self.created, self.id)
         if marker is not None:
             place = place_of(marker, f"{_MARKER}: expected one from a Link header")
@@ -200,10 +183,8 @@ class TableQuery:
             execution_options={"yield_per": _AT_ONCE},
         ) as rows:
             for row in rows:
-                if all(glance(getattr(row, name) or "") for name, glance in glances.items()):
-                    parsed = _Parsed(row, glances) if glances else row
-                    if root.matches(represent(parsed)):
-                        yield row[0], row[1]
+                if root.matches(represent(row)):
+                    yield row[0], row[1]
 
     def load(self, session: Session, ids: Collection[str], names: Collection[str]) -> list[Json]:
         """Return these attributes, and perhaps more, of the rows with these ids, in their order."""

@@ -11,10 +11,9 @@ reads every character once.
 
 from __future__ import annotations
 
-import json
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -202,40 +201,3 @@ _value_moment = lru_cache(maxsize=64)(_moment_of)
 
 def _wrong(why: str, parameter: str = "filter") -> ProblemError:
     return ProblemError(400, f"{parameter}: {why} (SOL013 clause 5.2)")
-
-
-# --- what a filter finds nothing without, in the text of a JSON document, seen without parsing it:
-# documents are left out by it only; what is not left out has to be judged by the filter
-
-
-_SCALAR = r'\s*:\s*("(?:[^"\\]|\\.)*"|[^\s,\]}"]+)'
-"""A scalar after its name, or the beginning of an array or an object."""
-
-
-def may_match(part: Filter) -> Callable[[str], bool]:
-    """Return a function that returns False for texts of documents that do not satisfy a part of a
-    filter: no attribute with the name of a condition has a value that satisfies it."""
-    judges = [
-        (re.compile(f'"{re.escape(name)}"{_SCALAR}').findall, _judge(branch))
-        for name, branch in _leaves(part)
-    ]
-    return lambda text: all(any(map(judge, values(text))) for values, judge in judges)
-
-
-def _leaves(part: Filter) -> Iterator[tuple[str, Filter]]:
-    for name, branch in part.branches.items():
-        if name != KEYS and _is_plain(name) and branch.conditions:
-            yield name, branch
-        yield from _leaves(branch)
-
-
-def _judge(branch: Filter) -> Callable[[str], bool]:
-    """Return a function that judges a value as it is written; arrays and objects may match."""
-    return lru_cache(maxsize=256)(
-        lambda text: text.startswith(("[", "{")) or branch.matches(json.loads(text))
-    )
-
-
-def _is_plain(text: str) -> bool:
-    """Return whether a text is written in JSON as it is, by every writer."""
-    return text.isascii() and text.isprintable() and not set(text) & set('"\\/')

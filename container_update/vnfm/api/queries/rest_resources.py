@@ -7,7 +7,7 @@ names, is what the whole resource shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -34,13 +34,10 @@ class Attribute:
 
     :param columns: what it is made of.
     :param shown: returns its value in a row with these columns, or ABSENT.
-    :param json: the column whose JSON has all that the attribute shows (for it see
-        :meth:`RestResource.documents`); None: there is none.
     """
 
     columns: Collection[Made]
     shown: Callable[[Any], Any]
-    json: InstrumentedAttribute[Any] | None = None
 
 
 def constant(value: bool) -> Attribute:
@@ -82,7 +79,7 @@ def document(column: InstrumentedAttribute[Any], *, required: bool = False) -> A
         value = getattr(row, name)
         return value if value or required else ABSENT
 
-    return Attribute((column,), of, json=column)
+    return Attribute((column,), of)
 
 
 @dataclass(frozen=True)
@@ -148,15 +145,3 @@ class RestResource:
     def represent(self, row: Any) -> Json:
         """Return the whole resource."""
         return self.reader(self.names)(row)
-
-    def documents(self, root: Filter) -> Iterator[tuple[InstrumentedAttribute[Any], Filter]]:
-        """Yield the columns with JSON that a filter judges, and what it demands of each."""
-        rest = Filter()
-        for name, branch in root.branches.items():
-            attribute = self.attributes.get(name)
-            if attribute is not None and attribute.json is not None:
-                yield attribute.json, branch
-            elif attribute is None and name != KEYS:
-                rest.branches[name] = branch
-        if self.body is not None and rest.branches:
-            yield self.body, rest
