@@ -41,7 +41,6 @@ from container_update.model import errors
 from container_update.model.cluster import Cluster, if_allowed
 from container_update.model.objects import Collection, Json, ObjectKey, instance_of
 from container_update.model.options import Options
-from container_update.model.plan import Plan
 from container_update.model.requests import (
     DEF_FILES,
     ChangePackageRequest,
@@ -85,10 +84,7 @@ def check_change(script: Json, output: Json) -> None:
         ChangeRequest.of(body, "kubernetes")  # the record may have nothing to plan with
         base = request_of(instance, package, package)
         _refuse_unfinished(base, cluster, options)
-        plan = _preview(body, base, instance, cluster, options)
-        _refuse_renamed(
-            (manifest.body["metadata"]["name"], manifest.key) for manifest in plan.manifests
-        )
+        _check_plan(body, base, instance, cluster, options)
     info = {
         name: value
         for name, value in instance["instantiatedVnfInfo"].items()
@@ -177,7 +173,7 @@ def create_others(script: Json, output: Json) -> None:
 def delete_others(script: Json, output: Json) -> None:  # noqa: ARG001 (has nothing to answer)
     """Delete the VNF before Tacker does, if Tacker would leave something of it.
 
-    That is a Deployment to which a Blue-Green change gave another name than the package has, and
+    That is a Deployment to which an unfinished Blue-Green change gave a passing name, and
     what :func:`create_others` created, and the history. The claims of a StatefulSet go with it:
     Tacker deletes them together with the set, which it does not find any more, and then waits for
     their volumes.
@@ -221,13 +217,13 @@ def _is_of(vnfd_id: str | None, package: str, options: Options) -> bool:
         return opened.vnfd_id in (None, "", vnfd_id)
 
 
-def _preview(
+def _check_plan(
     body: Json, base: UpdateRequest, instance: Json, cluster: Cluster, options: Options
-) -> Plan:
-    """Return what a rolling update of ours would do, with the recorded workloads as old package."""
+) -> None:
+    """Plan a rolling update of ours, with the recorded workloads as old package."""
     record = InstanceRecord(None, tuple(recorded_workloads(instance).values()))
     if not record.manifests:
-        return Plan(base.namespace, base.instance_id, ())
+        return
     request = ChangePackageRequest(
         body,
         "",
@@ -236,8 +232,7 @@ def _preview(
         one_namespace=True,
         instance_id=base.instance_id,
     )
-    goal = PackageChange(request, cluster, options, record=record)
-    return preview(goal, cluster, options)
+    preview(PackageChange(request, cluster, options, record=record), cluster, options)
 
 
 def _refuse_unfinished(base: UpdateRequest, cluster: Cluster, options: Options) -> None:
@@ -253,16 +248,6 @@ def _refuse_unfinished(base: UpdateRequest, cluster: Cluster, options: Options) 
             f" journal in the namespace {base.namespace}: finish or undo it first",
             next_step=errors.NextStep.FIX_TARGET,
         )
-
-
-def _refuse_renamed(names: Iterable[tuple[str, ObjectKey]]) -> None:
-    for name, key in names:
-        if key.name != name:
-            raise errors.PlanError(
-                f"{key}: since a Blue-Green change this is the Deployment {name} of the package,"
-                " under another name, which Tacker's RollingUpdate does not know: change the"
-                " package by a modify request with upgrade_type in its metadata"
-            )
 
 
 def _def_files(

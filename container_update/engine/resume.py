@@ -36,7 +36,6 @@ from container_update.model.requests import (
 )
 from container_update.model.scripts import NEW, OLD
 from container_update.package import csar
-from container_update.planning.comparison import live_objects
 from container_update.workloads import ownership
 
 
@@ -160,11 +159,9 @@ def _with_pods(instance: ClusterInstance, outcome: Outcome) -> Outcome:
     manifests = record.manifests if record else ()
     informer = instance.informer
     assert informer is not None, "an operation was recovered"
-    live_names = live_objects.live_names(informer.live)
-    named = tuple(live_objects.with_live_name(manifest, live_names) for manifest in manifests)
     return replace(
         outcome,
-        vnfcs=ownership.vnfcs(record.vdus if record else {}, named, informer.live),
+        vnfcs=ownership.vnfcs(record.vdus if record else {}, manifests, informer.live),
         restarted=restarted_pods(outcome.results, informer),
     )
 

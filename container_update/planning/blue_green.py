@@ -96,7 +96,7 @@ class BlueGreenPlanner(Strategy):
 
     def _pair(self, key: ObjectKey, new: Manifest) -> Pair | None:
         old_key = self._old_key(key)
-        old, blue = self.packages.old.get(old_key), self._live_key(old_key)
+        old, blue = self.packages.old.get(old_key), old_key
         live = self.live.get(blue)
         if live is None:
             return None
@@ -155,11 +155,8 @@ class BlueGreenPlanner(Strategy):
         return {pair.blue.name: self.beside[key].name for key, pair in self.pairs.items()}
 
     def names(self) -> dict[str, str]:
-        """See Strategy: the names in the manifests, unless a rival prevents the hand-over."""
-        return {
-            pair.blue.name: (self.beside[key] if key in self.rivals else key).name
-            for key, pair in self.pairs.items()
-        }
+        """See Strategy: the names in the manifests."""
+        return {pair.blue.name: key.name for key, pair in self.pairs.items()}
 
     def connection_points(self) -> dict[str, str]:
         """Return old to new name of a Service that another one has replaced."""
@@ -185,16 +182,13 @@ class BlueGreenPlanner(Strategy):
 
     def hand_overs(self) -> Iterator[Iterable[Step]]:
         """Yield the phase that hands pods over to Deployments with the names in the manifests."""
-        yield [
-            self._hand_over(key, pair)
-            for key, pair in self.pairs.items()
-            if self.beside[key] != key and key not in self.rivals
-        ]
+        handed = {key: pair for key, pair in self.pairs.items() if self.beside[key] != key}
+        self._refuse_rivals(handed)
+        yield [self._hand_over(key, pair) for key, pair in handed.items()]
 
-    @cached_property
-    def rivals(self) -> dict[ObjectKey, ObjectKey]:
-        """Identity in the new manifest to another Deployment that would adopt the orphaned
-        ReplicaSet during a hand-over: its controller would scale it down, and the pods with it."""
+    def _refuse_rivals(self, handed: Iterable[ObjectKey]) -> None:
+        """Raise PlanError where another Deployment selects pods of one that is handed over: it
+        would adopt the ReplicaSet, and its controller would scale that down."""
         bodies = {key: self._new_body(pair) for key, pair in self.pairs.items()}
         gone = {pair.blue for pair in self.pairs.values()}
         others = {
@@ -207,13 +201,15 @@ class BlueGreenPlanner(Strategy):
             if key.kind == "Deployment" and self.packages.concerns(key)
         }
         selectors = {key: labels.selector_of(body) for key, body in others.items()}
-        rivals: dict[ObjectKey, ObjectKey] = {}
-        for key, body in bodies.items():
-            pods = body["spec"]["template"]
+        for key in handed:
             for other, selector in selectors.items():
-                if other != key and matches(selector, pods):
-                    rivals.setdefault(key, other)
-        return rivals
+                if other != key and matches(selector, bodies[key]["spec"]["template"]):
+                    raise PlanError(
+                        f"{key}: expected no other Deployment that selects its pods, found "
+                        f"{other}, which would take its ReplicaSet while the pods are handed over: "
+                        "give the pods of one of them another label, give the new Deployment a "
+                        "name of its own, or use a rolling update"
+                    )
 
     def _hand_over(self, key: ObjectKey, pair: Pair) -> ManifestStep:
         green, body = self.green_body(pair), self._new_body(pair)
@@ -228,14 +224,6 @@ class BlueGreenPlanner(Strategy):
             key: replace(key, name=self._green_name(key, pair)) for key, pair in self.pairs.items()
         }
 
-    def _workload_steps(self) -> Iterator[Step]:
-        """Yield the steps of the workloads; an autoscaler refers to their names in the end."""
-        for key in self.pairs:
-            self.renamed.pop(key.name, None)
-            if key in self.rivals:
-                self.renamed[key.name] = self.beside[key].name
-        yield from super()._workload_steps()
-
     def workload_step(self, key: ObjectKey) -> Iterator[Step]:
         """Yield a new Deployment beside the old one; anything else in place."""
         pair = self.pairs.get(key)
@@ -243,7 +231,7 @@ class BlueGreenPlanner(Strategy):
             yield self._green(key, pair)
             yield from self._end_of(key, pair)
             return
-        is_there = self.packages.concerns(key) and self._live_key(key) in self.live
+        is_there = self.packages.concerns(key) and key in self.live
         if key.kind == "Deployment" and is_there:
             return  # it agrees with the new package, or it would be in a pair
         for step in super().workload_step(key):
@@ -267,13 +255,8 @@ class BlueGreenPlanner(Strategy):
             return key.name
         room = _NAME_LENGTH - _RELEASE_LENGTH - 1
         name = f"{key.name[:room]}-{self.release}"
-        rival = self.rivals.get(key)
-        until = "while both are there" if rival is None else (
-            f"from then on too, since {rival} selects its pods and would take its ReplicaSet,"
-        )  # fmt: skip
-        self._note(
-            pair.blue, f"the new Deployment bears the same name: {until} it is called {name}"
-        )
+        text = "the new Deployment bears the same name: while both are there it is called"
+        self._note(pair.blue, f"{text} {name}")
         return name
 
     def green_body(self, pair: Pair) -> Json:
@@ -312,7 +295,7 @@ class BlueGreenPlanner(Strategy):
 
     def _is_succeeded(self, key: ObjectKey) -> bool:
         """Return True for an old Deployment that is removed with its pair."""
-        return any(pair.blue == self._live_key(key) for pair in self.pairs.values())
+        return any(pair.blue == key for pair in self.pairs.values())
 
     def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
         """Yield the steps that hold a Service to the old pods and switch it to the new ones."""

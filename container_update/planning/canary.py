@@ -106,10 +106,7 @@ class CanaryPlanner(BlueGreenPlanner):
             return
         shared = labels.without_release(live)
         self._refuse_unshared(new, live, shared, pairs)
-        content = with_recorded_digest(
-            labels.with_targets(self.service_body(new, live), self.renamed),
-            manifest_digest(new.body),
-        )
+        content = with_recorded_digest(self.service_body(new, live), manifest_digest(new.body))
         if labels.release_of(live):
             why = Reason("an earlier change tells old pods from new ones by it: a canary has both")
             opened = new_object(shared, key.namespace, {})

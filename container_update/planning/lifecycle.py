@@ -41,28 +41,27 @@ def install_plan(  # noqa: PLR0913, PLR0917
     :param recorded: what the instance's record lists: a Job among it has run.
     :raises PlanError: an object exists and is not this instance's.
     """
-    ordered, names = in_order(manifests), live_objects.live_names(live)
+    ordered = in_order(manifests)
     steps: list[Step] = []
     kept: list[Manifest] = []
     notes: list[Note] = []
     for manifest in ordered:
-        key = names.get(manifest.key, manifest.key)
-        body = live.get(key)
+        body = live.get(manifest.key)
         if body is None and has_run(manifest, recorded.get(manifest.key)):
             notes.append(Note(manifest.key, HAS_RUN))
         elif body is None:
             steps.append(_creation(manifest))
         else:
             kept.append(manifest)
-            notes += _notes(key, manifest, body, instance_id)
+            notes += _notes(manifest.key, manifest, body, instance_id)
     return Plan(
         namespace=namespace,
         instance_id=instance_id,
         steps=tuple(steps),
-        unchanged=tuple(names.get(manifest.key, manifest.key) for manifest in kept),
+        unchanged=tuple(manifest.key for manifest in kept),
         notes=tuple(notes),
         def_files=tuple(def_files),
-        manifests=tuple(live_objects.with_live_name(manifest, names) for manifest in ordered),
+        manifests=tuple(ordered),
     )
 
 
@@ -105,7 +104,7 @@ def _covers(key: ObjectKey, live: Json, manifest: Manifest) -> bool:
         return step.is_applied(live)
     if key.kind == "Namespace":  # its owner chooses its labels
         return True
-    named = live_objects.as_named(live, manifest.body, {})
+    named = live_objects.as_made_by(live, manifest.body)
     return live_objects.covers(named, manifest.body)
 
 

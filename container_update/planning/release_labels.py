@@ -97,14 +97,3 @@ def with_live_limits(body: Json, old: Json, live: Json) -> Json:
         if field in live["spec"] and body["spec"].get(field) == old["spec"].get(field):
             changed["spec"][field] = live["spec"][field]
     return changed
-
-
-def with_targets(body: Json, renamed: Mapping[str, str]) -> Json:
-    """Return a body whose ``scaleTargetRef`` has the live names of Deployments."""
-    target = (body.get("spec") or {}).get("scaleTargetRef")
-    if not isinstance(target, dict) or target.get("kind") != "Deployment":
-        return body
-    if target.get("name") not in renamed:
-        return body
-    target = {**target, "name": renamed[target["name"]]}
-    return {**body, "spec": {**body["spec"], "scaleTargetRef": target}}

@@ -34,7 +34,7 @@ class RollingPlanner(Strategy):
             return
         now, then = selector_of(live), selector_of(new.body)
         for workload_key, manifest in self.packages.new.items():
-            before = self.live.get(self._live_key(workload_key))
+            before = self.live.get(workload_key)
             if before is None or workload_key.kind != "Deployment" or now == then:
                 continue
             if selects(now, pod_labels(before)) and selects(then, pod_labels(manifest.body)):

@@ -108,9 +108,6 @@ class Strategy:
     notes: list[Note] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        self.live_names = live_objects.live_names(self.live)
-        self.renamed = {named.name: live.name for named, live in self.live_names.items()}
-        """A Deployment's name in its manifest to its name in the cluster after the change."""
         self.config = UpdatePlanner(self.live, self.instance_id, restart_for=self.restart_for)
         self._merge_results: dict[ObjectKey, Json] = {}
         self._staying: list[ObjectKey] = []
@@ -133,12 +130,12 @@ class Strategy:
             steps = [_in_its_place(step) for step in steps]
         untouched = self.live.keys() - {step.key for step in (*withdrawn, *steps)}
         self._note_drift()
-        live_keys = map(self._live_key, dict.fromkeys((*self.packages.new, *self.packages.kept)))
+        keys = dict.fromkeys((*self.packages.new, *self.packages.kept))
         return Plan(
             namespace=self.namespace,
             instance_id=self.instance_id,
             steps=in_groups(withdrawn, *self.phases(steps), among=self._all_bodies),
-            unchanged=tuple(key for key in live_keys if key in untouched),
+            unchanged=tuple(key for key in keys if key in untouched),
             notes=(*self.notes, *self.config.notes),
             def_files=self.packages.def_files,
             manifests=tuple(self._in_force()),
@@ -190,15 +187,15 @@ class Strategy:
     def moves(self) -> Iterator[followers.Move]:
         """Yield the workloads whose pods change in place."""
         for key, new in self.packages.new.items():
-            live = self.live.get(self._live_key(key)) if is_workload(key) else None
+            live = self.live.get(key) if is_workload(key) else None
             if live is not None and self.packages.concerns(key):
                 before, after = map(release_labels.pod_labels, (live, new.body))
-                yield followers.Move(self._live_key(key), key.name, before, after)
+                yield followers.Move(key, key.name, before, after)
 
     def workload_step(self, key: ObjectKey) -> Iterator[Step]:
         """Yield the step that changes one workload in place, or creates it; none where it stays."""
         new, old = self.packages.new[key], self.packages.old.get(key)
-        live = self.live.get(self._live_key(key))
+        live = self.live.get(key)
         if not self.packages.concerns(key):
             self._leave(key, live)
         elif live is None and has_run(new, old):
@@ -291,26 +288,19 @@ class Strategy:
             self._made_from(new) for key, new in packages.kept.items() if key not in packages.new
         ]
         in_force += [packages.old[key] for key in self._staying]
-        for manifest in filter(None, in_force):
-            key = manifest.key
-            name = self.renamed.get(key.name, key.name) if key.kind == "Deployment" else key.name
-            yield replace(manifest, key=replace(key, name=name))
+        yield from filter(None, in_force)
 
     def _made_from(self, new: Manifest) -> Manifest | None:
         """Return the manifest of an object that stays as it is; None where there is no object. Only
         its digest shows whether an earlier change made it from the new manifest."""
-        live, old = self.live.get(self._live_key(new.key)), self.packages.old.get(new.key)
+        live, old = self.live.get(new.key), self.packages.old.get(new.key)
         is_new = live is not None and recorded_digest(live) == manifest_digest(new.body)
         return new if is_new or (live is not None and old is None) else old
 
-    def _live_key(self, key: ObjectKey) -> ObjectKey:
-        """Return the identity under which a manifest's object lives in the cluster."""
-        return self.live_names.get(key, key)
-
-    def _keep(self, named: ObjectKey, why: str) -> None:
+    def _keep(self, key: ObjectKey, why: str) -> None:
         """Keep an old object that is in no file of the new package, and note why."""
-        self._staying.append(named)
-        self._note(self._live_key(named), why)
+        self._staying.append(key)
+        self._note(key, why)
 
     def _note(self, key: ObjectKey, text: str) -> None:
         """Note something for the operator."""
@@ -329,7 +319,7 @@ class Strategy:
     def _note_replicas(self) -> None:
         """Note where another number of replicas does not take effect: an autoscaler sets it."""
         for key, new in self.packages.new.items():
-            old, live = self.packages.old.get(key), self.live.get(self._live_key(key))
+            old, live = self.packages.old.get(key), self.live.get(key)
             if not is_workload(key) or old is None or live is None:
                 continue
             before, current, after = map(replicas, (old.body, live, new.body))
@@ -341,17 +331,16 @@ class Strategy:
     def _restarts(self) -> Iterator[Step]:
         """Yield the restarts of workloads that stay and use configuration that changes."""
         for key in self.packages.kept:
-            live = self.live.get(self._live_key(key)) if is_workload(key) else None
+            live = self.live.get(key) if is_workload(key) else None
             if live is None:
                 continue
             if not self.packages.concerns(key):
                 self._leave(key, live)
                 continue
-            live_key, kind = self._live_key(key), known_kind(key)
-            uses = self.config.config_uses(live_key, live)
+            kind, uses = known_kind(key), self.config.config_uses(key, live)
             if uses and kind.can_change:
-                self.config.refuse_unfit(live_key, live)
-                yield self.config.restart_step(live_key, live, (), uses)
+                self.config.refuse_unfit(key, live)
+                yield self.config.restart_step(key, live, (), uses)
             elif uses:
                 self._note(key, f"a {kind.kind} cannot change, it uses configuration that does")
 
@@ -395,7 +384,7 @@ class Strategy:
     def _note_drift(self) -> None:
         """Note what another client has changed in the objects that no step has looked at, too."""
         for key, new in self.packages.new.items():
-            old, live = self.packages.old.get(key), self.live.get(self._live_key(key))
+            old, live = self.packages.old.get(key), self.live.get(key)
             if old and live and self.packages.concerns(key) and not key.is_config:
                 self._merged(new, old, live)
 
@@ -464,7 +453,7 @@ class Strategy:
         """Tell whether a Pod has the spec of its new manifest, which changes its metadata alone."""
         if old is None or self._base(new, old, live) is None:
             then = {"metadata": {}, "spec": new.body["spec"]}
-            return live_objects.covers(live_objects.as_named(live, new.body, {}), then)
+            return live_objects.covers(live_objects.as_made_by(live, new.body), then)
         return meaning.is_same(old.body["spec"], new.body["spec"])
 
     def _is_changed(self, step: ManifestStep, new: Manifest) -> bool:
@@ -499,8 +488,7 @@ class Strategy:
         return any(recorded_digest(self.live.get(key, {})) for key in self.packages.keys)
 
     def _replacement(self, new: Manifest, live: Json) -> ManifestStep:
-        key, content = self._live_key(new.key), self._content_of(new, live)
-        live_objects.rename(content, key.name)
+        key, content = new.key, self._content_of(new, live)
         old = self.packages.old.get(new.key)
         if is_workload(key) and not known_kind(key).can_change:
             content = _around_template(content, None if old is None else old.body, live)
@@ -516,7 +504,6 @@ class Strategy:
         release = release_labels.release_of(live) if live is not None else ""
         if release and new.key.kind in ("Deployment", "Service"):
             body = release_labels.with_release(body, release)
-        body = release_labels.with_targets(body, self.renamed)
         return with_recorded_digest(body, manifest_digest(new.body))
 
     def _merged(self, new: Manifest, old: Manifest | None, live: Json) -> Json:
@@ -527,12 +514,12 @@ class Strategy:
             body = new.body
             drift: tuple[live_objects.Drift, ...] = ()
             if base is not None:
-                shown = live_objects.as_named(live, new.body, self.live_names)
+                shown = live_objects.as_made_by(live, new.body)
                 body, drift = live_objects.three_ways(new.body, base.body, shown)
             before = None if old is None else old.body
             self._merge_results[new.key] = live_objects.with_fields_of_others(body, before, live)
             for each in drift:
-                self._note(self._live_key(new.key), each.note(new.source))
+                self._note(new.key, each.note(new.source))
         return self._merge_results[new.key]
 
     def _base(self, new: Manifest, old: Manifest | None, live: Json) -> Manifest | None:
@@ -550,7 +537,7 @@ class Strategy:
         for key, new in self.packages.new.items():
             if not key.is_config and not is_workload(key):
                 yield from self.other_step(key, new)
-                self.config.note_unknown(self._live_key(key))
+                self.config.note_unknown(key)
 
     def _refuse_foreign(self, key: ObjectKey, old: Manifest | None, live: Json) -> None:
         """Raise PlanError where a new object's name is taken by what is not this VNF's."""
@@ -601,16 +588,15 @@ class Strategy:
         """Tell whether an old object is removed because another one takes its place."""
         return False
 
-    def _removal(self, named: ObjectKey) -> Iterator[Step]:
-        key = self._live_key(named)
+    def _removal(self, key: ObjectKey) -> Iterator[Step]:
         live = self.live.get(key)
         if live is None:
             return
-        source = self.packages.old[named].source
+        source = self.packages.old[key].source
         what = f"no file of the new package describes it (it was in {source})"
-        staying = self._why_out_of_reach(named, live) or why_it_stays(key, live)
+        staying = self._why_out_of_reach(key, live) or why_it_stays(key, live)
         if staying:
-            self._keep(named, f"{what}, but {staying}: stays")
+            self._keep(key, f"{what}, but {staying}: stays")
         else:
             self._note_users(key)
             step = ManifestStep(key, Action.DELETE, live, reasons=(Reason(what),))

@@ -45,12 +45,10 @@ def scale_plan(
     :param numbers: VDU id to number of pods.
     :raises PlanError: a VDU has no workload that can be scaled now; the message names it.
     """
-    names = live_objects.live_names(live)
     check = UpdatePlanner(live, instance_id)
     steps = []
     for vdu_id, number in numbers.items():
-        for manifest_key in workloads_of(vdu_id, packages):
-            key = names.get(manifest_key, manifest_key)
+        for key in workloads_of(vdu_id, packages):
             body = live.get(key)
             if body is None:
                 raise PlanError(
@@ -67,12 +65,12 @@ def scale_plan(
         instance_id,
         tuple(steps),
         def_files=packages.def_files,
-        manifests=tuple(live_objects.with_live_name(new, names) for new in packages.new.values()),
+        manifests=tuple(packages.new.values()),
     )
 
 
 def workloads_of(vdu_id: str, packages: Packages) -> Iterator[ObjectKey]:
-    """Yield the workloads of a VDU, each under the name in its manifest.
+    """Yield the workloads of a VDU.
 
     :raises PlanError: it has none that can be scaled.
     """
@@ -118,7 +116,7 @@ class HealPlanner(Strategy):
 
     def workload_step(self, key: ObjectKey) -> Iterator[Step]:
         """Yield the step that creates a workload, or mends it and replaces its pods."""
-        new, live = self.packages.new[key], self.live.get(self._live_key(key))
+        new, live = self.packages.new[key], self.live.get(key)
         kind = known_kind(key)
         if live is None and has_run(new, self.packages.old.get(key)):
             self._note(key, HAS_RUN)
@@ -127,7 +125,7 @@ class HealPlanner(Strategy):
         elif kind.runs_to_completion:
             yield from self._mended(new, live, kind.action(live, (), ()))
         else:
-            self.config.refuse_unfit(self._live_key(key), live)
+            self.config.refuse_unfit(key, live)
             step = self._replacement(new, live)
             if not kind.is_pod:
                 digest = hashlib.sha256(self.heal_id.encode()).hexdigest()[:32]
@@ -191,10 +189,10 @@ class HealPlanner(Strategy):
             yield self._vnfc_step(key, names)
 
     def _vnfc_step(self, key: ObjectKey, names: Sequence[str]) -> Step:
-        new, live = self.packages.new[key], self.live.get(self._live_key(key))
+        new, live = self.packages.new[key], self.live.get(key)
         if live is None:
             return self._missing(new)
-        self.config.refuse_unfit(self._live_key(key), live)
+        self.config.refuse_unfit(key, live)
         if known_kind(key).is_pod:
             step = self._replacement(new, live)
             return replace(step, action=Action.RECREATE_POD, reasons=(Reason("it is healed"),))
@@ -206,6 +204,4 @@ class HealPlanner(Strategy):
             if pod["metadata"]["name"] in names
         )
         reasons = tuple(Reason(f"pod {name} is healed") for name in names)
-        return PodsStep(
-            self._live_key(key), Action.REPLACE_PODS, live, reasons=reasons, pods=healed
-        )
+        return PodsStep(key, Action.REPLACE_PODS, live, reasons=reasons, pods=healed)

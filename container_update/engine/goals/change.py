@@ -32,7 +32,6 @@ from container_update.model.plan import Plan
 from container_update.model.requests import ChangePackageRequest
 from container_update.model.scripts import ScriptReport
 from container_update.package import csar
-from container_update.planning.comparison import live_objects
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.steps import object_steps
 from container_update.planning.steps.manifest import unexplained
@@ -140,13 +139,8 @@ class PackageChange(PackageGoal):
         refuse_missing_namespaces(
             packages.new, live, observed.informer.namespaces, observed.cluster
         )
-        names = live_objects.live_names(live)
-        there = {*live, *names}
-        refuse_absent((*packages.old, *packages.new), there, self._given.old, namespace)
-        pairs = (
-            (packages.old.get(key), live_objects.with_live_name(new, names))
-            for key, new in packages.new.items()
-        )
+        refuse_absent((*packages.old, *packages.new), live, self._given.old, namespace)
+        pairs = ((packages.old.get(key), new) for key, new in packages.new.items())
         planner = self._planner(
             packages,
             live,

@@ -12,7 +12,6 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cached_property, partial
 
-from container_update.cluster.informer import Informer
 from container_update.cluster.instance_record import InstanceRecord
 from container_update.cluster.operation import digest_of
 from container_update.cluster.scope import Scope
@@ -35,7 +34,7 @@ from container_update.model.requests import InstallRequest, UpdateRequest
 from container_update.package import csar
 from container_update.package.csar import identities_of
 from container_update.package.manifests import ReadDocuments
-from container_update.planning.comparison import live_objects, match
+from container_update.planning.comparison import match
 from container_update.planning.configuration import Live
 from container_update.planning.steps.manifest import unexplained
 from container_update.planning.update import in_force, make_plan, unknown_workloads
@@ -131,7 +130,7 @@ class Update(Goal):
         observed.list(self.keys)
         for namespace in without_objects(self.keys, informer.namespaces):
             refuse_missing(namespace, cluster)
-        matched = _with_live_names(self.matched(), informer)
+        matched = self.matched()
         olds = (old.key for old, _ in matched.pairs)
         refuse_absent(olds, informer.live, self.request.old, self.intent.namespace)
         live = {**informer.live, **self._unknown_workloads(observed)}
@@ -163,16 +162,6 @@ def planned(
 
 def _vdus_of(package: csar.Csar) -> Mapping[str, str]:
     return dict(package.vdus())
-
-
-def _with_live_names(matched: match.Matching, informer: Informer) -> match.Matching:
-    """Return the pairs with the names that a Blue-Green change may have given the Deployments."""
-    names = live_objects.live_names(informer.live)
-    pairs = tuple(
-        (live_objects.with_live_name(old, names), new and live_objects.with_live_name(new, names))
-        for old, new in matched.pairs
-    )
-    return replace(matched, pairs=pairs)
 
 
 def _match(

@@ -18,14 +18,15 @@ from container_update.workloads.api_resources import is_built_in
 
 # --- which live Deployment stands in for one that a manifest names ------------------------------
 # A Blue-Green change whose new Deployment bears the old one's name has to give it another one while
-# both run, and Kubernetes cannot rename it afterwards. An annotation says which manifest it is of.
+# both run. An annotation says which manifest it is of, until the pods are handed over.
 
 NAME_ANNOTATION = "container-update/stands-for"
 """On a Deployment: the name that its manifest gives it."""
 
 
 def live_names(live: Mapping[ObjectKey, Json]) -> dict[ObjectKey, ObjectKey]:
-    """Return the identity in a manifest to the identity of the live object that stands in for it.
+    """Return the identity in a manifest to the identity of the live object that stands in for it,
+    of a change that did not come to its end.
 
     An object that has its own name in the cluster needs no stand-in.
     """
@@ -85,19 +86,10 @@ def _is_built_in(body: Json) -> bool:
 NOT_CONTENT = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
-def as_named(live: Json, manifest: Json, names: Mapping[ObjectKey, ObjectKey]) -> Json:
-    """Return a live object as its manifest would have made it: an autoscaler with the name that a
-    Deployment has in its manifest, a workload with the manifest's selector, which never changes, a
-    Pod with its tolerations.
-
-    :param names: as :func:`live_names` returns them.
-    """
+def as_made_by(live: Json, manifest: Json) -> Json:
+    """Return a live object as its manifest would have made it: a workload with the manifest's
+    selector, which never changes, a Pod with its tolerations."""
     spec, said = live.get("spec") or {}, manifest.get("spec") or {}
-    target = spec.get("scaleTargetRef")
-    if isinstance(target, dict):
-        own = {now.name: named.name for named, now in names.items()}
-        target = {**target, "name": own.get(str(target.get("name")), target.get("name"))}
-        return {**live, "spec": {**spec, "scaleTargetRef": target}}
     if (live.get("apiVersion"), live.get("kind")) == ("v1", "Pod"):  # admission adds to these
         return {**live, "spec": {**spec, "tolerations": said.get("tolerations")}}
     template = spec.get("template")

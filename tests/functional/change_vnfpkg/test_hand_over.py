@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update import Step, UpdateFailedError, UpdateRequest, update
+from container_update import PlanError, Step, UpdateFailedError, UpdateRequest, update
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import INSTANCE, V1, V2, Arguments, ContractSite, Release
@@ -232,23 +232,16 @@ spec:
 
 
 @pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, CANARY])
-def test_pods_that_another_deployment_would_take_stay_under_the_passing_name(
+def test_pods_that_another_deployment_of_the_package_would_take_are_not_planned_to_be_handed_over(
     upgrade_type: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     with kubernetes_site(upgrade_type, request, tmp_path) as site:
         site.shape = Shape(more={"rival.yaml": RIVAL})
         site.instantiate(V1)
-        plan = site.plan(V2)
-        assert not [step for step in plan.steps if step.action is Action.HAND_OVER]
-        assert any("rival selects its pods" in note.text for note in plan.notes)
-        site.change(V2)
-        web, worker = (name for name in names(site) if name != "rival")
-        assert web.startswith("web-")
-        assert worker.startswith("worker-")
-        ready = {each["metadata"]["name"]: each for each in site.objects("apps", "Deployment")}
-        assert ready[web]["status"]["readyReplicas"] == 2
-        site.change(V3)
-        assert names(site) == ["rival", "web", "worker"], "the names are free again"
+        with pytest.raises(PlanError, match="rival, which would take its ReplicaSet"):
+            site.change(V2)
+        site.runs_from(V1)
+        assert names(site) == ["rival", "web", "worker"]
 
 
 def foreign(site: Site) -> Json:
@@ -259,17 +252,16 @@ def foreign(site: Site) -> Json:
 
 
 @pytest.mark.parametrize("site", [BLUE_GREEN, CANARY], indirect=True)
-def test_pods_that_a_foreign_deployment_would_take_stay_under_the_passing_name(site: Site) -> None:
+def test_pods_that_a_foreign_deployment_would_take_are_not_planned_to_be_handed_over(
+    site: Site,
+) -> None:
     rival = site.admin.create(foreign(site))
-    plan = site.plan(V2)
-    assert any("rival selects its pods" in note.text for note in plan.notes)
+    with pytest.raises(PlanError, match="rival, which would take its ReplicaSet"):
+        site.plan(V2)
+    site.admin.delete(ObjectKey.of(rival))
     site.change(V2)
     site.runs_from(V2)
-    web, worker = (name for name in names(site) if name != "rival")
-    assert (web[:4], worker[:7]) == ("web-", "worker-")
-    site.admin.delete(ObjectKey.of(rival))
-    site.change(V3)
-    assert names(site) == ["web", "worker"], "the names are free again"
+    assert names(site) == ["web", "worker"]
 
 
 IN_ANY = {"matchExpressions": [{"key": "vnf", "operator": "Exists"}]}

@@ -309,28 +309,14 @@ def test_a_claim_takes_the_place_of_another_one_of_the_same_volume() -> None:
     assert made.claims(made.plan()) == {"one": "two"}
 
 
-def test_a_rerun_after_a_derived_name_finds_the_stand_in_and_nothing_to_do() -> None:
-    body = created(plan(BlueGreenPlanner, [OLD], [NEW]))
-    for kind in (BlueGreenPlanner, RollingPlanner):
-        assert plan(kind, [OLD], [NEW], live([body])).is_empty
-
-
 def test_a_service_that_stays_as_it_is_has_no_gap() -> None:
     packages = [OLD, service()], [NEW, service()]
     changed = plan(BlueGreenPlanner, *packages)
     (switch,) = (step for step in changed.steps if step.action is Action.SWITCH)
-    there = live([created(changed), switch.content])
+    (given,) = (step for step in changed.steps if step.action is Action.HAND_OVER)
+    there = live([given.content, switch.content])
     planned = plan(RollingPlanner, packages[1], packages[1], there)
     assert (planned.steps, planned.notes) == ((), ())
-
-
-def test_the_next_change_uses_the_free_name_again() -> None:
-    body = created(plan(BlueGreenPlanner, [OLD], [NEW]))
-    again = plan(BlueGreenPlanner, [NEW], [deployment(image="a:3")], live([body]))
-    assert told(again) == [
-        "CREATE Deployment web",
-        f"DELETE Deployment {body['metadata']['name']}",
-    ]
 
 
 def test_a_single_replica_is_counted_as_one() -> None:
