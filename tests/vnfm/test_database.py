@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from fastapi.testclient import TestClient
@@ -60,23 +59,6 @@ def test_several_services_may_migrate_the_database_at_once(database: str, tmp_pa
         list(pool.map(lambda _: Database(url).upgrade(), range(4)))
     with Database(url).reading() as session:
         assert session.scalars(select(OperationRow)).all() == []
-
-
-def test_a_subscription_of_the_first_tables_gets_full_notifications(
-    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old_database = Database(database or f"sqlite:///{tmp_path / 'vnfm.sqlite'}")
-    upgrade = command.upgrade
-    with monkeypatch.context() as patched:
-        patched.setattr(command, "upgrade", lambda config, _: upgrade(config, "0001"))
-        old_database.upgrade()
-    with old_database.writing() as session:
-        columns = "id, created, api, callback_uri"
-        values = "'one', '2026-01-01 00:00:00', 'v2', 'http://nfvo/'"
-        session.execute(text(f"INSERT INTO subscriptions ({columns}) VALUES ({values})"))
-    old_database.upgrade()
-    with old_database.reading() as session:
-        assert session.get_one(Subscription, "one").verbosity == "FULL"
 
 
 def operation(number: int, state: State) -> OperationRow:

@@ -105,9 +105,9 @@ def test_the_tables_are_upgraded_once(
 ) -> None:
     site, upgrade = Site(tmp_path, database), command.upgrade
     with monkeypatch.context() as patched:
-        patched.setattr(command, "upgrade", lambda config, _: upgrade(config, "0002"))
-        assert "the tables were created (0002)" in site.upgrade()
-    assert f"the tables were upgraded from revision 0002 to {NEWEST}" in site.upgrade()
+        patched.setattr(command, "upgrade", lambda config, _: upgrade(config, "0001"))
+        assert "the tables were created (0001)" in site.upgrade()
+    assert f"the tables were upgraded from revision 0001 to {NEWEST}" in site.upgrade()
     assert f"the tables have revision {NEWEST} already" in site.upgrade()
     assert site.database.revision() == NEWEST
 

@@ -212,8 +212,6 @@ class Subscription(Base):
     """'FULL' or 'SHORT' (LcmOpOccNotificationVerbosityType)."""
     sealed: Mapped[str | None] = mapped_column(sa.Text)
     """authentication."""
-    failing: Mapped[bool] = mapped_column(default=False, server_default=sa.false())
-    """Not used any more; an older service beside this one may write it."""
 
 
 class Notification(Base):

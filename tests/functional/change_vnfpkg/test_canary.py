@@ -301,7 +301,7 @@ def test_the_command_waits_and_says_what_to_do(
     site = make(Shape(replicas=4))
     shown, packages = io.StringIO(), [site.old, site.package(V2)]
     change = ["--upgrade-type", "canary", "--canary-steps", "50,100", "--hold", "--yes"]
-    assert main(["change-vnfpkg", *packages, *change, *site.command_options], shown) == 0
+    assert main(["change", *packages, *change, *site.command_options], shown) == 0
     assert "waits for a person" in shown.getvalue()
     assert "container-update promote" in shown.getvalue()
     assert main(["status", *site.command_options], shown) == 0
@@ -316,7 +316,7 @@ def test_the_command_that_takes_a_canary_back_counts_the_same_steps_twice(make: 
     site = make(Shape(replicas=4))
     shown, packages = io.StringIO(), [site.old, site.package(V2)]
     change = ["--upgrade-type", "canary", "--canary-steps", "50,100", "--hold", "--yes"]
-    assert main(["change-vnfpkg", *packages, *change, *site.command_options], shown) == 0
+    assert main(["change", *packages, *change, *site.command_options], shown) == 0
     assert main(["abort", *packages, "--yes", *site.command_options], shown) == 0
     announced = re.search(r"Undoing (\d+ steps)", shown.getvalue())
     assert announced is not None

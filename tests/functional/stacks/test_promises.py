@@ -196,7 +196,7 @@ def test_it_is_a_document_and_its_exit_status_says_what_became_of_it(
     packages = (vnf.old, vnf.package("group", vnf.site.images[1]))
     upgrade_type = "rolling" if "rolling" in verb.name else "Blue-Green"
     which = ("--stack", vnf.stack, "--os-cloud", os_cloud, "--upgrade-type", upgrade_type)
-    status = main(["change-vnfpkg", *packages, *which, "--vdu", "VDU1", "-o", "json"], out)
+    status = main(["heat", "change", *packages, *which, "--vdu", "VDU1", "-o", "json"], out)
     assert (status, json.loads(out.getvalue())["kind"]) == (0, "Outcome")
     assert verb.new.differences(vnf, before) == []
 

@@ -4,8 +4,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0007"
-down_revision = "0006"
+revision = "0002"
+down_revision = "0001"
 
 
 def upgrade() -> None:
