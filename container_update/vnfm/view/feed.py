@@ -8,15 +8,13 @@ of the steps of operations, a viewer gets those that he looks at.
 from __future__ import annotations
 
 import json
-import math
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
 from itertools import groupby
 from typing import Any
 
+from cachetools import TTLCache, cached
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -66,21 +64,12 @@ class FeedReading:
         }
 
 
-class PacedReading:
-    """A reading that is made at most once in :data:`PACE_SECONDS`, for all who ask for it."""
-
-    def __init__(self, read: Callable[[], Any]) -> None:
-        self._read = read
-        self._lock = threading.Lock()
-        self._next, self._last = -math.inf, None
-
-    def __call__(self) -> Any:
-        """Return what there is now, or was a moment ago."""
-        with self._lock:
-            if time.monotonic() >= self._next:
-                self._last = self._read()
-                self._next = time.monotonic() + PACE_SECONDS
-            return self._last
+def _paced(size: int) -> Callable[[Any], Any]:
+    """Have a function read at most once in :data:`PACE_SECONDS` for all who ask for the same."""
+    paced: Callable[[Any], Any] = cached(
+        TTLCache(size, PACE_SECONDS), condition=threading.Condition()
+    )
+    return paced
 
 
 class Feed:
@@ -90,19 +79,13 @@ class Feed:
         self._service = service
         self._version: Any = None
         self._reading = FeedReading({}, (), {}, {})
-        self._paced = PacedReading(self._read_now)
+        self.read: Callable[[], FeedReading] = _paced(1)(self._read_now)
+        """Returns what there is now, or was a moment ago; SQLAlchemyError: there is no answer."""
 
-    def read(self) -> FeedReading:
-        """Return what there is now, or was a moment ago.
-
-        :raises SQLAlchemyError: the database does not answer.
-        """
-        self._paced()
-        return self._reading
-
-    def _read_now(self) -> None:
+    def _read_now(self) -> FeedReading:
         with self._service.database.reading() as session:
             self._reading = self._read(session)
+        return self._reading
 
     def _read(self, session: Session) -> FeedReading:
         """Read what may have changed: everything only if :func:`_version` did."""
@@ -215,5 +198,5 @@ def live_resources(service: ServiceContext) -> Callable[[str], str]:
             live = {"problem": error.detail, "vdus": []}
         return json.dumps({"id": instance_id, **live})
 
-    reading = lru_cache(_KEPT)(lambda instance_id: PacedReading(partial(read, instance_id)))
-    return lambda instance_id: str(reading(instance_id)())
+    reading: Callable[[str], str] = _paced(_KEPT)(read)
+    return reading
