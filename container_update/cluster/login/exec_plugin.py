@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exec credential plugins: programs that a kubeconfig names, which fetch a login.
 
-As kubectl runs them, but within a limit of time: a plugin that hangs would otherwise be
+As kubectl runs them, but within limits of time and size: a plugin that hangs would otherwise be
 waited for without an end, with a person before the terminal or without. No message quotes what one
 has printed to standard output, which is a credential.
 
@@ -15,15 +15,20 @@ import base64
 import contextlib
 import json
 import os
+import selectors
 import signal
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from container_update.cluster.kubeconfig import Entry
 from container_update.model import programs
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
+
+MAX_BYTES = 256 * 1024
+"""Of what a plugin may print."""
 
 ASKING_SECONDS = 900.0
 """For how long a plugin may ask on the terminal: as long as the code of a device's login
@@ -114,7 +119,7 @@ def _run(command: list[str], variables: Mapping[str, str], seconds: float, *, as
     """Return what a program prints.
 
     :param asks: it may ask on the terminal.
-    :raises ValueError: it failed or did not end in time.
+    :raises ValueError: it failed, did not end in time, or prints too much.
     """
     with programs.start(
         programs.EXEC_PLUGIN,
@@ -125,18 +130,46 @@ def _run(command: list[str], variables: Mapping[str, str], seconds: float, *, as
         stderr=None if asks else programs.PIPE,
         start_new_session=not asks,
     ) as process:
+        end = time.monotonic() + seconds
         try:
-            output, errors = process.communicate(timeout=seconds)
-        except programs.TimeoutExpired:
+            output, errors = _read((process.stdout, process.stderr), end)
+            status = process.wait(max(0.0, end - time.monotonic()))
+        except (TimeoutError, programs.TimeoutExpired):
             _kill(process, group=not asks)
             option = "" if asks else " (option request_timeout)"
             raise ValueError(f"it did not end within {seconds:g} seconds{option}") from None
         except BaseException:
             _kill(process, group=not asks)
             raise
-    if status := process.returncode:
-        raise ValueError(": ".join([f"it ended with status {status}", *_last_line(errors or b"")]))
+    if status:
+        raise ValueError(": ".join([f"it ended with status {status}", *_last_line(errors)]))
     return output
+
+
+def _read(streams: Sequence[IO[bytes] | None], end: float) -> tuple[bytes, ...]:
+    """Return all of each stream, of None nothing.
+
+    :raises TimeoutError: that is not at its end in time.
+    :raises ValueError: it is too much.
+    """
+    read = [bytearray() for _ in streams]
+    with selectors.DefaultSelector() as selector:
+        for stream, content in zip(streams, read, strict=True):
+            if stream:
+                selector.register(stream, selectors.EVENT_READ, content)
+        while selector.get_map():
+            left = end - time.monotonic()
+            ready = selector.select(left) if left > 0 else []
+            if not ready:
+                raise TimeoutError
+            for key, _ in ready:
+                if chunk := os.read(key.fd, 65536):
+                    key.data.extend(chunk)
+                else:
+                    selector.unregister(key.fileobj)
+            if max(map(len, read)) > MAX_BYTES:
+                raise ValueError(f"expected at most {MAX_BYTES} bytes")
+    return tuple(map(bytes, read))
 
 
 def _kill(process: programs.Popen[bytes], *, group: bool) -> None:

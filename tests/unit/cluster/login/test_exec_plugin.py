@@ -55,6 +55,11 @@ BAD_PROGRAMS = {
         "import os, time; os.close(1); os.close(2); time.sleep(1000)",
         "did not end within 1 seconds",
     ),
+    "it prints for ever": ("while True: print('pl4nted' * 999)", "at most 262144 bytes"),
+    "it complains for ever": (
+        "import sys\nwhile True: print('x' * 999, file=sys.stderr)",
+        "at most 262144 bytes",
+    ),
     "it fails": (
         "import sys; print('pl4nted'); sys.exit('old\\nlog in\\x1b[2J again')",
         "status 1: log in\ufffd[2J again: run it by hand",
@@ -83,16 +88,21 @@ def test_a_plugin_without_a_login_is_an_error_that_quotes_nothing(
     assert f"kubeconfig {tmp_path}/config: users[u].user.exec: expected a login from" in message
 
 
-def test_a_plugin_that_may_ask_on_a_terminal_has_a_limit_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+ENDLESS = {
+    "it never ends": ("import time; time.sleep(1000)", "it did not end within 1 seconds: run it"),
+    "it prints for ever": ("while True: print('pl4nted' * 999)", "at most 262144 bytes"),
+}
+
+
+@pytest.mark.parametrize(("code", "told"), ENDLESS.values(), ids=ENDLESS)
+def test_a_plugin_that_may_ask_on_a_terminal_has_limits_too(
+    code: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "isatty", lambda _: True)
     monkeypatch.setattr(exec_plugin, "ASKING_SECONDS", 1.0)
-    message = failure(
-        tmp_path, user("import time; time.sleep(1000)", interactiveMode="IfAvailable")
-    )
+    message = failure(tmp_path, user(code, interactiveMode="IfAvailable"))
     assert f"expected a login from {sys.executable}" in message
-    assert "it did not end within 1 seconds: run it" in message
+    assert told in message
 
 
 BAD_CONFIGURATIONS = {
