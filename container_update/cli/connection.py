@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import hide
-from container_update.cli.reports.lines import Header
 from container_update.cli.terminal import output
+from container_update.reports.lines import Header
 
 PACKAGE = (
     "a CSAR, a YAML file, a folder, a kustomization, a Helm chart, a URL, oci://HOST/NAME:TAG; \

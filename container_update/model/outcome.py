@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from container_update.model.objects import KEEP_ANNOTATION, ObjectKey
-from container_update.model.plan import Plan, Step, shown
+from container_update.model.plan import Plan, Step
 from container_update.model.scripts import ScriptReport
 
 
@@ -128,14 +128,6 @@ class Outcome:
     """Its number in the history of the instance; None where it is not kept."""
     has_way_back: bool = False
     """The history has what was there before it too."""
-
-    def __str__(self) -> str:
-        """Return it as the command shows it, complete: with the last log lines of failing pods."""
-        return shown(self, "outcome_report", "outcome_text")
-
-    def _repr_markdown_(self) -> str:
-        """Return it for a notebook."""
-        return shown(self, "markdown_report", "outcome_markdown")
 
     def of_state(self, state: StepState) -> tuple[StepResult, ...]:
         """Return the results with this state."""

@@ -9,9 +9,6 @@ from container_update.cli import man
 from container_update.cli.arguments import parser
 from container_update.cli.main import main, root_parser
 from container_update.cli.operate import with_images_checked
-from container_update.cli.reports import json_report, markdown_report, outcome_report, plan_report
-from container_update.cli.reports.history_report import NOTHING_KEPT, diff_of_revision
-from container_update.cli.reports.lines import text_of
 from container_update.cli.terminal import approval, output
 from container_update.cli.terminal.output import FORMATS, MARKDOWN
 from container_update.cluster import informer, keeping, operation_secrets, prometheus
@@ -75,6 +72,9 @@ from container_update.planning.steps import ConfigStep, RestartStep, object_step
 from container_update.planning.steps.manifest import with_recorded_digest
 from container_update.planning.steps.new_objects import new_object
 from container_update.records.vnf_records import Records
+from container_update.reports import json_report, markdown_report, outcome_report, plan_report
+from container_update.reports.history_report import NOTHING_KEPT, diff_of_revision
+from container_update.reports.lines import text_of
 from container_update.workloads import ownership, registry
 from container_update.workloads.kinds.deployment import Deployment
 from container_update.workloads.ownership import owned_pods

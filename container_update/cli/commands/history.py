@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, TextIO
 from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import UsageError
-from container_update.cli.reports import history_report
-from container_update.cli.reports.lines import Line
 from container_update.cli.terminal import output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.cli.terminal.screen import Screen
 from container_update.model.errors import PlanError
+from container_update.reports import history_report
+from container_update.reports.lines import Line
 
 if TYPE_CHECKING:
     from container_update.cluster.operation import Revision

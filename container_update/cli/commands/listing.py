@@ -10,11 +10,11 @@ from typing import TextIO
 
 from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
-from container_update.cli.reports import listing_report
 from container_update.cli.terminal import output
 from container_update.cli.terminal.output import DONE
 from container_update.cli.terminal.screen import Screen
 from container_update.planning.plan_json import document
+from container_update.reports import listing_report
 
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:

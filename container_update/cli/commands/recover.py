@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli import connection, operate
 from container_update.cli.arguments import option_arguments
-from container_update.cli.reports import outcome_report
-from container_update.cli.reports.lines import Header
 from container_update.cli.terminal import approval, output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.cli.terminal.screen import Screen
@@ -24,6 +22,8 @@ from container_update.model.operation import Status
 from container_update.model.outcome import Outcome, Progress, StepState
 from container_update.planning.plan_json import document
 from container_update.planning.summary import counted
+from container_update.reports import outcome_report
+from container_update.reports.lines import Header
 
 if TYPE_CHECKING:
     from container_update.engine.instances import WorkloadState

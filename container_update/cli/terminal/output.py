@@ -17,16 +17,6 @@ from types import MappingProxyType
 from typing import Any, TextIO, cast
 
 from container_update.cli.arguments.parser import hide
-from container_update.cli.reports import json_report, lines
-from container_update.cli.reports.lines import NONE as NO_HEADER
-from container_update.cli.reports.lines import Header, Line
-from container_update.cli.reports.markdown_report import (
-    outcome_markdown,
-    plan_markdown,
-    sentence_markdown,
-)
-from container_update.cli.reports.outcome_report import is_change, outcome_lines, summary_line
-from container_update.cli.reports.plan_report import plan_lines, summary_lines
 from container_update.cli.terminal import advice as next_steps
 from container_update.cli.terminal import approval
 from container_update.cli.terminal import progress as progress_views
@@ -43,6 +33,16 @@ from container_update.model.scripts import ScriptReport
 from container_update.planning import plan_json
 from container_update.planning.comparison.diff import printable_lines
 from container_update.planning.summary import counted
+from container_update.reports import json_report, lines
+from container_update.reports.lines import NONE as NO_HEADER
+from container_update.reports.lines import Header, Line
+from container_update.reports.markdown_report import (
+    outcome_markdown,
+    plan_markdown,
+    sentence_markdown,
+)
+from container_update.reports.outcome_report import is_change, outcome_lines, summary_line
+from container_update.reports.plan_report import plan_lines, summary_lines
 
 DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
 """Exit statuses; each class of error has its own."""

@@ -10,7 +10,7 @@ from container_update.model.errors import ContainerUpdateError
 from container_update.model.outcome import Event, StepResult, StepState, UndoStarted
 from container_update.model.plan import Note, Plan
 from container_update.model.reporter import reporter
-from tests.unit.cli.reports.test_plan_report import CANARY, PLAN, RECREATE, ROLL
+from tests.unit.reports.test_plan_report import CANARY, PLAN, RECREATE, ROLL
 
 
 def test_a_plan_has_every_step_with_its_reasons_and_no_content() -> None:

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from container_update.cli.reports import markdown_report, outcome_report, plan_report
-from container_update.cli.reports.lines import Header
 from container_update.cli.terminal import output
 from container_update.model.cluster import ClusterContext
 from container_update.model.errors import ContainerUpdateError, PackageError, UpdateFailedError
@@ -23,7 +21,9 @@ from container_update.model.plan import Action, Note, Plan, Reason
 from container_update.model.requests import PackageIdentity
 from container_update.planning.steps import ConfigStep
 from container_update.planning.summary import plan_sum
-from tests.unit.cli.reports.test_plan_report import CANARY, PLAN, POD, RESTART, ROLL
+from container_update.reports import markdown_report, outcome_report, plan_report
+from container_update.reports.lines import Header
+from tests.unit.reports.test_plan_report import CANARY, PLAN, POD, RESTART, ROLL
 
 HOSTILE = "<script>alert('x')</script>|```# *x*"
 DONE = Outcome(PLAN, (StepResult(ROLL, StepState.DONE),), restarted={ROLL.key: ("d-1", "d-2")})

@@ -8,12 +8,12 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from operator import attrgetter
 
-from container_update.cli.reports import lines
-from container_update.cli.reports.lines import NONE, Line
 from container_update.model.objects import ObjectKey
 from container_update.model.plan import Action, ConfigUse, FieldChange, Note, Plan, Reason, Step
 from container_update.planning import summary
 from container_update.planning.comparison.diff import KeyDiff, printable
+from container_update.reports import lines
+from container_update.reports.lines import NONE, Line
 
 _SYMBOLS = {
     Action.CREATE: ("+", lines.CREATE),

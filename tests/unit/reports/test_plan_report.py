@@ -8,18 +8,18 @@ from dataclasses import replace
 
 import pytest
 
-from container_update.cli.reports import (
-    json_report,
-    markdown_report,
-    outcome_report,
-    plan_report,
-)
-from container_update.cli.reports.lines import text_of
 from container_update.model.objects import Json, ObjectKey, Source
 from container_update.model.outcome import Outcome, StepResult, StepState, Vnfc
 from container_update.model.plan import Action, FieldChange, KeyChange, Note, Plan, Reason, Step
 from container_update.planning import plan_json
 from container_update.planning.steps import ConfigStep, ManifestStep, RestartStep
+from container_update.reports import (
+    json_report,
+    markdown_report,
+    outcome_report,
+    plan_report,
+)
+from container_update.reports.lines import text_of
 
 CM = ObjectKey("", "ConfigMap", "ns", "cm")
 SECRET = ObjectKey("", "Secret", "ns", "s")
