@@ -224,7 +224,7 @@ class Strategy:
             refuse_headless(new, live)
             is_switch = (key.group, key.kind) in FOLLOWS_PODS and not _has_spec(step, old, new)
             action = Action.SWITCH if is_switch else Action.REPLACE
-            yield replace(step, action=action, reasons=tuple(what_differs(old, new)))
+            yield replace(step, action=action, reasons=tuple(what_differs(old, new, live)))
 
     # --- scripts, and what is recorded ----------------------------------------------------------
 
@@ -440,7 +440,7 @@ class Strategy:
         yield replace(
             step,
             action=action,
-            reasons=(*what_differs(old, new), *reasons_of(uses)),
+            reasons=(*what_differs(old, new, live), *reasons_of(uses)),
             digest=self.config.config_digest(live, uses),
             images={
                 name: image
@@ -454,7 +454,9 @@ class Strategy:
         if old is None or self._base(new, old, live) is None:
             then = {"metadata": {}, "spec": new.body["spec"]}
             return live_objects.covers(live_objects.as_made_by(live, new.body), then)
-        return meaning.is_same(old.body["spec"], new.body["spec"])
+        # what the live Pod has already is no change: the manifest may be an export of it
+        fields = diff.field_changes(old, new, by_meaning=True, live=live)
+        return not any(each.path.startswith("spec.") for each in fields)
 
     def _is_changed(self, step: ManifestStep, new: Manifest) -> bool:
         """Tell whether the live object was made from another manifest."""
@@ -649,8 +651,11 @@ def refuse_headless(new: Manifest, live: Json) -> None:
         )
 
 
-def what_differs(old: Manifest | None, new: Manifest) -> Iterator[Reason]:
-    """Yield how two manifests differ: images, then the other fields with both values."""
+def what_differs(old: Manifest | None, new: Manifest, live: Json | None = None) -> Iterator[Reason]:
+    """Yield how two manifests differ: images, then the other fields with both values.
+
+    :param live: an object that stays; what it has already is no difference.
+    """
     if old is None:
         yield Reason(f"it is new in {new.source}")
         return
@@ -658,7 +663,7 @@ def what_differs(old: Manifest | None, new: Manifest) -> Iterator[Reason]:
     for name, image in pod_template.images(new.body).items():
         if before.get(name, image) != image:
             yield Reason(str(change := ImageChange(name, before[name], image)), change)
-    for field_change in diff.field_changes(old, new):
+    for field_change in diff.field_changes(old, new, live=live):
         if field_change.path != "spec.replicas":
             text = f"{field_change.path} differs ({field_change.place})"
             yield Reason(text, field_change)
