@@ -432,11 +432,12 @@ class Strategy:
         now = pod_template.images(live)
         if not kind.is_pod:
             action = kind.action(step.desired(live), (), references)
-        elif uses or not self._has_spec(live, old, new):
-            action = Action.RECREATE_POD
-        else:  # what its manifest says of the metadata
-            action, content = Action.REPLACE, step.content or {}
-            step = replace(step, content={**content, "spec": live["spec"]})
+        else:
+            action = self._action_of_pod(live, old, new) if not uses else Action.RECREATE_POD
+            if action is not Action.RECREATE_POD:  # what its manifest says of metadata and images
+                images = pod_template.images(step.content or {})
+                spec = pod_template.with_images(live, images)["spec"]
+                step = replace(step, content={**(step.content or {}), "spec": spec})
         yield replace(
             step,
             action=action,
@@ -449,8 +450,18 @@ class Strategy:
             },
         )
 
+    def _action_of_pod(self, live: Json, old: Manifest | None, new: Manifest) -> Action:
+        """Return what brings a Pod to its new manifest: metadata and images can change in it."""
+        if not self._has_spec(live, old, new):
+            return Action.RECREATE_POD
+        now = pod_template.images(live)
+        changes = [] if old is None else diff.image_changes(old, new)
+        images = [each for each in changes if now.get(each.container) != each.new]
+        return known_kind(new.key).action(live, images, ()) if images else Action.REPLACE
+
     def _has_spec(self, live: Json, old: Manifest | None, new: Manifest) -> bool:
-        """Tell whether a Pod has the spec of its new manifest, which changes its metadata alone."""
+        """Tell whether a Pod has the spec of its new manifest, images aside where these can be told
+        from the old one's."""
         if old is None or self._base(new, old, live) is None:
             then = {"metadata": {}, "spec": new.body["spec"]}
             return live_objects.covers(live_objects.as_made_by(live, new.body), then)
