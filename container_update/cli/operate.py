@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
 from container_update.cli.terminal import advice, approval, output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
+from container_update.model.errors import ChangeNeededError, ContainerUpdateError
 from container_update.model.plan import Plan
 from container_update.model.requests import (
     ChangePackageRequest,
@@ -91,8 +92,40 @@ def show(parsed: argparse.Namespace, out: TextIO, request: Asked) -> int:
     with connection.connected_cluster(parsed) as cluster:
         goal, options = _goal(parsed, cluster, request()), option_arguments.read(parsed)
         with _planned(parsed, out):
-            plan = with_images_checked(preview(goal, cluster, options), cluster, options)
+            try:
+                plan = with_images_checked(preview(goal, cluster, options), cluster, options)
+            except ChangeNeededError:
+                _show_change(request(), parsed, out, cluster, options)
+                raise
         return _present(plan, parsed, out, request, cluster)
+
+
+def _show_change(
+    wanted: Saveable,
+    parsed: argparse.Namespace,
+    out: TextIO,
+    cluster: KubernetesCluster,
+    options: Options,
+) -> None:
+    """Show what a change of the package would do in place of an update that is refused, as text;
+    nothing where that cannot be planned either."""
+    from container_update.engine.run import preview  # noqa: PLC0415, slow to load
+
+    if parsed.output != output.TEXT or not isinstance(wanted, UpdateRequest):
+        return
+    change = ChangePackageRequest(
+        {"additionalParams": {"upgrade_type": "RollingUpdate"}},
+        old=wanted.old,
+        new=wanted.new,
+        def_files=wanted.def_files,
+        namespace=wanted.namespace,
+        instance_id=wanted.instance_id,
+    )
+    with suppress(ContainerUpdateError):
+        plan = preview(_goal(parsed, cluster, change), cluster, options)
+        out.write("An update cannot do this. A change of the package, a rolling one, would do:\n")
+        output.show_plan(plan, parsed, out)
+        out.write(f"To do that: {advice.change_command(plan, parsed)}\n")
 
 
 def with_images_checked(plan: Plan, cluster: Cluster, options: Options) -> Plan:

@@ -93,7 +93,19 @@ class JournalledRun:
                 break
             except errors.ClusterError as error:
                 LOG.warning("the journal of a run that ended could not be removed: %s", error)
+                refusal = error
+        else:
+            if not refusal.transient:
+                self._note_end()
         self.lock.check()
+
+    def _note_end(self) -> None:
+        """Note in a journal that cannot be removed that nothing is left to do: the next run would
+        undo what has come to its end. A webhook may forbid to delete it and let it be written."""
+        try:
+            self.record = self.journal.set_phase(self.record, operation.Phase.END)
+        except errors.ClusterError as error:
+            LOG.warning("the journal does not say that the run has ended: %s", error)
 
     def _deleted_namespace(
         self, undone: Outcome | None, left: Container[ObjectKey]

@@ -35,6 +35,8 @@ class Reverted(enum.Enum):
     """Nothing of the step is left in the object, and what is there is not ours to judge."""
     KEPT = f"stays: its annotation {KEEP_ANNOTATION} says so"
     """What was created is still there."""
+    NOT_EMPTY = "stays: it is not empty"
+    """A Namespace that was created, in which something is that does not go with the undo."""
 
 
 CLAIM_STAYS = "stays, it holds data (uninstall --delete-data deletes it)"
@@ -159,8 +161,9 @@ class Outcome:
 
     @property
     def kept(self) -> tuple[ObjectKey, ...]:
-        """The objects that were created and that an undo left because their annotation says so."""
-        return self._of_undo(Reverted.KEPT)
+        """The objects that were created and that an undo left: their annotation says so, or it is
+        a Namespace that is not empty."""
+        return (*self._of_undo(Reverted.KEPT), *self._of_undo(Reverted.NOT_EMPTY))
 
     @property
     def claims_left(self) -> tuple[ObjectKey, ...]:
@@ -185,7 +188,7 @@ class Outcome:
             return "Everything is left as it is"
         left = (
             (self.left_to_others, "left as another client changed it"),
-            (self.kept, Reverted.KEPT.value),
+            *((self._of_undo(how), how.value) for how in (Reverted.KEPT, Reverted.NOT_EMPTY)),
             (self.claims_left, CLAIM_STAYS),
         )
         more = (f"; {', '.join(map(str, keys))}: {why}" for keys, why in left if keys)

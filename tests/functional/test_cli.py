@@ -145,6 +145,23 @@ def test_where_an_update_is_refused_the_plan_names_the_command_that_changes_the_
         assert "container-update change OLD NEW --upgrade-type RollingUpdate" in told["message"]
 
 
+def test_a_plan_that_is_refused_shows_what_a_change_would_do_and_its_command(shell: Shell) -> None:
+    cnf = shell.cnf
+    settings = config_map("settings-7f9c", setting="new")
+    new = shell.package({**OLD, "cm": settings, "other": config_map("second", b="1")})
+    status, text = shell.run("plan", cnf.old, new)
+    assert status == 4
+    for line in (
+        f"+ ConfigMap {cnf.namespace}/settings-7f9c: create",
+        f"+ ConfigMap {cnf.namespace}/second: create",
+        f"- ConfigMap {cnf.namespace}/cm: delete",
+    ):
+        assert line in text
+    command = text.partition("To do that: container-update ")[2].splitlines()[0]
+    assert main([*shlex.split(command), "--yes"], io.StringIO()) == 0
+    assert cnf.admin.get(cnf.key("ConfigMap", "settings-7f9c"))
+
+
 def test_an_update_ends_with_what_it_left_and_the_command_that_deletes_it(shell: Shell) -> None:
     first, second = config_map(setting="old"), config_map("second", b="1")
     old = shell.package({**OLD, "cm": f"{first}---\n{second}"})
