@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import hide
 from container_update.cli.reports.lines import Header
-from container_update.cli.terminal import output
+from container_update.cli.terminal import advice, output
 
 PACKAGE = (
     "a CSAR, a YAML file, a folder, a kustomization, a Helm chart, a URL, oci://HOST/NAME:TAG; \
@@ -143,6 +143,22 @@ def find_instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> str
         parsed.is_without_id = not parsed.instance_id
         return str(parsed.instance_id) or None
     return only_instance(cluster, parsed.namespace, option_arguments.read(parsed))
+
+
+def with_uninstalled(
+    sentence: str, parsed: argparse.Namespace, cluster: KubernetesCluster, namespace: str
+) -> str:
+    """Return a sentence that there is no instance, with the command that lists those that are gone
+    where there are any.
+
+    :param namespace: '': all of them.
+    """
+    from container_update.engine.listing import list_uninstalled  # noqa: PLC0415, slow to load
+    from container_update.model.cluster import if_allowed  # noqa: PLC0415, as above
+
+    options = option_arguments.read(parsed)
+    gone, _ = if_allowed(lambda: list_uninstalled(cluster, namespace, options), ((), ()))
+    return f"{sentence} {advice.uninstalled_sentence(parsed)}" if gone else sentence
 
 
 @contextmanager

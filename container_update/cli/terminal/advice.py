@@ -38,6 +38,9 @@ _OF_PACKAGE = ("request", "coordinate_new", "coordinate_old", "new_def_file", "f
 """Options of a change of the package that have another value for another package."""
 
 
+_ADDRESS_OF_NAMESPACE = ("kubeconfig", "context", "namespace")
+
+
 def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
     """Return what to do next; '' where the message has said it.
 
@@ -77,6 +80,18 @@ def undo_command(revision: int, parsed: argparse.Namespace) -> str:
     :param parsed: the arguments of the command that made it.
     """
     return f"{_program(parsed)} undo {revision}{_address(parsed)}"
+
+
+def uninstalled_sentence(parsed: argparse.Namespace) -> str:
+    """Return the sentence that names the command for what was uninstalled.
+
+    :param parsed: the arguments of the command that found no instance.
+    """
+    every = getattr(parsed, "all_namespaces", False)
+    where = ("kubeconfig", "context") if every else _ADDRESS_OF_NAMESPACE
+    more = " --all-namespaces" if every else ""
+    command = f"{_program(parsed)} list --uninstalled{more}{_options(parsed, where)}"
+    return f"What was uninstalled: {command}"
 
 
 def update_back_command(parsed: argparse.Namespace) -> str:

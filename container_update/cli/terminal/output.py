@@ -231,7 +231,8 @@ def show_plan(plan: Plan, parsed: argparse.Namespace, out: TextIO) -> int:
     if parsed.output == TEXT:
         is_short = getattr(parsed, "summary", False)
         text = summary_lines(plan) if is_short else plan_lines(plan, every=parsed.all)
-        Screen(out).show([*header.lines(plan.packages), *text])
+        told = map(Line.of, _not_done(plan, parsed))
+        Screen(out).show([*header.lines(plan.packages), *text, *told])
     elif is_document(parsed):
         write_document({**plan_json.plan_dict(plan), **header.as_dict()}, parsed, out)
     else:
@@ -296,8 +297,10 @@ def show_outcome(  # noqa: PLR0913, PLR0917
             next_step = f"{next_steps.next_sentence(NextStep.PROMOTE_OR_ABORT, parsed)}."
         told = (*_not_done(outcome.plan, parsed), *filter(None, [next_step]))
         Screen(out).show([*shown, *map(Line.of, told)])
-    elif parsed.progress_style == progress_views.NONE:
-        Screen(out).show(outcome_lines(outcome))
+    else:
+        is_shown = parsed.progress_style != progress_views.NONE
+        others = map(Line.of, _not_done(outcome.plan, parsed))
+        Screen(out).show([*(() if is_shown else outcome_lines(outcome)), *others])
 
 
 def show_scripts(reports: Sequence[ScriptReport], parsed: argparse.Namespace, out: TextIO) -> None:
