@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import hide
 from container_update.cli.reports.lines import Header
 from container_update.cli.terminal import advice, output
+from container_update.model.errors import PackageError
 
 PACKAGE = (
     "a CSAR, a YAML file, a folder, a kustomization, a Helm chart, a URL, oci://HOST/NAME:TAG; \
@@ -64,7 +66,8 @@ def add_cluster_arguments(
     add("--context", metavar="NAME",
         help="the context in the kubeconfig file (default: its current context)")  # fmt: skip
     add("-n", "--namespace", metavar="NAME",
-        help="where objects go that name none (default: that of the context or the pod)"
+        help="where objects go that name none (default: what all of them name, or that of the "
+        "context or the pod)"
     )  # fmt: skip
     add("--instance-id", metavar="ID",
         help="the VNF instance ('': the one without an id); others are never changed")  # fmt: skip
@@ -108,13 +111,47 @@ def expect_packages(parsed: argparse.Namespace) -> None:
 def connected_cluster(parsed: argparse.Namespace) -> KubernetesCluster:
     """Connect to the cluster that the arguments name.
 
-    Afterwards ``parsed.namespace`` is set, for the command as for the advice after an error.
+    Afterwards ``parsed.namespace`` is set, for the command as for the advice after an error: the
+    one that is given, or that the manifests name, or that of the context.
+
+    :raises PackageError: the manifests name several namespaces, of which none is that one.
     """
     from container_update.cluster.client import connect  # noqa: PLC0415, slow to load
 
     cluster = connect(parsed.kubeconfig, parsed.context, options=option_arguments.read(parsed))
-    parsed.namespace = parsed.namespace or cluster.context.namespace
+    if not parsed.namespace:
+        with ExitStack() as stack:
+            stack.callback(cluster.close)
+            named = _namespace_of_packages(parsed, cluster.context.namespace)
+            stack.pop_all()
+        parsed.is_namespace_named = bool(named)
+        parsed.namespace = named or cluster.context.namespace
     return cluster
+
+
+def _namespace_of_packages(parsed: argparse.Namespace, default: str) -> str:
+    """Return the namespace that all objects of the packages of a command name; '': some name none.
+
+    There its history and its lease are too: a later command looks for them where the objects are.
+
+    :param default: where objects go that name none.
+    """
+    named = (getattr(parsed, name, None) for name in ("old", "new", "package"))
+    sources = [each for each in named if isinstance(each, str) and each]
+    if not sources:
+        return ""
+    from container_update.engine.read_packages import named_namespaces  # noqa: PLC0415
+
+    options = option_arguments.read(parsed)
+    found = sorted({space for each in sources for space in named_namespaces(each, options)})
+    if not found or {"", default}.intersection(found):
+        return ""
+    if len(found) > 1:
+        raise PackageError(
+            f"the objects of {shlex.join(sources)} are in the namespaces {', '.join(found)}: "
+            "name with -n the one that keeps the history of the VNF instance"
+        )
+    return found[0]
 
 
 def instance_header(
@@ -126,7 +163,8 @@ def instance_header(
 
     :param instance_id: of the goal.
     """
-    header = Header.of_cluster(cluster.context, parsed.namespace)
+    why = "named by the manifests" if getattr(parsed, "is_namespace_named", False) else ""
+    header = replace(Header.of_cluster(cluster.context, parsed.namespace), namespace_by=why)
     if instance_id and not parsed.instance_id:
         header = replace(header, target=(*header.target, ("Instance", instance_id)))
     parsed.header, parsed.instance_id = header, instance_id

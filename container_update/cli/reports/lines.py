@@ -85,6 +85,8 @@ class Header:
 
     target: tuple[tuple[str, str], ...]
     """A word and its value: ('Namespace', 'core')."""
+    namespace_by: str = ""
+    """Where the namespace comes from, for people; '': from an option or the context."""
 
     @classmethod
     def of_cluster(cls, context: ClusterContext, namespace: str) -> Header:
@@ -99,7 +101,10 @@ class Header:
 
         :param packages: of the plan below it.
         """
-        rows = list(self.target)
+        by = f" ({self.namespace_by})" if self.namespace_by else ""
+        rows = [
+            (word, f"{value}{by}" if word == "Namespace" else value) for word, value in self.target
+        ]
         if packages:
             rows.append(("Packages", " -> ".join(map(str, packages))))
         width = max((len(word) for word, _ in rows), default=0)
