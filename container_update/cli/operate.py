@@ -15,6 +15,7 @@ from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
 from container_update.cli.terminal import advice, approval, output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
+from container_update.model.errors import NotInstalledError
 from container_update.model.plan import Plan
 from container_update.model.requests import (
     ChangePackageRequest,
@@ -155,7 +156,7 @@ def _goal(
     parsed: argparse.Namespace, cluster: KubernetesCluster, wanted: Saveable, *, saved: bool = False
 ) -> Goal:
     from container_update.engine.goals.of_request import goal_of  # noqa: PLC0415, slow to load
-    from container_update.engine.instances import NotInstalledError  # noqa: PLC0415, as above
+    from container_update.engine.instances import recorded_package  # noqa: PLC0415, as above
 
     options = option_arguments.read(parsed)
     if not saved and not isinstance(wanted, InstallRequest):
@@ -169,10 +170,15 @@ def _goal(
             wanted.new, wanted.def_files, wanted.namespace, instance_id=wanted.instance_id
         )
         goal = goal_of(new, cluster, options)
+    runs_from = None
+    if not saved and isinstance(wanted, UpdateRequest | ChangePackageRequest) and wanted.old:
+        where = wanted.namespace, goal.intent.instance_id, options
+        runs_from = recorded_package(cluster, *where)
     asks = goal.intent.asks_server or getattr(parsed, "server", False)
     why = getattr(parsed, "message", "")
     goal.intent = replace(goal.intent, why=why, asks_server=asks)
     connection.instance_header(parsed, cluster, goal.intent.instance_id)
+    parsed.header = replace(parsed.header, runs_from=runs_from)
     return goal
 
 

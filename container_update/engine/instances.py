@@ -13,10 +13,12 @@ from container_update.cluster.informer import Informer
 from container_update.cluster.instance_record import InstanceRecord
 from container_update.cluster.retry import RetryingReader
 from container_update.cluster.scope import Scope
+from container_update.engine.checks.namespaces import refuse_if_known_missing
 from container_update.model.cluster import ReadOnlyCluster, if_allowed
-from container_update.model.errors import PlanError
+from container_update.model.errors import NotInstalledError, PlanError
 from container_update.model.objects import Collection, Json, Manifest, ObjectKey, instance_of
 from container_update.model.options import Options
+from container_update.model.requests import PackageIdentity
 from container_update.planning.comparison.live_objects import manifest_name
 from container_update.workloads import ownership, pod_status, pod_template, registry
 from container_update.workloads.registry import is_workload, kind_of, known_kind
@@ -83,10 +85,6 @@ def no_instance(
     return unknown_instance(cluster, namespace, instance_id, options)
 
 
-class NotInstalledError(PlanError):
-    """There is no record of what a VNF instance runs from; nothing was written."""
-
-
 def record_of(
     cluster: ReadOnlyCluster, namespace: str, instance_id: str | None, options: Options
 ) -> InstanceRecord:
@@ -99,6 +97,7 @@ def record_of(
     record = history.instance()
     name = f"VNF instance {instance_id}" if instance_id else "a VNF instance"
     if record is None:
+        refuse_if_known_missing(namespace, cluster)
         ids = _ids(cluster, namespace, options) or frozenset()
         others = ", ".join(sorted(filter(None, ids - {instance_id})))
         why = (
@@ -109,7 +108,7 @@ def record_of(
         raise NotInstalledError(
             f"{name} is not installed in namespace {namespace}"
             f"{f', only {others}' if others else ''}: {why}; install it, or name the old package "
-            "too: OLD NEW"
+            "too"
         )
     if not record.is_whole:
         raise PlanError(
@@ -117,6 +116,19 @@ def record_of(
             "record: name the old package too"
         )
     return record
+
+
+def recorded_package(
+    cluster: ReadOnlyCluster, namespace: str, instance_id: str | None, options: Options
+) -> PackageIdentity | None:
+    """Return the package that an instance runs from by its record; None where that is not known."""
+    retrying = RetryingReader(cluster, options.retry_seconds)
+    try:
+        record = if_allowed(History(retrying, namespace, instance_id).instance, None)
+    except PlanError as error:  # who names the old package need not have a record that is read
+        LOG.info("%s", error)
+        return None
+    return record.package if record else None
 
 
 def manifests_in_record(

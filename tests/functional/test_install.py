@@ -559,7 +559,9 @@ def test_what_is_not_installed_is_not_updated_but_installed_where_that_is_asked_
 ) -> None:
     package = shell.package(**FILES)
     assert shell.run("apply", package, "--instance-id", INSTANCE)[0] == PlanError.exit_status
-    assert "is not installed" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "is not installed" in error
+    assert f" To install it: container-update install {package} --kubeconfig " in error
     assert shell.run("apply", package, "--instance-id", INSTANCE, "--install")[0] == 0
     assert names(shell.cnf) == {"cm", "w"}
     assert shell.run("apply", package, "--install")[0] == 2

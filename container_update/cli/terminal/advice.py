@@ -5,12 +5,18 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from container_update.cli.terminal.approval import NotApprovedError
 from container_update.engine.saved_plan import StalePlanError
-from container_update.model.errors import ContainerUpdateError, NextStep, PlanError
+from container_update.model.errors import (
+    ChangeNeededError,
+    ContainerUpdateError,
+    NextStep,
+    NotInstalledError,
+    PlanError,
+)
 
 if TYPE_CHECKING:
     from container_update.engine.goals.change_request import ChangeRequest
@@ -48,6 +54,12 @@ def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
     """
     if isinstance(error, NotApprovedError):
         return "Run the same command again and answer y, or use --yes"
+    if isinstance(error, ChangeNeededError) and not getattr(parsed, "family", ""):
+        packages = [each for name in ("old", "new") if (each := getattr(parsed, name, ""))]
+        return f"To do that: {_change_command(packages, parsed)}"
+    if isinstance(error, NotInstalledError) and (new := getattr(parsed, "new", "")):
+        command = f"{_program(parsed)} install {shlex.quote(new)}{_address(parsed)}"
+        return f"To install it: {command}"
     if isinstance(error, StalePlanError):
         return "Make the plan again, have it approved, then run the same command again"
     if error.next_step is NextStep.FIX_REQUEST or (
@@ -112,8 +124,12 @@ def change_command(plan: Plan, parsed: argparse.Namespace) -> str:
     :param parsed: the arguments of the command that updated.
     """
     new = plan.packages[-1].source if plan.packages else "NEW"
-    packages = shlex.join([old, new] if (old := getattr(parsed, "old", "")) else [new])
-    command = f"{_program(parsed)} change {packages} --upgrade-type RollingUpdate"
+    old = getattr(parsed, "old", "")
+    return _change_command([old, new] if old else [new], parsed)
+
+
+def _change_command(packages: Sequence[str], parsed: argparse.Namespace) -> str:
+    command = f"{_program(parsed)} change {shlex.join(packages)} --upgrade-type RollingUpdate"
     return f"{command}{_address(parsed)}"
 
 
