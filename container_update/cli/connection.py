@@ -16,10 +16,8 @@ from container_update.cli.reports.lines import Header
 from container_update.cli.terminal import advice, output
 from container_update.model.errors import PackageError
 
-PACKAGE = (
-    "a CSAR, a YAML file, a folder, a kustomization, a Helm chart, a URL, oci://HOST/NAME:TAG; \
-- is standard input"
-)
+PACKAGE = "a folder, YAML file, CSAR, kustomization, chart, URL, oci://HOST/NAME:TAG, or - for \
+standard input"
 """What an argument for a package may be."""
 _ADDRESSED_BY = ("kubeconfig", "context", "namespace", "instance_id")
 """The arguments that a command to be typed next needs too."""
@@ -37,9 +35,9 @@ def add_package_arguments(
     :param recorded: a record may stand for the old one.
     """
     add = command.add_argument
-    or_plan = ", or a file of 'plan --out'" if saved else ""
+    or_plan = "; or a file of 'plan --out'" if saved else ""
     add("old", metavar="OLD", help=f"the current package: {PACKAGE}{or_plan}")
-    record = "; without OLD the instance's record says what it runs from"
+    record = "; OLD defaults to what the record says"
     if recorded:
         command.usage = f"{command.prog} [OPTION ...] [OLD] NEW"  # a single one is the new one
     add("new", metavar="NEW", nargs="?" if recorded else None,
@@ -61,16 +59,15 @@ def add_cluster_arguments(
     """
     add = command.add_argument
     add("--kubeconfig", metavar="FILE",
-        help="the kubeconfig file (default: $KUBECONFIG, ~/.kube/config, or the pod's)"
+        help="default: $KUBECONFIG, ~/.kube/config, or the pod's"
     )  # fmt: skip
     add("--context", metavar="NAME",
-        help="the context in the kubeconfig file (default: its current context)")  # fmt: skip
+        help="of the kubeconfig (default: its current context)")  # fmt: skip
     add("-n", "--namespace", metavar="NAME",
-        help="where objects go that name none (default: what all of them name, or that of the "
-        "context or the pod)"
+        help="default: the one that all manifests name, or that of the context or the pod"
     )  # fmt: skip
     add("--instance-id", metavar="ID",
-        help="the VNF instance ('': the one without an id); others are never changed")  # fmt: skip
+        help="the VNF instance ('': the one without an id)")  # fmt: skip
     command.set_defaults(family="", addressed_by=_ADDRESSED_BY)
     add_output(command, formats)
     option_arguments.add_arguments(command, used=used)
@@ -91,7 +88,7 @@ def add_uninstalled(command: argparse.ArgumentParser) -> None:
 def add_output(command: argparse.ArgumentParser, formats: Sequence[str]) -> None:
     """Add the option for the format of the output."""
     command.add_argument("-o", "--output", metavar="FORMAT", choices=formats, default=output.TEXT,
-        help=f"the format: {', '.join(formats)} (default: %(default)s)")  # fmt: skip
+        help=f"{', '.join(formats)} (default: %(default)s)")  # fmt: skip
 
 
 def expect_packages(parsed: argparse.Namespace) -> None:

@@ -69,10 +69,10 @@ def add_saving_arguments(command: argparse.ArgumentParser, when: str = "") -> No
     """Add what is done with a plan beside showing it."""
     add = command.add_argument
     add("--out", metavar="FILE", type=Path,
-        help=f"{when}save the plan in this file, for 'apply FILE'")  # fmt: skip
+        help=f"{when}save it in this file, for 'apply FILE'")  # fmt: skip
     add("--summary", action="store_true", help=f"{when}show a line for each object, as text")
     add("--server", action="store_true",
-        help=f"{when}have the API server try every write (install, change: always)")  # fmt: skip
+        help=f"{when}have the API server try every write")  # fmt: skip
 
 
 def run(

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command; see :mod:`container_update.cli.commands.update`."""
-    text = "list the operations that have ended; show one of them, or what it changed"
-    command = add("history", _history, text)
+    text = "list the operations that have ended, or show one"
+    long = "List the operations that have ended; show one of them, or what it changed"
+    command = add("history", _history, text, long)
     command.add_argument("revision", metavar="REV", type=int, nargs="?",
         help="show this one, by its number in the list")  # fmt: skip
     connection.add_all_namespaces(command)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the commands; see :mod:`container_update.cli.commands.update`."""
-    text = "show an operation that runs or was interrupted, else how the workloads are"
+    text = "show what is under way, else how the workloads are"
     command = add("status", _status, text)
     command.add_argument("--watch", action="store_true",
         help="follow an operation that runs until it has ended; write nothing")  # fmt: skip

@@ -190,8 +190,7 @@ def add_progress_arguments(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--progress", dest="progress_style", metavar="STYLE", choices=progress_views.STYLES,
         default=progress_views.AUTO,
-        help="what is shown meanwhile: live, plain, json (an event per line) or none (default: "
-        "live on a terminal, else plain)")  # fmt: skip
+        help="live (default on a terminal), plain, json or none")  # fmt: skip
 
 
 def add_plan_arguments(command: argparse.ArgumentParser) -> None:
@@ -205,7 +204,7 @@ def add_plan_arguments(command: argparse.ArgumentParser) -> None:
 def add_detailed_exitcode(command: argparse.ArgumentParser) -> None:
     """Add the option that tells kinds of success from each other."""
     command.add_argument("--detailed-exitcode", action="store_true",
-        help="exit with 2 if there is nothing to do, with 3 if a plan has changes")  # fmt: skip
+        help="exit with 2: nothing to do, 3: a plan has changes")  # fmt: skip
 
 
 def add_approval_arguments(command: argparse.ArgumentParser) -> None:
