@@ -29,7 +29,6 @@ from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
     NextStep,
-    PlanError,
     UpdateFailedError,
     with_advice,
 )
@@ -175,9 +174,8 @@ FRONT_ENDS: dict[str, tuple[Said, str]] = {
 
 def says_all(error: ContainerUpdateError) -> bool:
     """The messages about a request, and about what the cluster holds, say what to do."""
-    is_plan = isinstance(error, PlanError) and not isinstance(error, StalePlanError)
-    is_about_both = is_plan and error.next_step is NextStep.FIX_TARGET
-    return error.next_step is NextStep.FIX_REQUEST or is_about_both
+    says = error.next_step in (NextStep.FIX_REQUEST, NextStep.FIX_TARGET)
+    return says and not isinstance(error, StalePlanError)
 
 
 @pytest.mark.parametrize("front_end", FRONT_ENDS)
