@@ -383,7 +383,7 @@ def refuse_frozen(freeze: Freeze | None, namespace: str, instance_id: str | None
     """Raise FrozenError where there is a freeze."""
     if freeze is not None:
         name = f"VNF instance {instance_id or 'without an id'} in namespace {namespace}"
-        raise errors.FrozenError(f"{name} is {freeze}: no operation of it may begin")
+        raise errors.FrozenError(f"{name} is {freeze}, so no operation of it can begin")
 
 
 def _time(text: str, lease: Json) -> datetime:

@@ -223,7 +223,7 @@ def _group_lines(group: Sequence[Step], *, every: bool) -> Iterator[Line]:
     step = group[0]
     yield _head(group)
     diffs = summary.content_diffs(step)
-    because = "" if step.is_config else "because "
+    because = "" if step.is_config and not step.is_removal else "because "
     in_diffs = {printable(str(diff.change)) for diff in diffs}
     texts = [text for text in reason_texts(*group) if text not in in_diffs]
     most = len(texts) if every else _FIELDS

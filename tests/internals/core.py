@@ -36,7 +36,7 @@ from container_update.engine.goals.change_request import ScriptName
 from container_update.engine.goals.from_vnfm import FromVnfm
 from container_update.engine.goals.request_schema import CHANGE_REQUEST
 from container_update.engine.goals.upkeep import Heal, Scale
-from container_update.engine.instances import NotInstalledError, only_instance, record_of
+from container_update.engine.instances import only_instance, record_of
 from container_update.engine.journalled_run import JournalledRun
 from container_update.engine.progress import step_events
 from container_update.engine.run import operate, preview, run
@@ -45,7 +45,7 @@ from container_update.engine.scripts.coordination import CoordinationError
 from container_update.engine.watch import Watch, attach
 from container_update.model import cluster, context_threads, errors, options, packing
 from container_update.model.cluster import Keep, Listing, Right, WatchEvent
-from container_update.model.errors import FrozenError, NoWayBackError
+from container_update.model.errors import FrozenError, NotInstalledError, NoWayBackError
 from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey, instance_of
 from container_update.model.operation import Phase, name_of
 from container_update.model.options import DEFAULTS

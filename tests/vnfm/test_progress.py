@@ -61,9 +61,7 @@ def test_each_step_has_what_it_changes(
     assert steps["ConfigMap default/settings"]["diff"] == [
         "@@ -1 +1 @@ level",
         "-1.0",
-        "\\ No newline at end of file",
         "+2.0",
-        "\\ No newline at end of file",
     ]
     assert steps["Deployment default/front"]["diff"] == [
         "@@ container web @@",

@@ -453,10 +453,17 @@ def _lines(value: bytes | None) -> list[str] | None:
 
 
 def _unified(before: list[str], after: list[str]) -> Iterator[str]:
+    """Yield a unified diff; its marker of a last line without an end is there only where the two
+    texts differ in that: most values of one line have none."""
+    is_marked = bool(before and after) and _is_ended(before) != _is_ended(after)
     for line in list(difflib.unified_diff(before, after, n=_CONTEXT, lineterm=""))[2:]:
         yield printable(line.removesuffix("\n"))
-        if not line.startswith("@@") and not line.endswith("\n"):
+        if is_marked and not line.startswith("@@") and not line.endswith("\n"):
             yield "\\ No newline at end of file"
+
+
+def _is_ended(lines: list[str]) -> bool:
+    return lines[-1].endswith("\n")
 
 
 def printable(text: str) -> str:

@@ -22,7 +22,7 @@ def test_a_plan_has_every_step_with_its_reasons_and_no_content() -> None:
         "container c: image app:1 -> app:2",
         "spec.x[E].value differs (f:23)",
     ], "no value"
-    assert lines[0]["diff"] == ["@@ -1 +0,0 @@ a", "-1", "\\ No newline at end of file"]
+    assert lines[0]["diff"] == ["@@ -1 +0,0 @@ a", "-1"]
     assert lines[2]["diff"] == ["@@ key k: new @@"], "a Secret"
     assert lines[3]["diff"] == ['-spec.x[E].value: "<hello>"', '+spec.x[E].value: "hi"']
 

@@ -69,7 +69,6 @@ def test_a_plan_reads_from_configuration_to_restarts_to_what_is_left_alone() -> 
         "      key a: removed",
         "        @@ -1 +0,0 @@",
         "        -1",
-        "        \\ No newline at end of file",
         "  ± Secret ns/s: recreate",
         "      is immutable",
         "  + Secret ns/n: create",
