@@ -157,7 +157,8 @@ def carry_out(  # noqa: PLR0913, PLR0917
     :func:`~container_update.engine.run.run`.
     """
     goal = goal_of(request, cluster, options, connection, instance)
-    goal.intent = replace(goal.intent, why=why)
+    if why:
+        goal.intent = replace(goal.intent, why=why)
     outcome = run(goal, cluster, options, cancel, progress)
     if not isinstance(goal, PackageChange):
         return outcome, Records.of_update(outcome)

@@ -65,7 +65,7 @@ def test_a_report_says_about_what_and_as_whom() -> None:
 
 
 def test_the_page_of_the_commands_explains_each_symbol() -> None:
-    page = (Path(__file__).parents[4] / "doc/source/reference/commands.rst").read_text(
+    page = (Path(__file__).parents[3] / "doc/source/reference/commands.rst").read_text(
         encoding="utf-8"
     )
     rows = re.findall(r"^``(.)``\s+(\S.+)$", page, re.MULTILINE)
