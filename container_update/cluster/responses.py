@@ -132,7 +132,7 @@ _QUOTA = re.compile(
 _NAME = "[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?"
 _ADMISSION = re.compile(
     rf"(?:admission webhook|({_UNANSWERED})) \"{_NAME}\"(?: denied the request)?"
-    rf"|ValidatingAdmissionPolicy '{_NAME}'"
+    rf"|ValidatingAdmissionPolicy '{_NAME}'(?: with binding '{_NAME}' denied request)?"
 )
 """Whose refusal it is, as the server says before it quotes anything: a name, nothing of the object.
 

@@ -256,7 +256,7 @@ def test_a_refusal_is_told_with_what_to_do_next(
         (
             "secrets \"p\" is forbidden: ValidatingAdmissionPolicy 'a.b' with binding 'c' denied "
             "request: pl4nted",
-            "ValidatingAdmissionPolicy 'a.b'",
+            "ValidatingAdmissionPolicy 'a.b' with binding 'c' denied request",
         ),
     ],
 )
