@@ -171,7 +171,8 @@ class Outcome:
         return tuple(key for result in self.results for key in result.left)
 
     def _of_undo(self, found: Reverted) -> tuple[ObjectKey, ...]:
-        return tuple(result.step.key for result in self.results if result.reverted is found)
+        keys = (result.step.key for result in self.results if result.reverted is found)
+        return tuple(dict.fromkeys(keys))  # a plan may change an object several times
 
     @property
     def ending(self) -> str:
