@@ -166,7 +166,9 @@ def test_an_old_package_that_is_not_what_the_instance_runs_from_is_told_with_wha
     assert ", by its record: neither of these packages" in document
 
 
-def test_a_plan_that_is_refused_shows_what_a_change_would_do_and_its_command(shell: Shell) -> None:
+def test_a_plan_that_is_refused_shows_what_a_change_would_do_and_its_command(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
     cnf = shell.cnf
     settings = config_map("settings-7f9c", setting="new")
     new = shell.package({**OLD, "cm": settings, "other": config_map("second", b="1")})
@@ -178,7 +180,8 @@ def test_a_plan_that_is_refused_shows_what_a_change_would_do_and_its_command(she
         f"- ConfigMap {cnf.namespace}/cm: delete",
     ):
         assert line in text
-    command = text.partition("To do that: container-update ")[2].splitlines()[0]
+    told = capsys.readouterr().err.partition("To do that: container-update ")[2]
+    command = told.splitlines()[0].removesuffix(".")
     assert main([*shlex.split(command), "--yes"], io.StringIO()) == 0
     assert cnf.admin.get(cnf.key("ConfigMap", "settings-7f9c"))
 
